@@ -1,0 +1,65 @@
+# Each target sets up what it needs in .venv, given Python >= 3.10 and a C++20 compiler.
+PYTHON ?= python3
+SECONDS ?= 60
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export SKBUILD_CMAKE_DEFINE := DATUM_WERROR=ON
+
+NATIVE := $(shell find native -name '*.cc' -o -name '*.h')
+SOURCES := $(NATIVE) $(shell find src -name '*.py' -o -name '*.pyi' -o -name py.typed) \
+  CMakeLists.txt pyproject.toml
+PIP := python -m pip install --quiet --disable-pip-version-check
+STAMP := .venv/.stamp-
+
+.NOTPARALLEL:
+.PHONY: help demo test check bench fuzz format clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+demo: $(STAMP)package ## write and read a first dataset
+	python examples/first_records.py
+
+test: $(STAMP)test $(STAMP)package ## run the tests; with CI=true, fuzz for a minute too
+	scripts/system-packages clang qemu
+	python -m pytest -n 2 --dist loadfile
+ifeq ($(CI),true)
+	scripts/fuzz 60
+endif
+
+check: $(STAMP)check $(STAMP)package ## lint, formatting, types, stubs, layers
+	ruff check
+	ruff format --check
+	mypy
+	python scripts/stubtest.py --ignore-disjoint-bases datum._core
+	clang-format --dry-run --Werror $(NATIVE)
+	lint-imports
+
+bench: $(STAMP)bench $(STAMP)package ## run the benchmarks
+	python -m benchmarks
+
+fuzz: $(STAMP)package ## fuzz the native code for SECONDS in all
+	scripts/system-packages clang
+	scripts/fuzz $(SECONDS)
+
+format: $(STAMP)check ## format the code and fix what lint can
+	ruff check --fix-only
+	ruff format
+	clang-format -i $(NATIVE)
+
+clean: ## remove all that was built, but not .venv
+	rm -rf build dist .hypothesis .*_cache
+
+# The build tools live in .venv too, so that a rebuild compiles only what changed.
+$(STAMP)build: pyproject.toml
+	test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	$(PIP) --upgrade pip cmake nanobind ninja scikit-build-core setuptools
+	touch $@
+
+$(STAMP)package: $(SOURCES) | $(STAMP)build
+	$(PIP) --no-build-isolation .
+	touch $@
+
+# An extra brings the package with it.
+$(STAMP)test $(STAMP)check $(STAMP)bench: $(STAMP)%: pyproject.toml | $(STAMP)build
+	$(PIP) --no-build-isolation ".[$*]"
+	touch $@ $(STAMP)package
