@@ -1,0 +1,104 @@
+// Fills one column, value by value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "columns.h"
+#include "numbers.h"
+
+namespace datum {
+
+enum class FaultCode : uint8_t {
+  kNone,
+  kMalformed,  // not a valid message
+  kKind,       // another kind than the column's; expected and got are Kinds
+  kCount,      // another number of values; for kVariable `expected` is what must divide it
+  kMissing,    // a required key is absent, or has no kind set
+  kRange,      // `got` does not fit the column's cell
+  kRawBytes,   // a raw value of another size than expected
+  kText,       // a text that is not UTF-8
+};
+
+// How adding a value went; a value is some number of units.
+struct Outcome {
+  FaultCode code = FaultCode::kNone;
+  size_t units = 0;
+  int64_t expected = 0;
+  int64_t got = 0;
+
+  bool is_sound() const { return code == FaultCode::kNone; }
+};
+
+class ColumnBuilder {
+ public:
+  // Sizes the column for `rows` records of at most `longest` bytes that lie in `buffer`.
+  ColumnBuilder(const ColumnSpec& spec, Column& column, size_t rows, size_t longest,
+                ByteSpan buffer);
+
+  // Starts the value of `row`; what an earlier entry of the same row left is dropped.
+  void begin_value(size_t row) {
+    fixed_ = fixed_start_ + row * fixed_stride_;
+    if (seen_row_ == row) drop_value(row);
+    seen_row_ = row;
+  }
+  // Adds a list that is a single packed chunk (or single byte string) of `kind`.
+  bool append_chunk(Kind kind, ByteSpan chunk, size_t& units);
+  // Adds a list in any form.
+  Outcome append_list(Kind kind, const Pieces& list);
+  // Ends a step of a feature list that added `units`.
+  void end_step(size_t units);
+  // Ends the value of `row`: `units`, or steps, were added.
+  void end_value(size_t row, size_t units) {
+    if (is_fixed_) return;
+    splits_[row + 1] = splits_[row] + static_cast<int64_t>(units);
+  }
+  // Fills in for a row that has no value; false if it must have one.
+  bool fill_absent(size_t row);
+
+  const ColumnSpec& spec() const { return spec_; }
+  bool has_value(size_t row) const { return seen_row_ == row; }
+  void forget_value() { seen_row_ = SIZE_MAX; }
+
+ private:
+  // What `append_chunk` does with a chunk.
+  enum class Fast : uint8_t { kNone, kCopy, kCopyMany, kInteger, kIntegers, kSlice };
+  static Fast choose_fast(const ColumnSpec& spec);
+
+  void drop_value(size_t row);
+  uint8_t* reserve_cells(size_t count);
+  Outcome append_numbers(const Pieces& list, size_t count);
+  void append_floats(const Pieces& list, size_t count);
+  Outcome append_slices(const Pieces& list, size_t count);
+  Outcome append_raw(const Pieces& list, size_t count);
+
+  const ColumnSpec& spec_;
+  Column& column_;
+  ByteSpan buffer_;  // slices are counted from its start
+  int64_t* splits_ = nullptr;
+  uint8_t* fixed_start_ = nullptr;  // kFixed: the values of all rows
+  uint8_t* fixed_ = nullptr;        // and where that of the current row goes
+  size_t unit_bytes_;
+  size_t fixed_stride_ = 0;  // unit_bytes_, once there is memory for all rows
+  size_t seen_row_ = SIZE_MAX;
+  bool is_fixed_;
+  Fast fast_;
+};
+
+// Decodes the varint that fills `chunk` exactly; `end` bounds what may be read.
+inline bool decode_single(ByteSpan chunk, const uint8_t* end, uint64_t& value) {
+  const uint8_t* at = chunk.data();
+  if (chunk.size() <= 8 && end - at >= 8 && !chunk.empty()) {
+    uint64_t word;
+    std::memcpy(&word, at, 8);
+    const uint64_t stops = ~word & kContinuationBits;
+    if (static_cast<size_t>(std::countr_zero(stops) / 8 + 1) != chunk.size()) return false;
+    value = gather_sevens(word & (stops ^ (stops - 1)));
+    return true;
+  }
+  WireReader reader(chunk);
+  return reader.read_varint(value) && reader.at_end();
+}
+
+}  // namespace datum

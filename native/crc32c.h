@@ -1,0 +1,29 @@
+// CRC-32C (Castagnoli), the checksum of every TFRecord length and payload.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace datum {
+
+using Crc32cFunction = uint32_t (*)(uint32_t crc, const uint8_t* data, size_t size);
+
+struct Crc32cImplementation {
+  std::string_view name;
+  Crc32cFunction extend;
+};
+
+// What this processor can run, the fastest first; the portable "table" is always last.
+std::span<const Crc32cImplementation> crc32c_implementations();
+
+// The CRC of the bytes that gave `crc`, followed by `data`.
+uint32_t crc32c_extend(uint32_t crc, const uint8_t* data, size_t size);
+
+inline uint32_t crc32c(const uint8_t* data, size_t size) { return crc32c_extend(0, data, size); }
+
+// TFRecord stores CRCs rotated and offset, so that the CRC of data holding CRCs stays sound.
+inline uint32_t mask_crc(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
+
+}  // namespace datum

@@ -1,0 +1,161 @@
+#include "framing.h"
+
+namespace datum {
+namespace {
+
+// This many times the bytes of the stream may be checksummed in vain. Honest files need about one
+// pass; the bound keeps a file made of false headers from costing quadratic time.
+constexpr uint64_t kMaxWastedPasses = 16;
+
+uint64_t load_u64(const uint8_t* at) {
+  uint64_t value;
+  std::memcpy(&value, at, 8);
+  return value;
+}
+
+uint32_t load_u32(const uint8_t* at) {
+  uint32_t value;
+  std::memcpy(&value, at, 4);
+  return value;
+}
+
+bool header_crc_matches(const uint8_t* header) {
+  return mask_crc(crc32c(header, 8)) == load_u32(header + 8);
+}
+
+// How many bytes the frame of a payload takes; saturates instead of wrapping.
+uint64_t frame_size(uint64_t payload_bytes) {
+  return payload_bytes > UINT64_MAX - kFrameBytes ? UINT64_MAX : payload_bytes + kFrameBytes;
+}
+
+bool payload_crc_matches(const uint8_t* frame, uint64_t length) {
+  const uint8_t* payload = frame + kHeaderBytes;
+  return mask_crc(crc32c(payload, static_cast<size_t>(length))) == load_u32(payload + length);
+}
+
+}  // namespace
+
+bool has_valid_header(ByteSpan bytes) {
+  return bytes.size() >= kHeaderBytes && header_crc_matches(bytes.data());
+}
+
+std::optional<DamageKind> check_record(ByteSpan file, uint64_t offset, uint64_t length) {
+  if (offset > file.size() || file.size() - offset < kHeaderBytes) return DamageKind::kTornHeader;
+  const uint8_t* frame = file.data() + offset;
+  if (!header_crc_matches(frame) || load_u64(frame) != length) return DamageKind::kLengthChecksum;
+  if (frame_size(length) > file.size() - offset) return DamageKind::kTornPayload;
+  if (!payload_crc_matches(frame, length)) return DamageKind::kPayloadChecksum;
+  return std::nullopt;
+}
+
+void Scanner::scan(ByteSpan piece, bool last, size_t max_records, std::vector<RecordRef>& records) {
+  const uint64_t piece_start = position_;
+  const auto rest = [&] { return piece.subspan(static_cast<size_t>(position_ - piece_start)); };
+  for (size_t found = 0; found < max_records && !fatal_;) {
+    RecordRef record;
+    Step step = open_damage_ ? resynchronise(rest(), last) : read_one(rest(), last, record);
+    if (step == Step::kRecord) {
+      records.push_back(record);
+      ++found;
+    } else if (step != Step::kLost) {
+      return;
+    }
+  }
+}
+
+Scanner::Step Scanner::read_one(ByteSpan rest, bool last, RecordRef& record) {
+  bytes_wanted_ = kHeaderBytes;
+  if (rest.size() < kHeaderBytes) {
+    if (!last) return Step::kNeedMore;
+    if (rest.empty()) return Step::kEnd;
+    return on_damage(rest, last, DamageKind::kTornHeader, rest.size());
+  }
+  const uint64_t length = load_u64(rest.data());
+  if (options_.check_lengths && !header_crc_matches(rest.data())) {
+    return on_damage(rest, last, DamageKind::kLengthChecksum, 0);
+  }
+  const uint64_t size = frame_size(length);
+  if (length > options_.max_record_bytes) {
+    return on_damage(rest, last, DamageKind::kOversized, 0);
+  }
+  if (size > rest.size()) {
+    if (last) return on_damage(rest, last, DamageKind::kTornPayload, 0);
+    bytes_wanted_ = size;
+    return Step::kNeedMore;
+  }
+  if (options_.check_payloads && !payload_crc_matches(rest.data(), length)) {
+    // The length is trusted when what follows it looks right; else the payload itself was cut.
+    const ByteSpan next = rest.subspan(static_cast<size_t>(size));
+    if (next.size() < kHeaderBytes && !last) {
+      bytes_wanted_ = size + kHeaderBytes;
+      return Step::kNeedMore;
+    }
+    const bool length_is_right = next.empty() || has_valid_header(next);
+    if (!length_is_right) has_given_up_ = !may_checksum(length, position_ + size);
+    return on_damage(rest, last, DamageKind::kPayloadChecksum, length_is_right ? size : 0);
+  }
+  record = {position_, length, number_++};
+  position_ += size;
+  return Step::kRecord;
+}
+
+// `certain_bytes` is how much is known to be lost; 0 means that a search has to tell.
+Scanner::Step Scanner::on_damage(ByteSpan rest, bool last, DamageKind kind,
+                                 uint64_t certain_bytes) {
+  open_damage_ = Damage{position_, position_ + rest.size(), number_, kind};
+  const bool is_torn = kind == DamageKind::kTornHeader || kind == DamageKind::kTornPayload;
+  if (options_.recovery == Recovery::kStrict ||
+      (options_.recovery == Recovery::kTail && !is_torn)) {
+    if (kind == DamageKind::kLengthChecksum) certain_bytes = kHeaderBytes;
+    if (certain_bytes > 0) open_damage_->end = position_ + certain_bytes;
+    fatal_ = open_damage_;
+    return Step::kEnd;
+  }
+  if (options_.recovery == Recovery::kTail) return finish_damage(position_ + rest.size());
+  if (certain_bytes > 0) return finish_damage(position_ + certain_bytes);
+  search_from_ = position_ + 1;
+  return resynchronise(rest, last);
+}
+
+// Looks for the next position that holds a whole record: right header, right payload.
+Scanner::Step Scanner::resynchronise(ByteSpan rest, bool last) {
+  size_t at = static_cast<size_t>(search_from_ - position_);
+  for (; !has_given_up_ && at + kHeaderBytes <= rest.size(); ++at) {
+    const uint8_t* candidate = rest.data() + at;
+    const uint64_t length = load_u64(candidate);
+    const uint64_t size = frame_size(length);
+    if (length > options_.max_record_bytes || (last && size > rest.size() - at)) continue;
+    if (!header_crc_matches(candidate)) continue;
+    if (size > rest.size() - at) {
+      search_from_ = position_ + at;
+      bytes_wanted_ = at + size;
+      return Step::kNeedMore;
+    }
+    if (payload_crc_matches(candidate, length)) return finish_damage(position_ + at);
+    has_given_up_ = !may_checksum(length, position_ + at + size);
+  }
+  if (last) return finish_damage(position_ + rest.size());
+  if (has_given_up_) at = rest.size();
+  // Nothing in this piece: drop it, but keep a header that may be cut at its end.
+  position_ += at;
+  search_from_ = position_;
+  bytes_wanted_ = kHeaderBytes;
+  return Step::kNeedMore;
+}
+
+// Counts bytes that were checksummed in vain, up to `stream_end`; false when it is too much.
+bool Scanner::may_checksum(uint64_t bytes, uint64_t stream_end) {
+  wasted_bytes_ += bytes;
+  return wasted_bytes_ / kMaxWastedPasses <= stream_end;
+}
+
+Scanner::Step Scanner::finish_damage(uint64_t end) {
+  open_damage_->end = end;
+  damage_.push_back(*open_damage_);
+  open_damage_.reset();
+  position_ = end;
+  ++number_;
+  return Step::kLost;
+}
+
+}  // namespace datum

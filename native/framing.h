@@ -1,0 +1,117 @@
+// TFRecord framing: length, CRC of length, payload, CRC of payload. Finds records, survives damage.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "crc32c.h"
+#include "wire.h"
+
+namespace datum {
+
+constexpr size_t kHeaderBytes = 12;  // u64 length, u32 masked CRC of the length
+constexpr size_t kFooterBytes = 4;   // u32 masked CRC of the payload
+constexpr size_t kFrameBytes = kHeaderBytes + kFooterBytes;
+
+inline void write_frame_header(uint8_t* out, uint64_t payload_bytes) {
+  std::memcpy(out, &payload_bytes, 8);
+  const uint32_t crc = mask_crc(crc32c(out, 8));
+  std::memcpy(out + 8, &crc, 4);
+}
+
+inline void write_frame_footer(uint8_t* out, const uint8_t* payload, size_t payload_bytes) {
+  const uint32_t crc = mask_crc(crc32c(payload, payload_bytes));
+  std::memcpy(out, &crc, 4);
+}
+
+enum class Recovery : uint8_t {
+  kStrict,  // stop at the first damage
+  kTail,    // drop a torn last record, stop at any other damage
+  kSkip,    // step over every damage, to the next record that is whole
+};
+
+enum class DamageKind : uint8_t {
+  kTornHeader,       // 1 to 11 bytes where a header should be
+  kTornPayload,      // the header is sound, but the data ends before the record does
+  kLengthChecksum,   // the length does not match its CRC
+  kPayloadChecksum,  // the payload does not match its CRC
+  kOversized,        // the length is sound but above what the caller allows
+};
+
+struct Damage {
+  uint64_t offset;  // first byte lost
+  uint64_t end;     // first byte after the loss
+  uint64_t record;  // the number the lost record would have had
+  DamageKind kind;
+};
+
+struct ScanOptions {
+  Recovery recovery = Recovery::kStrict;
+  bool check_lengths = true;   // the CRC of each length
+  bool check_payloads = true;  // the CRC of each payload
+  uint64_t max_record_bytes = UINT64_MAX;
+};
+
+struct RecordRef {
+  uint64_t offset;  // of the header, counted from the start of the stream
+  uint64_t length;  // of the payload
+  uint64_t number;  // in the stream; each damaged range counts as one record
+};
+
+// Finds the records of one stream that is handed over in pieces.
+//
+// Each call sees the bytes from `position()` on, as many as there are; records cut off by the end
+// of the piece are left for the next call unless the piece is `last`. The scanner allocates only
+// the list of records it found.
+class Scanner {
+ public:
+  explicit Scanner(const ScanOptions& options) : options_(options) {}
+
+  // Appends up to `max_records` records of `piece`, which starts at `position()`.
+  void scan(ByteSpan piece, bool last, size_t max_records, std::vector<RecordRef>& records);
+
+  // Where the next piece has to start.
+  uint64_t position() const { return position_; }
+  uint64_t records_seen() const { return number_; }
+  // Where what is not read yet starts: the damage that is being searched, or `position()`.
+  uint64_t unread_from() const { return open_damage_ ? open_damage_->offset : position_; }
+  // Set when damage was met that the recovery mode does not step over: the scan is over.
+  const std::optional<Damage>& fatal() const { return fatal_; }
+  // Damage that was stepped over since this was last asked.
+  std::vector<Damage> take_damage() { return std::exchange(damage_, {}); }
+  // How many bytes from `position()` the scanner must see to make progress.
+  uint64_t bytes_wanted() const { return bytes_wanted_; }
+
+ private:
+  enum class Step : uint8_t { kRecord, kNeedMore, kEnd, kLost };
+
+  Step read_one(ByteSpan rest, bool last, RecordRef& record);
+  Step on_damage(ByteSpan rest, bool last, DamageKind kind, uint64_t certain_bytes);
+  Step resynchronise(ByteSpan rest, bool last);
+  Step finish_damage(uint64_t end);
+  bool may_checksum(uint64_t bytes, uint64_t stream_end);
+
+  ScanOptions options_;
+  uint64_t position_ = 0;
+  uint64_t number_ = 0;
+  uint64_t bytes_wanted_ = kHeaderBytes;
+  std::optional<Damage> open_damage_;  // a search for the next whole record is under way
+  uint64_t search_from_ = 0;           // stream offset where that search goes on
+  uint64_t wasted_bytes_ = 0;          // payload bytes checksummed in vain so far
+  bool has_given_up_ = false;          // too many of them: the rest of the stream is lost
+  std::optional<Damage> fatal_;
+  std::vector<Damage> damage_;
+};
+
+// Whether `bytes` starts with a header whose CRC is right.
+bool has_valid_header(ByteSpan bytes);
+
+// What is wrong with the record at `offset` that should have `length` bytes of payload, if
+// anything. Both CRCs are checked.
+std::optional<DamageKind> check_record(ByteSpan file, uint64_t offset, uint64_t length);
+
+}  // namespace datum

@@ -1,0 +1,32 @@
+// A run of records into columns, over several threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "record_parser.h"
+
+namespace datum {
+
+// Payloads that lie in one buffer.
+struct RecordRun {
+  ByteSpan buffer;
+  std::span<const int64_t> starts;
+  std::span<const int64_t> lengths;
+
+  size_t size() const { return starts.size(); }
+  ByteSpan operator[](size_t i) const {
+    return buffer.subspan(static_cast<size_t>(starts[i]), static_cast<size_t>(lengths[i]));
+  }
+  // Whether every payload lies within the buffer; to be checked before anything else.
+  bool is_sound() const;
+};
+
+// Fills one column for each of the plan, or tells the fault of the first record that has one.
+// The result does not depend on `threads`.
+Fault parse_records(const Plan& plan, const RecordRun& records, size_t threads,
+                    std::vector<Column>& columns);
+
+}  // namespace datum

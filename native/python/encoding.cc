@@ -1,0 +1,136 @@
+// Bindings of encode.h.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "../encode.h"
+#include "source.h"
+
+namespace datum::python {
+namespace {
+
+using BoolInput = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+constexpr const char* kEncodeErrors[] = {"", "splits", "values", "record too large"};
+
+void make_source(Source* self, nb::bytes key, Kind kind, Layout layout, Cell cell, size_t unit) {
+  ColumnSource& column = (new (self) Source())->column;
+  column.key.assign(key.c_str(), key.size());
+  column.kind = kind;
+  column.layout = layout;
+  column.cell = cell;
+  column.unit = unit;
+}
+
+const uint8_t* hold_view(Source& source, nb::handle object, size_t& size) {
+  source.views.push_back(std::make_unique<BufferView>(object));
+  const ByteSpan bytes = source.views.back()->bytes();
+  size = bytes.size();
+  return bytes.data();
+}
+
+void set_values(Source& source, nb::handle object) {
+  size_t size;
+  source.column.values = hold_view(source, object, size);
+  source.column.values_count = size / cell_bytes(source.column.cell);
+}
+
+void set_slices(Source& source, nb::handle object, const Int64Input& slices) {
+  size_t size;
+  const uint8_t* data = hold_view(source, object, size);
+  const auto limit = static_cast<int64_t>(size);
+  for (size_t i = 0; i + 1 < slices.shape(0); i += 2) {
+    const int64_t start = slices.data()[i];
+    const int64_t length = slices.data()[i + 1];
+    if (start < 0 || start > limit || length < 0 || length > limit - start) {
+      throw std::out_of_range("a slice lies outside the buffer");
+    }
+    source.strings.emplace_back(data + start, static_cast<size_t>(length));
+  }
+  source.adopt_strings();
+}
+
+void set_splits(Source& source, const Int64Input& splits, std::optional<Int64Input> inner) {
+  source.splits.assign(splits.data(), splits.data() + splits.shape(0));
+  source.column.splits = source.splits.data();
+  if (!inner) return;
+  size_t size;
+  source.column.inner_splits =
+      reinterpret_cast<const int64_t*>(hold_view(source, inner->cast(), size));
+  source.column.inner_count = size / sizeof(int64_t);
+}
+
+void set_present(Source& source, const BoolInput& present) {
+  source.present.assign(present.data(), present.data() + present.shape(0));
+  source.column.present = source.present.data();
+}
+
+nb::tuple as_framed(Encoded&& encoded) {
+  Buffer offsets;
+  offsets.reserve(Buffer::kAlignment);
+  const size_t bytes = encoded.offsets.size() * sizeof(uint64_t);
+  if (bytes > 0) std::memcpy(offsets.extend(bytes), encoded.offsets.data(), bytes);
+  encoded.framed.reserve(Buffer::kAlignment);
+  return nb::make_tuple(to_array<uint8_t>(std::move(encoded.framed)),
+                        to_array<int64_t>(std::move(offsets)));
+}
+
+// The framed records, and where each starts.
+nb::tuple encode(nb::list list, size_t rows, size_t threads) {
+  std::vector<ColumnSource> sources;
+  for (nb::handle item : list) {
+    const auto& source = nb::cast<const Source&>(item);
+    const bool has_splits = source.column.layout != Layout::kFixed;
+    if ((has_splits && source.splits.size() != rows + 1) ||
+        (!source.present.empty() && source.present.size() != rows)) {
+      throw std::invalid_argument("`splits` or `present` do not fit the number of rows");
+    }
+    sources.push_back(source.column);
+  }
+  Encoded encoded;
+  EncodeFault fault;
+  {
+    nb::gil_scoped_release release;
+    fault = encode_records(std::move(sources), rows, threads, encoded);
+  }
+  if (fault.error != EncodeError::kNone) {
+    raise_fault(nb::make_tuple(kEncodeErrors[static_cast<size_t>(fault.error)], fault.row));
+  }
+  return as_framed(std::move(encoded));
+}
+
+nb::tuple frame(nb::list payloads, size_t threads) {
+  std::vector<ByteSpan> spans;
+  spans.reserve(payloads.size());
+  for (nb::handle payload : payloads) {
+    if (!PyBytes_Check(payload.ptr())) throw nb::type_error("expected bytes");
+    spans.emplace_back(reinterpret_cast<const uint8_t*>(PyBytes_AS_STRING(payload.ptr())),
+                       static_cast<size_t>(PyBytes_GET_SIZE(payload.ptr())));
+  }
+  Encoded encoded;
+  {
+    nb::gil_scoped_release release;
+    frame_payloads(spans, threads, encoded);
+  }
+  return as_framed(std::move(encoded));
+}
+
+}  // namespace
+
+void bind_encoding(nb::module_& module) {
+  nb::class_<Source>(module, "Source")
+      .def("__init__", make_source, nb::arg("key"), nb::arg("kind"), nb::arg("layout"),
+           nb::arg("cell"), nb::arg("unit"))
+      .def("set_values", set_values, nb::arg("values"))
+      .def("set_slices", set_slices, nb::arg("buffer"), nb::arg("slices"))
+      .def("set_splits", set_splits, nb::arg("splits"), nb::arg("inner") = nb::none())
+      .def("set_present", set_present, nb::arg("present"));
+  module.def("encode", encode, nb::arg("sources"), nb::arg("rows"), nb::arg("threads"));
+  module.def("frame", frame, nb::arg("payloads"), nb::arg("threads"));
+}
+
+}  // namespace datum::python

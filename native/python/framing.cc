@@ -1,0 +1,150 @@
+// Bindings of framing.h and index.h.
+#include "../framing.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+#include "../index.h"
+#include "bindings.h"
+
+namespace datum::python {
+namespace {
+
+constexpr const char* kDamageNames[] = {
+    "torn header", "torn payload", "length checksum", "payload checksum", "oversized record",
+};
+
+constexpr const char* kIndexFaults[] = {
+    "",
+    "the file is too short to be an index",
+    "the file does not start with DATUMIDX",
+    "the version of the index is not known",
+    "the header does not match its checksum",
+    "the number of records does not match the size of the file",
+    "the offsets do not match their checksum",
+    "the offsets are not those of records that follow one another",
+};
+
+using DamageTuple = std::tuple<uint64_t, uint64_t, uint64_t, std::string>;
+
+DamageTuple as_tuple(const Damage& damage) {
+  return {damage.offset, damage.end, damage.record, kDamageNames[static_cast<size_t>(damage.kind)]};
+}
+
+Recovery recovery_named(const std::string& name) {
+  if (name == "strict") return Recovery::kStrict;
+  if (name == "tail") return Recovery::kTail;
+  if (name == "skip") return Recovery::kSkip;
+  throw std::invalid_argument("no recovery mode " + name);
+}
+
+void make_scanner(Scanner* scanner, const std::string& recovery, bool check_lengths,
+                  bool check_payloads, uint64_t max_record_bytes) {
+  new (scanner) Scanner(
+      ScanOptions{recovery_named(recovery), check_lengths, check_payloads, max_record_bytes});
+}
+
+// Payload starts within `buffer`, lengths, and numbers of the records found.
+nb::tuple scan(Scanner& scanner, nb::handle object, uint64_t skip, bool last, size_t max_records) {
+  const BufferView buffer(object);
+  if (skip > buffer.bytes().size()) throw std::out_of_range("`skip` is past the buffer");
+  std::vector<RecordRef> records;
+  const uint64_t origin = scanner.position() - skip;  // stream offset of the buffer's first byte
+  {
+    nb::gil_scoped_release release;
+    scanner.scan(buffer.bytes().subspan(skip), last, max_records, records);
+    for (RecordRef& record : records) record.offset += kHeaderBytes - origin;
+  }
+  return nb::make_tuple(copy_to_array(records, &RecordRef::offset),
+                        copy_to_array(records, &RecordRef::length),
+                        copy_to_array(records, &RecordRef::number));
+}
+
+std::vector<DamageTuple> take_damage(Scanner& scanner) {
+  std::vector<DamageTuple> list;
+  for (const Damage& damage : scanner.take_damage()) list.push_back(as_tuple(damage));
+  return list;
+}
+
+std::optional<DamageTuple> fatal_damage(const Scanner& scanner) {
+  if (!scanner.fatal()) return std::nullopt;
+  return as_tuple(*scanner.fatal());
+}
+
+// The first of the records at `offsets` that is damaged, and how; or None.
+std::optional<std::tuple<size_t, std::string>> first_damage(nb::handle object,
+                                                            const Int64Input& offsets,
+                                                            const Int64Input& lengths) {
+  if (offsets.shape(0) != lengths.shape(0)) throw std::invalid_argument("one length an offset");
+  const BufferView buffer(object);
+  std::optional<DamageKind> kind;
+  size_t i = 0;
+  {
+    nb::gil_scoped_release release;
+    for (; i < offsets.shape(0) && !kind; ++i) {
+      kind = check_record(buffer.bytes(), static_cast<uint64_t>(offsets.data()[i]),
+                          static_cast<uint64_t>(lengths.data()[i]));
+    }
+  }
+  if (!kind) return std::nullopt;
+  return std::tuple{i - 1, std::string(kDamageNames[static_cast<size_t>(*kind)])};
+}
+
+// The offsets and the stream's size; the fault is why the file is no index.
+nb::tuple load_index(nb::handle object) {
+  const BufferView buffer(object);
+  IndexView view;
+  const IndexFault fault = read_index(buffer.bytes(), view);
+  if (fault != IndexFault::kNone) {
+    raise_fault(nb::make_tuple(kIndexFaults[static_cast<size_t>(fault)]));
+  }
+  Buffer offsets;
+  offsets.reserve(Buffer::kAlignment);
+  if (view.records > 0) {
+    std::memcpy(offsets.extend(8 * static_cast<size_t>(view.records)), view.table,
+                8 * static_cast<size_t>(view.records));
+  }
+  return nb::make_tuple(to_array<int64_t>(std::move(offsets)), view.stream_bytes);
+}
+
+nb::bytes dump_index(const Int64Input& offsets, uint64_t stream_bytes) {
+  const auto* table = reinterpret_cast<const uint8_t*>(offsets.data());
+  if (!offsets_are_sound(table, offsets.shape(0), stream_bytes)) {
+    throw std::invalid_argument(kIndexFaults[static_cast<size_t>(IndexFault::kOrder)]);
+  }
+  const std::vector<uint8_t> file = write_index(
+      {reinterpret_cast<const uint64_t*>(offsets.data()), offsets.shape(0)}, stream_bytes);
+  return nb::bytes(reinterpret_cast<const char*>(file.data()), file.size());
+}
+
+}  // namespace
+
+void bind_framing(nb::module_& module) {
+  nb::class_<Scanner>(module, "Scanner")
+      .def("__init__", make_scanner, nb::arg("recovery"), nb::arg("check_lengths"),
+           nb::arg("check_payloads"), nb::arg("max_record_bytes"))
+      .def("scan", scan, nb::arg("buffer"), nb::arg("skip"), nb::arg("last"),
+           nb::arg("max_records"))
+      .def_prop_ro("position", &Scanner::position)
+      .def_prop_ro("records_seen", &Scanner::records_seen)
+      .def_prop_ro("unread_from", &Scanner::unread_from)
+      .def_prop_ro("bytes_wanted", &Scanner::bytes_wanted)
+      .def_prop_ro("fatal", fatal_damage)
+      .def("take_damage", take_damage);
+  module.def(
+      "has_valid_header",
+      [](nb::handle object) { return has_valid_header(BufferView(object).bytes()); },
+      nb::arg("data"));
+  module.def("first_damage", first_damage, nb::arg("buffer"), nb::arg("offsets"),
+             nb::arg("lengths"));
+  module.def("load_index", load_index, nb::arg("data"));
+  module.def("dump_index", dump_index, nb::arg("offsets"), nb::arg("stream_bytes"));
+}
+
+}  // namespace datum::python
