@@ -1,0 +1,140 @@
+import enum
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Buffer
+
+_Damage: TypeAlias = tuple[int, int, int, str]
+_Range: TypeAlias = tuple[int, int]
+_Stored: TypeAlias = tuple[
+    NDArray[Any], NDArray[np.int64] | None, NDArray[np.int64] | None, NDArray[np.bool_] | None
+]
+_Memory: TypeAlias = Buffer | NDArray[Any]
+_Stats: TypeAlias = tuple[
+    int, tuple[int, int, int, int], _Range | None, _Range | None, _Range | None, int
+]
+
+class Fault(Exception): ...
+
+def crc32c(data: _Memory, crc: int = 0, implementation: str | None = None) -> int: ...
+def crc32c_implementations() -> list[str]: ...
+def mask_crc(crc: int) -> int: ...
+
+class Scanner:
+    def __init__(
+        self, recovery: str, check_lengths: bool, check_payloads: bool, max_record_bytes: int
+    ) -> None: ...
+    def scan(
+        self, buffer: _Memory, skip: int, last: bool, max_records: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def records_seen(self) -> int: ...
+    @property
+    def unread_from(self) -> int: ...
+    @property
+    def bytes_wanted(self) -> int: ...
+    @property
+    def fatal(self) -> _Damage | None: ...
+    def take_damage(self) -> list[_Damage]: ...
+
+def has_valid_header(data: _Memory) -> bool: ...
+def first_damage(
+    buffer: _Memory, offsets: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> tuple[int, str] | None: ...
+def load_index(data: _Memory) -> tuple[NDArray[np.int64], int]: ...
+def dump_index(offsets: NDArray[np.int64], stream_bytes: int) -> bytes: ...
+
+class Kind(enum.Enum):
+    UNSET = 0
+    BYTES = 1
+    FLOAT = 2
+    INT64 = 3
+
+class Layout(enum.Enum):
+    FIXED = 0
+    VARIABLE = 1
+    STEPS = 2
+    NESTED_STEPS = 3
+
+class Cell(enum.Enum):
+    BOOL = 0
+    INT8 = 1
+    INT16 = 2
+    INT32 = 3
+    INT64 = 4
+    UINT8 = 5
+    UINT16 = 6
+    UINT32 = 7
+    UINT64 = 8
+    FLOAT32 = 9
+    SLICE = 10
+    RAW = 11
+
+class ColumnSpec:
+    def __init__(
+        self,
+        key: bytes,
+        kind: Kind,
+        layout: Layout,
+        cell: Cell,
+        unit: int,
+        is_text: bool,
+        is_optional: bool,
+        default_value: bytes,
+    ) -> None: ...
+
+class Plan:
+    def __init__(self, columns: Sequence[ColumnSpec]) -> None: ...
+    def parse(
+        self, buffer: _Memory, starts: NDArray[np.int64], lengths: NDArray[np.int64], threads: int
+    ) -> list[_Stored]: ...
+
+def take_strings(buffer: _Memory, slices: NDArray[np.int64], is_text: bool) -> list[Any]: ...
+
+class Discovery:
+    def __init__(self) -> None: ...
+    def add(
+        self, buffer: _Memory, starts: NDArray[np.int64], lengths: NDArray[np.int64]
+    ) -> int: ...
+    @property
+    def records(self) -> int: ...
+    @property
+    def with_unknown_fields(self) -> int: ...
+    @property
+    def context(self) -> dict[str, _Stats]: ...
+    @property
+    def lists(self) -> dict[str, _Stats]: ...
+
+class Source:
+    def __init__(self, key: bytes, kind: Kind, layout: Layout, cell: Cell, unit: int) -> None: ...
+    def set_values(self, values: _Memory) -> None: ...
+    def set_slices(self, buffer: _Memory, slices: NDArray[np.int64]) -> None: ...
+    def set_splits(
+        self, splits: NDArray[np.int64], inner: NDArray[np.int64] | None = None
+    ) -> None: ...
+    def set_present(self, present: NDArray[np.bool_]) -> None: ...
+
+def encode(
+    sources: list[Source], rows: int, threads: int
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]: ...
+def frame(payloads: list[bytes], threads: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]: ...
+
+class RowColumn:
+    def __init__(
+        self,
+        name: str,
+        key: bytes,
+        kind: Kind,
+        cell: Cell,
+        is_text: bool,
+        is_optional: bool,
+        shape: Sequence[int],
+    ) -> None: ...
+
+def collect_rows(
+    rows: list[dict[str, Any]], columns: Sequence[RowColumn], others: set[str]
+) -> list[Source]: ...

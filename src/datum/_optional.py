@@ -1,0 +1,21 @@
+"""The one door to optional packages."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from datum.errors import MissingDependencyError
+
+__all__ = ["require"]
+
+
+def require(module: str, *, purpose: str) -> Any:
+    """Import `module`, or say what it is needed for and how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingDependencyError(
+            f"{purpose} needs the package `{package}`\nhint: pip install {package}"
+        ) from error

@@ -1,0 +1,66 @@
+"""Mostly empty arrays, as the places and values that are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum._optional import require
+from datum.columns.strings import BytesColumn
+
+__all__ = ["Sparse"]
+
+
+class Sparse:
+    """`values[k]` stands at `indices[k]` of an array of `dense_shape`; all else is zero.
+
+    >>> sparse = Sparse(np.array([[0, 1], [1, 2]]), np.array([5.0, 7.0]), (2, 3))
+    >>> sparse.to_dense()
+    array([[0., 5., 0.],
+           [0., 0., 7.]])
+    """
+
+    __slots__ = ("dense_shape", "indices", "values")
+
+    def __init__(
+        self,
+        indices: NDArray[np.int64],
+        values: NDArray[Any] | BytesColumn,
+        dense_shape: tuple[int, ...],
+    ) -> None:
+        indices = np.asarray(indices, np.int64)
+        if indices.shape != (len(values), len(dense_shape)):
+            raise ValueError(
+                f"expected `indices` of shape {(len(values), len(dense_shape))},"
+                f" one row for each value, got {indices.shape}"
+            )
+        self.indices = indices
+        self.values = values
+        self.dense_shape = tuple(dense_shape)
+
+    def __len__(self) -> int:
+        return self.dense_shape[0]
+
+    def to_dense(self) -> NDArray[Any]:
+        """Make the whole array; where an index occurs twice, the last value stands."""
+        values: Any = self.values
+        fill: Any = 0
+        if isinstance(values, BytesColumn):
+            fill = "" if values.is_text else b""
+            values = values.to_numpy()
+        dense = np.full(self.dense_shape, fill, values.dtype)
+        dense[tuple(self.indices.T)] = values
+        return dense
+
+    def to_scipy(self) -> Any:
+        """Make a `scipy.sparse.csr_array` of numbers in two dimensions; duplicates are summed."""
+        if len(self.dense_shape) != 2 or isinstance(self.values, BytesColumn):
+            raise ValueError(f"expected numbers in two dimensions, got {self!r}")
+        scipy_sparse = require("scipy.sparse", purpose="Sparse.to_scipy")
+        rows, columns = self.indices.T
+        return scipy_sparse.csr_array((self.values, (rows, columns)), shape=self.dense_shape)
+
+    def __repr__(self) -> str:
+        return f"Sparse(shape={self.dense_shape}, values={len(self.values)})"

@@ -1,0 +1,69 @@
+"""What can go wrong, and how it is told.
+
+DatumError
+├── CorruptRecordError        a record is damaged; `damage` says where and how
+├── CorruptIndexError         an index file is damaged, or of another shard
+├── SchemaError (ValueError)  data and schema do not agree
+└── MissingDependencyError (ImportError)
+                              an optional package is needed
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "CorruptIndexError",
+    "CorruptRecordError",
+    "Damage",
+    "DatumError",
+    "MissingDependencyError",
+    "SchemaError",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """One place where a file does not hold what it should.
+
+    Attributes:
+        file: the file's path, or a name in angle brackets for memory.
+        offset: the first byte lost, counted in the decompressed stream if the file is compressed.
+        end: the first byte after the loss.
+        record: the number the lost record would have had; each damage counts as one record.
+        kind: "torn header", "torn payload", "length checksum", "payload checksum",
+            "oversized record" or "compressed stream".
+    """
+
+    file: str
+    offset: int
+    end: int
+    record: int
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: record {self.record}, bytes {self.offset}-{self.end}: {self.kind}"
+
+
+class DatumError(Exception):
+    """The base of every error that Datum raises on purpose."""
+
+
+class CorruptRecordError(DatumError):
+    """A record, or the stream that holds it, is damaged."""
+
+    def __init__(self, message: str, damage: Damage | None = None) -> None:
+        super().__init__(message)
+        self.damage = damage
+
+
+class CorruptIndexError(DatumError):
+    """An index file is damaged, or does not belong to its shard."""
+
+
+class SchemaError(DatumError, ValueError):
+    """Data and schema do not agree, or a schema does not agree with itself."""
+
+
+class MissingDependencyError(DatumError, ImportError):
+    """An optional package is needed for what was asked."""

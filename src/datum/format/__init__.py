@@ -1,0 +1,44 @@
+"""TFRecord files of tf.train.Example and SequenceExample: records, index, parse, encode, discover.
+
+Everything here works on single files and on memory; datasets stand on top of it.
+
+>>> from datum import Feature, Schema
+>>> from datum.format import RecordFile, encode, parse
+>>> schema = Schema({"x": Feature("float32", (2,)), "name": Feature("str")})
+>>> framed = encode([{"x": [1, 2], "name": "a"}], schema)
+>>> file = RecordFile(framed.to_bytes())
+>>> batch = parse(file, schema)
+>>> batch["x"]
+array([[1., 2.]], dtype=float32)
+"""
+
+from datum.errors import Damage
+from datum.format.batches import BatchReader, read_batches
+from datum.format.compression import Compression
+from datum.format.discover import DiscoveredFeature, Discovery, discover
+from datum.format.encode import encode
+from datum.format.file import RecordFile, Recovery
+from datum.format.index import Index
+from datum.format.parse import Parser, parse
+from datum.format.records import Records
+from datum.format.writer import Framed, RecordWriter, frame
+
+__all__ = [
+    "BatchReader",
+    "Compression",
+    "Damage",
+    "DiscoveredFeature",
+    "Discovery",
+    "Framed",
+    "Index",
+    "Parser",
+    "RecordFile",
+    "RecordWriter",
+    "Records",
+    "Recovery",
+    "discover",
+    "encode",
+    "frame",
+    "parse",
+    "read_batches",
+]

@@ -1,0 +1,190 @@
+"""A schema from serialized records alone: every feature's kind, lengths and presence."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from datum import _core
+from datum.errors import CorruptRecordError, SchemaError
+from datum.format.file import RecordFile
+from datum.format.payloads import Payloads, as_records
+from datum.format.records import Records
+from datum.schema import Feature, Schema
+
+__all__ = ["DiscoveredFeature", "Discovery", "discover"]
+
+KindName = Literal["bytes", "float", "int64"]
+_KINDS: tuple[KindName, ...] = ("bytes", "float", "int64")
+_DTYPES = {"bytes": "bytes", "float": "float32", "int64": "int64"}
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredFeature:
+    """What was found under one key.
+
+    Attributes:
+        kinds: the kinds it had, most often one; none if no record set any.
+        present: how many records have the key with a kind set (with any step, for sequences).
+        records: how many records were looked at.
+        lengths: fewest and most values in a record, or in a step of a sequence.
+        steps: fewest and most steps in a record; None unless it is a sequence.
+        sizes: fewest and most bytes of a byte string; None for numbers.
+        has_unset_steps: whether a step of a sequence had no kind.
+        is_text: whether every byte string is UTF-8.
+    """
+
+    kinds: tuple[KindName, ...]
+    present: int
+    records: int
+    lengths: Range | None
+    steps: Range | None
+    sizes: Range | None
+    has_unset_steps: bool
+    is_text: bool
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether it lies in the feature lists of a SequenceExample."""
+        return self.steps is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What a look through records found; features of a name in both places are told apart.
+
+    Attributes:
+        records: how many records were read.
+        context: features of Examples, or of the context of SequenceExamples.
+        sequences: feature lists of SequenceExamples.
+    """
+
+    records: int
+    context: dict[str, DiscoveredFeature]
+    sequences: dict[str, DiscoveredFeature]
+
+    @property
+    def features(self) -> dict[str, DiscoveredFeature]:
+        """All features by name; a sequence hides a context feature of the same name."""
+        return {**self.context, **self.sequences}
+
+    def schema(self, *, text: bool = False) -> Schema:
+        """A schema that reads all records looked at; with `text`, what is UTF-8 becomes `str`.
+
+        Keys that never had a kind are left out: nothing can be read from them.
+        """
+        return Schema(
+            {
+                name: _to_feature(name, found, text)
+                for name, found in self.features.items()
+                if found.kinds
+            }
+        )
+
+
+def discover(
+    source: str | os.PathLike[str] | Payloads,
+    *,
+    limit: int | None = None,
+) -> Discovery:
+    """Look through records (of a file, or given) for their features, at most `limit` of them.
+
+    Raises CorruptRecordError or SchemaError if they are not Examples or SequenceExamples.
+
+    >>> from datum.format import encode
+    >>> found = discover(encode([{"x": [1, 2]}, {"x": [3, 4]}]))
+    >>> found.schema()
+    Schema({
+        'x': Feature('int64', (2,)),
+    })
+    """
+    if limit is not None and limit < 1:
+        raise ValueError(f"expected `limit` of 1 or more, got {limit}")
+    if isinstance(source, (str, os.PathLike)):
+        source = RecordFile(source)
+    chunks: Iterable[Records] = (
+        source.chunks() if isinstance(source, RecordFile) else [as_records(source)]
+    )
+    native = _core.Discovery()
+    for chunk in chunks:
+        room = len(chunk) if limit is None else min(len(chunk), limit - native.records)
+        starts = np.ascontiguousarray(chunk.starts[:room])
+        lengths = np.ascontiguousarray(chunk.lengths[:room])
+        added = native.add(chunk.buffer, starts, lengths)
+        if added < room:
+            raise _not_an_example(chunk, added)
+        if limit is not None and native.records >= limit:
+            break
+    found = Discovery(
+        native.records,
+        {name: _to_found(native.records, *stats) for name, stats in native.context.items()},
+        {name: _to_found(native.records, *stats) for name, stats in native.lists.items()},
+    )
+    has_kinds = any(feature.kinds for feature in found.features.values())
+    if not has_kinds and (native.with_unknown_fields or not all(map(_is_a_name, found.features))):
+        raise SchemaError(
+            "expected tf.train.Example or SequenceExample records,"
+            f" got {native.records} record(s) of another message"
+        )
+    return found
+
+
+def _is_a_name(key: str) -> bool:
+    """Bytes of other messages, taken for keys, hold tags and lengths: control characters."""
+    return all(character >= " " for character in key)
+
+
+def _not_an_example(chunk: Records, row: int) -> CorruptRecordError:
+    file, number, offset = chunk.locate(row)
+    at = "" if offset is None else f" at byte {offset}"
+    return CorruptRecordError(
+        f"{file}: record {number}{at}: expected a tf.train.Example or SequenceExample,"
+        " got bytes that are no such message"
+    )
+
+
+def _to_found(
+    records: int,
+    present: int,
+    kinds: tuple[int, int, int, int],
+    lengths: Range | None,
+    steps: Range | None,
+    sizes: Range | None,
+    not_utf8: int,
+) -> DiscoveredFeature:
+    unset, *counts = kinds
+    return DiscoveredFeature(
+        kinds=tuple(itertools.compress(_KINDS, counts)),
+        present=present - unset if steps is None else present,
+        records=records,
+        lengths=lengths,
+        steps=steps,
+        sizes=sizes,
+        has_unset_steps=steps is not None and unset > 0,
+        is_text=sizes is not None and not not_utf8,
+    )
+
+
+def _to_feature(name: str, found: DiscoveredFeature, text: bool) -> Feature:
+    if len(found.kinds) != 1:
+        raise SchemaError(
+            f"feature {name!r}: expected one kind in all records, got {' and '.join(found.kinds)}\n"
+            "hint: read it with a schema of your own, or leave it out with `columns`"
+        )
+    dtype = _DTYPES[found.kinds[0]]
+    if text and found.is_text:
+        dtype = "str"
+    least, most = found.lengths or (0, 0)
+    is_even = least == most > 0 and not found.has_unset_steps
+    shape: tuple[int | None, ...] = (most,) if is_even else (None,)
+    if found.is_sequence:
+        inner = () if shape == (1,) else shape
+        return Feature(dtype, (None, *inner), sequence=True, optional=found.present < found.records)
+    return Feature(dtype, () if shape == (1,) else shape, optional=found.present < found.records)

@@ -1,0 +1,308 @@
+"""Serialized records into the columns of a schema."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum import _core
+from datum.columns import BytesColumn, Masked, Ragged, Sparse
+from datum.errors import CorruptRecordError, SchemaError
+from datum.format.layout import StoredColumn, check_keys, lower
+from datum.format.payloads import Payloads, as_records
+from datum.format.records import Records
+from datum.format.threads import thread_count
+from datum.schema import Feature, InexactError, Schema, cast_exactly, numpy_dtype
+
+__all__ = ["Parser", "parse"]
+
+# Of one stored column: values, row splits, inner row splits, which rows have it.
+_Stored = tuple[
+    NDArray[Any], NDArray[np.int64] | None, NDArray[np.int64] | None, NDArray[np.bool_] | None
+]
+_KINDS = ("unset", "bytes", "float", "int64")  # as `_core.Kind` counts
+
+
+def parse(
+    records: Payloads,
+    schema: Schema | Mapping[str, Feature],
+    *,
+    columns: Iterable[str] | None = None,
+    threads: int | None = None,
+) -> dict[str, Any]:
+    """Parse serialized Examples or SequenceExamples into one column for each feature.
+
+    A column is a NumPy array, `BytesColumn`, `Ragged`, `Sparse`, or a `Masked` around one of
+    these for optional features without a default. Features other than `columns` are not touched.
+    The result is the same for any number of `threads`, by default one for each core.
+
+    >>> from datum.format import encode
+    >>> schema = Schema({"x": Feature("int64"), "words": Feature("str", (None,))})
+    >>> batch = parse(encode([{"x": 1, "words": ["a"]}, {"x": 2, "words": []}], schema), schema)
+    >>> batch["x"], batch["words"].to_list()
+    (array([1, 2]), [['a'], []])
+    """
+    schema = schema if isinstance(schema, Schema) else Schema(schema)
+    if columns is not None:
+        schema = schema.select(columns)
+    return _parser_for(schema).parse(as_records(records), threads=threads)
+
+
+@functools.lru_cache(maxsize=64)
+def _parser_for(schema: Schema) -> Parser:
+    return Parser(schema)
+
+
+class Parser:
+    """A schema made ready for parsing; keep it to parse many batches."""
+
+    def __init__(self, schema: Schema) -> None:
+        check_keys(schema)
+        self.schema = schema
+        self._layouts = [(name, lower(name, feature)) for name, feature in schema.items()]
+        self._owners = [name for name, stored in self._layouts for _ in stored]
+        self._keys = [column.key for _, stored in self._layouts for column in stored]
+        self._plan = _core.Plan(
+            [
+                _make_spec(schema[name], column)
+                for name, stored in self._layouts
+                for column in stored
+            ]
+        )
+
+    def parse(self, records: Records, *, threads: int | None = None) -> dict[str, Any]:
+        """One column for each feature, as `datum.format.parse` tells."""
+        try:
+            found = self._plan.parse(
+                records.buffer, records.starts, records.lengths, thread_count(threads)
+            )
+        except _core.Fault as fault:
+            raise self._error(records, *fault.args) from None
+        batch = {}
+        position = 0
+        for name, stored in self._layouts:
+            parts = found[position : position + len(stored)]
+            position += len(stored)
+            batch[name] = self._assemble(name, stored, parts, records)
+        return batch
+
+    def _assemble(
+        self, name: str, stored: tuple[StoredColumn, ...], parts: list[_Stored], records: Records
+    ) -> Any:
+        feature = self.schema[name]
+        try:
+            if feature.encoding == "sparse":
+                return _assemble_sparse(feature, parts, records)
+            if len(stored) > 1:
+                join = _assemble_shaped if stored[1].role == "shape" else _assemble_nested
+                column = join(feature, parts, records)
+            else:
+                column = _assemble_single(feature, parts[0], records)
+        except _RowError as error:
+            raise SchemaError(f"{_where(records, error.row)}, feature {name!r}: {error}") from None
+        except _ItemError as error:
+            splits = parts[0][1]
+            unit = max(1, stored[0].unit)
+            row = error.position // unit
+            if splits is not None:
+                row = int(np.searchsorted(splits, row, "right")) - 1
+            problem = f"expected {feature.dtype}, got {error}"
+            raise SchemaError(f"{_where(records, row)}, feature {name!r}: {problem}") from None
+        present = parts[0][3]
+        if present is None or (feature.default is not None and not feature.is_string):
+            return column
+        if feature.default is not None:
+            return _fill_strings(feature, column, present)
+        return Masked(column, present)
+
+    def _error(
+        self,
+        records: Records,
+        code: str,
+        row: int,
+        column: int,
+        step: int,
+        expected: int,
+        got: int,
+    ) -> Exception:
+        where = _where(records, row)
+        if code == "malformed":
+            return CorruptRecordError(
+                f"{where}: expected a tf.train.Example or SequenceExample,"
+                " got bytes that are no such message"
+            )
+        name, key = self._owners[column], self._keys[column]
+        feature = self.schema[name]
+        at = f", key {key!r}" if key != name else ""
+        at += f", step {step}" if step >= 0 else ""
+        has_any = feature.ragged_rank > (1 if feature.sequence else 0)
+        exactly = "a multiple of " if has_any and expected > 1 else ""
+        if code == "kind":
+            expected_kind, got_kind = _KINDS[expected], _KINDS[got]
+            problem = f"expected {expected_kind} values, got {got_kind} values"
+        else:
+            problem = {
+                "count": f"expected {exactly}{expected} values, got {got}",
+                "missing": "expected a value, got none",
+                "range": f"expected {feature.dtype}, got {got}",
+                "text": "expected text in UTF-8, got other bytes",
+                "raw bytes": f"expected {exactly}{expected} bytes of {feature.dtype}, got {got}",
+            }[code]
+        hints = {
+            "missing": "mark the feature optional=True, or give it a default",
+            "count": "use None in the shape for a length that differs",
+            "text": "use dtype bytes",
+        }
+        hint = f"\nhint: {hints[code]}" if code in hints else ""
+        return SchemaError(f"{where}, feature {name!r}{at}: {problem}{hint}")
+
+
+class _RowError(Exception):
+    """Stored columns of one feature that do not fit each other in one record."""
+
+    def __init__(self, row: int, message: str) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+def _where(records: Records, row: int) -> str:
+    file, number, offset = records.locate(row)
+    return f"{file}: record {number}" + ("" if offset is None else f" at byte {offset}")
+
+
+def _make_spec(feature: Feature, column: StoredColumn) -> _core.ColumnSpec:
+    default = b""
+    if feature.default is not None and not feature.is_string:
+        stored = "float32" if feature.dtype in ("float16", "bfloat16") else feature.dtype
+        default = np.array(feature.default, numpy_dtype(stored)).tobytes()
+    return _core.ColumnSpec(
+        column.key.encode(),
+        column.kind,
+        column.layout,
+        column.cell,
+        column.unit,
+        feature.dtype == "str",
+        feature.optional or feature.encoding == "sparse",
+        default,
+    )
+
+
+def _fill_strings(feature: Feature, column: BytesColumn, present: NDArray[np.bool_]) -> Any:
+    if present.all():
+        return column
+    values = zip(column.to_list(), present, strict=True)
+    return BytesColumn.from_values(value if there else feature.default for value, there in values)
+
+
+def _values(feature: Feature, stored: NDArray[Any], records: Records) -> Any:
+    """The cells of a stored column as items of the feature's dtype and inner shape."""
+    inner: Any = feature.shape[feature.ragged_rank :]
+    shape = (-1 if feature.ragged_rank else len(records), *inner)
+    if feature.is_string:
+        if shape[0] < 0:
+            shape = (len(stored) // 2 // math.prod(inner), *inner)
+        is_text = feature.dtype == "str"
+        return BytesColumn(records.buffer, stored, is_text=is_text, shape=shape)
+    if feature.encoding == "raw":
+        if feature.dtype == "bool" and stored.max(initial=0) > 1:
+            raise _ItemError(int(np.argmax(stored > 1)), f"byte {stored.max()}")
+        stored = stored.view(numpy_dtype(feature.dtype))
+    elif feature.dtype in ("float16", "bfloat16"):
+        try:
+            stored = cast_exactly(stored, feature.dtype)
+        except InexactError as error:
+            raise _ItemError(error.position, str(error)) from None
+    return stored.reshape(shape) if inner else stored
+
+
+class _ItemError(Exception):
+    """An item of a stored column that its dtype cannot hold."""
+
+    def __init__(self, position: int, got: str) -> None:
+        super().__init__(got)
+        self.position = position
+
+
+def _assemble_single(feature: Feature, stored: _Stored, records: Records) -> Any:
+    values, splits, inner_splits, _ = stored
+    column = _values(feature, values, records)
+    if splits is None:
+        return column
+    if inner_splits is not None:
+        column = Ragged(column, inner_splits)
+    return Ragged(column, splits)
+
+
+def _assemble_nested(feature: Feature, parts: list[_Stored], records: Records) -> Any:
+    """Values, and the row lengths of each inner dimension from the outermost in."""
+    column = _values(feature, parts[0][0], records)
+    below = parts[0][1]  # for each record, where its part of the level below ends
+    assert below is not None
+    for lengths, splits, _, _ in reversed(parts[1:]):
+        assert splits is not None
+        wrong = np.flatnonzero((lengths < 0) | (lengths > below[-1]))
+        if len(wrong):
+            row = int(np.searchsorted(splits, wrong[0], "right")) - 1
+            raise _RowError(row, f"expected row lengths of what is there, got {lengths[wrong[0]]}")
+        inner = np.concatenate([[0], np.cumsum(lengths)])
+        wrong = np.flatnonzero(inner[splits] != below)
+        if len(wrong):
+            row = int(wrong[0]) - 1
+            total, count = inner[splits[row + 1]] - inner[splits[row]], below[row + 1] - below[row]
+            raise _RowError(row, f"expected row lengths that sum to {count}, got {total}")
+        column = Ragged(column, inner)
+        below = splits
+    return Ragged(column, below)
+
+
+def _assemble_shaped(feature: Feature, parts: list[_Stored], records: Records) -> Any:
+    """Raw tensors whose shape lies beside them: an object array of arrays."""
+    values = _values(replace(feature, shape=(None,), keys=()), parts[0][0], records)
+    splits, shapes, shape_splits = parts[0][1], parts[1][0], parts[1][1]
+    present = parts[0][3]
+    assert splits is not None
+    assert shape_splits is not None
+    tensors = np.empty(len(records), object)
+    for row in range(len(records)):
+        if present is not None and not present[row]:
+            continue
+        shape = tuple(shapes[shape_splits[row] : shape_splits[row + 1]].tolist())
+        flat = values[splits[row] : splits[row + 1]]
+        fits = len(shape) == len(feature.shape) and all(
+            want in (None, got) and 0 <= got < 2**31
+            for want, got in zip(feature.shape, shape, strict=True)
+        )
+        if not fits or math.prod(shape) != len(flat):
+            raise _RowError(row, f"expected {feature.shape} of {len(flat)} items, got {shape}")
+        tensors[row] = flat.reshape(shape)
+    return tensors
+
+
+def _assemble_sparse(feature: Feature, parts: list[_Stored], records: Records) -> Any:
+    splits, index_parts = parts[0][1], parts[1:]
+    assert splits is not None
+    values = _values(replace(feature, encoding="values", shape=(), keys=()), parts[0][0], records)
+    for _, index_splits, _, _ in index_parts:
+        assert index_splits is not None
+        wrong = np.flatnonzero(index_splits != splits)
+        if len(wrong):
+            row = int(wrong[0]) - 1
+            counts = np.diff(splits)[row], np.diff(index_splits)[row]
+            raise _RowError(row, f"expected {counts[0]} indices, one a value, got {counts[1]}")
+    rows = np.repeat(np.arange(len(records)), np.diff(splits))
+    indices = np.stack([rows, *(part[0] for part in index_parts)], axis=1)
+    places = indices[:, 1:]
+    outside = np.flatnonzero(((places < 0) | (places >= np.array(feature.shape))).any(axis=1))
+    if len(outside):
+        at = tuple(places[outside[0]].tolist())
+        raise _RowError(int(rows[outside[0]]), f"expected indices within {feature.shape}, got {at}")
+    order = np.lexsort(indices.T[::-1])
+    if (order[1:] < order[:-1]).any():  # stored out of order
+        indices, values = indices[order], values[order]
+    return Sparse(indices, values, (len(records), *feature.shape))  # type: ignore[arg-type]

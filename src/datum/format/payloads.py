@@ -1,0 +1,24 @@
+"""Whatever holds payloads, as one run of records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from datum.format.file import RecordFile
+from datum.format.records import Records
+from datum.format.writer import Framed
+
+__all__ = ["Payloads", "as_records"]
+
+Payloads = Records | Framed | RecordFile | Iterable[bytes]
+
+
+def as_records(source: Payloads) -> Records:
+    """The payloads in one run; copied only if they do not lie in one buffer."""
+    if isinstance(source, Records):
+        return source
+    if isinstance(source, Framed):
+        return source.records()
+    if isinstance(source, RecordFile):
+        return Records.join(list(source.chunks(1 << 30)))
+    return Records.of(source)

@@ -1,0 +1,192 @@
+"""Columns made ready for the native encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum import _core
+from datum.columns import BytesColumn, Masked, Ragged, Sparse
+from datum.errors import SchemaError
+from datum.format.gather import gather, sparse_from_scipy
+from datum.format.layout import StoredColumn, lower
+from datum.schema import Feature, InexactError, cast_exactly, numpy_dtype
+
+__all__ = ["make_sources"]
+
+
+def make_sources(name: str, feature: Feature, column: Any, rows: int) -> list[_core.Source]:
+    """The stored columns of a feature, filled from `column`; raises SchemaError if it misfits.
+
+    A list holds one value (or None) for each record.
+    """
+    present: NDArray[np.bool_] | None = None
+    if isinstance(column, Masked):
+        column, present = column.values, column.present
+    elif isinstance(column, list):
+        column, present = gather(name, feature, column)
+    builder = _Builder(name, feature, rows)
+    if present is not None and not present.all() and not feature.optional:
+        row = int(np.flatnonzero(~present)[0])
+        raise builder.error("expected a value, got none\nhint: mark the feature optional=True", row)
+    sources = builder.build(column)
+    if present is not None and not present.all():
+        for source in sources:
+            source.set_present(np.ascontiguousarray(present))
+    return sources
+
+
+class _Builder:
+    """Fills the sources of one feature."""
+
+    def __init__(self, name: str, feature: Feature, rows: int) -> None:
+        self.name = name
+        self.feature = feature
+        self.rows = rows
+        self.stored = lower(name, feature)
+
+    def build(self, column: Any) -> list[_core.Source]:
+        if self.feature.encoding == "sparse":
+            return self._build_sparse(column)
+        if len(self.stored) > 1 and self.stored[1].role == "shape":
+            return self._build_shaped(column)
+        if self.feature.ragged_rank:
+            return self._build_ragged(column)
+        self._check_shape(column, (self.rows, *self.feature.shape))
+        source = self._source(self.stored[0])
+        self._set_items(source, column, lambda position: position)
+        return [source]
+
+    def _source(self, column: StoredColumn) -> _core.Source:
+        return _core.Source(
+            column.key.encode(), column.kind, column.layout, column.cell, column.unit
+        )
+
+    def _build_ragged(self, column: Any) -> list[_core.Source]:
+        """Nested row splits, from records in to the values."""
+        rank = self.feature.ragged_rank
+        if isinstance(column, np.ndarray) and column.ndim == len(self.feature.shape) + 1:
+            column = _ragged_from_dense(column, rank)
+        levels: list[Ragged] = []
+        inner = column
+        while isinstance(inner, Ragged):
+            levels.append(inner)
+            inner = inner.values
+        if len(levels) != rank or len(column) != self.rows:
+            wanted = f"{self.rows} rows, ragged in {rank} dimension(s)"
+            raise self.error(f"expected {wanted}, got {_describe(column)}")
+        self._check_shape(inner, (len(inner), *self.feature.shape[rank:]))
+        ends = [levels[0].row_splits]  # for each level, where the records end in it
+        for level in levels[1:]:
+            ends.append(np.ascontiguousarray(level.row_splits[ends[-1]]))
+        values = self._source(self.stored[0])
+        self._set_items(values, inner, lambda at: int(np.searchsorted(ends[-1], at, "right")) - 1)
+        if self.feature.sequence:
+            values.set_splits(levels[0].row_splits, *(level.row_splits for level in levels[1:]))
+            return [values]
+        values.set_splits(ends[-1])
+        sources = [values]
+        for stored, level, splits in zip(self.stored[1:], levels[1:], ends, strict=False):
+            lengths = self._source(stored)
+            lengths.set_values(level.row_lengths)
+            lengths.set_splits(splits)
+            sources.append(lengths)
+        return sources
+
+    def _build_shaped(self, column: Any) -> list[_core.Source]:
+        """Raw tensors of differing shapes, each with its shape beside it; None is a blank."""
+        blank = np.zeros([n or 0 for n in self.feature.shape], numpy_dtype(self.feature.dtype))
+        arrays = []
+        for row, item in enumerate(column):
+            array = blank if item is None else np.asarray(item)
+            self._check_shape(array, self.feature.shape, row)
+            arrays.append(self._cast(array, row))
+        if len(arrays) != self.rows:
+            raise self.error(f"expected {self.rows} rows, got {len(arrays)}")
+        values, shapes = map(self._source, self.stored)
+        flat = [blank[:0].reshape(-1), *(array.reshape(-1) for array in arrays)]
+        values.set_values(np.concatenate(flat).view(np.uint8))
+        values.set_splits(_ends([array.size for array in arrays]))
+        shapes.set_values(np.array([n for array in arrays for n in array.shape], np.int64))
+        shapes.set_splits(_ends([array.ndim for array in arrays]))
+        return [values, shapes]
+
+    def _build_sparse(self, column: Any) -> list[_core.Source]:
+        wanted: Any = (self.rows, *self.feature.shape)
+        if hasattr(column, "tocoo"):
+            column = sparse_from_scipy(column)
+        if not isinstance(column, Sparse) or column.dense_shape != wanted:
+            raise self.error(f"expected a Sparse of shape {wanted}, got {_describe(column)}")
+        is_outside = ((column.indices < 0) | (column.indices >= wanted)).any(axis=1)
+        if is_outside.any():
+            at = column.indices[is_outside][0].tolist()
+            raise self.error(f"expected indices within {wanted}, got {at}", max(at[0], 0))
+        order = np.lexsort(column.indices.T[::-1])
+        indices, items = column.indices[order], column.values[order]
+        splits = np.searchsorted(indices[:, 0], np.arange(self.rows + 1)).astype(np.int64)
+        values, *places = map(self._source, self.stored)
+        self._set_items(values, items, lambda at: int(indices[at, 0]))
+        values.set_splits(splits)
+        for dim, place in enumerate(places, 1):
+            place.set_values(np.ascontiguousarray(indices[:, dim]))
+            place.set_splits(splits)
+        return [values, *places]
+
+    def _set_items(self, source: _core.Source, items: Any, row_of: Callable[[int], int]) -> None:
+        """Hand numbers or strings to a source; `row_of` tells which record an item is of."""
+        if not self.feature.is_string:
+            array = self._cast(np.asarray(items), row_of)
+            if array.dtype == np.bool_:  # NumPy takes any byte but 0 for true
+                array = array.view(np.uint8) != 0
+            if self.stored[0].cell == _core.Cell.FLOAT32:
+                array = np.ascontiguousarray(array, np.float32)
+            source.set_values(array.reshape(-1).view(np.uint8))
+            return
+        if not isinstance(items, BytesColumn):
+            raise self.error(f"expected {self.feature.dtype}, got {_describe(items)}")
+        if items.is_text != (self.feature.dtype == "str") and len(items.slices):
+            got = "str" if items.is_text else "bytes"
+            raise self.error(f"expected {self.feature.dtype}, got {got}", row_of(0))
+        source.set_slices(items.buffer, np.ascontiguousarray(items.slices).reshape(-1))
+
+    def _cast(self, array: NDArray[Any], row_of: Callable[[int], int] | int) -> NDArray[Any]:
+        try:
+            return cast_exactly(array, self.feature.dtype)
+        except InexactError as error:
+            row = row_of if isinstance(row_of, int) else row_of(error.position)
+            raise self.error(f"expected {self.feature.dtype}, got {error}", row) from None
+
+    def _check_shape(self, column: Any, wanted: tuple[int | None, ...], row: int = -1) -> None:
+        got = getattr(column, "shape", None)
+        fits = (
+            got is not None
+            and len(got) == len(wanted)
+            and all(want in (None, n) for want, n in zip(wanted, got, strict=True))
+        )
+        if not fits:
+            raise self.error(f"expected shape {wanted}, got {_describe(column)}", row)
+
+    def error(self, problem: str, row: int = -1) -> SchemaError:
+        record = f"record {row}, " if row >= 0 else ""
+        return SchemaError(f"{record}feature {self.name!r}: {problem}")
+
+
+def _describe(column: Any) -> str:
+    shape = getattr(column, "shape", None)
+    kind = type(column).__name__
+    return kind if shape is None else f"{kind} of shape {tuple(shape)}"
+
+
+def _ends(lengths: list[int]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+
+
+def _ragged_from_dense(array: NDArray[Any], ragged_rank: int) -> Ragged:
+    rows, width = array.shape[:2]
+    values: Any = array.reshape(rows * width, *array.shape[2:])
+    if ragged_rank > 1:
+        values = _ragged_from_dense(values, ragged_rank - 1)
+    return Ragged(values, np.arange(rows + 1, dtype=np.int64) * width)

@@ -1,0 +1,88 @@
+"""Values to the element type of a feature, or a refusal that names the value lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.schema.dtypes import numpy_dtype
+
+__all__ = ["InexactError", "as_array", "cast_exactly"]
+
+
+class InexactError(Exception):
+    """A value that the wanted type cannot hold."""
+
+    def __init__(self, got: str, position: int = 0) -> None:
+        super().__init__(got)
+        self.position = position  # along the first axis
+
+
+def as_array(value: Any, dtype: str) -> NDArray[Any]:
+    """An array of `value`, a scalar, list or array, as `dtype`; see `cast_exactly`."""
+    array = np.asarray(value)
+    wanted = numpy_dtype(dtype)
+    if array.size == 0 and not isinstance(value, np.ndarray):
+        return np.empty(array.shape, wanted)  # an empty list is of any type
+    is_listed = not isinstance(value, (np.ndarray, np.generic))
+    if is_listed and wanted.kind in "biu" and array.dtype.kind in "fO" and array.size:
+        array = _array_of_integers(value, wanted)  # NumPy made floats of large integers
+    return cast_exactly(array, dtype)
+
+
+def _array_of_integers(value: Any, wanted: np.dtype[Any]) -> NDArray[Any]:
+    for item in np.asarray(value, object).reshape(-1).tolist():
+        if not isinstance(item, int):
+            raise InexactError(repr(item))
+    try:
+        return np.array(value, wanted)
+    except OverflowError:
+        raise InexactError(repr(value)) from None
+
+
+def cast_exactly(array: NDArray[Any], dtype: str) -> NDArray[Any]:
+    """`array` as `dtype`, contiguous; raises InexactError if a value changes.
+
+    Floats may be rounded to a narrower float, but not to infinity.
+
+    >>> cast_exactly(np.array([1, 2]), "uint8")
+    array([1, 2], dtype=uint8)
+    """
+    wanted = numpy_dtype(dtype)
+    if array.dtype == wanted:
+        return np.ascontiguousarray(array).reshape(array.shape)
+    if not _is_castable(array.dtype, wanted):
+        raise InexactError(f"{array.dtype.name} values")
+    with np.errstate(over="ignore", invalid="ignore"):
+        cast = np.ascontiguousarray(array.astype(wanted)).reshape(array.shape)
+        lost = _find_lost(array, cast)
+    if lost.any():
+        place = tuple(int(axis[0]) for axis in np.nonzero(lost))
+        raise InexactError(str(array[place]), place[0] if place else 0)
+    return cast
+
+
+def _is_castable(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    ranks = {"b": 0, "u": 0, "i": 0, "f": 1, "c": 2}
+    if "bfloat16" in (given.name, wanted.name):
+        ranks["V"] = 1  # how NumPy sees types that are not its own
+    return given.kind in ranks and wanted.kind in ranks and ranks[given.kind] <= ranks[wanted.kind]
+
+
+def _find_lost(array: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where `cast` does not hold the value of `array`."""
+    if array.dtype.kind not in "biu":
+        return np.asarray(np.isfinite(array) & ~np.isfinite(cast))
+    if cast.dtype.kind in "biu":
+        # Compared as integers of one type: NumPy compares int64 with uint64 as floats.
+        is_sign_lost = array.dtype.kind != "b" and cast.dtype.kind != "b"
+        changed = cast.astype(array.dtype) != array
+        return np.asarray(changed | ((array < 0) != (cast < 0))) if is_sign_lost else changed
+    # Back to integers, without leaving their range.
+    real = cast.real.astype(np.float64) if cast.dtype.kind != "f" else cast.astype(np.float64)
+    bits = 64 if array.dtype.kind == "u" else 63
+    is_inside = (real >= -(2.0**63)) & (real < 2.0**bits)
+    back = np.where(is_inside, real, 0).astype(array.dtype)
+    return np.asarray(~is_inside | (back != array))
