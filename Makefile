@@ -52,7 +52,7 @@ clean: ## remove all that was built, but not .venv
 # The build tools live in .venv too, so that a rebuild compiles only what changed.
 $(STAMP)build: pyproject.toml
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
-	$(PIP) --upgrade pip cmake nanobind ninja scikit-build-core setuptools
+	$(PIP) --upgrade pip cmake nanobind ninja numpy scikit-build-core setuptools
 	touch $@
 
 $(STAMP)package: $(SOURCES) | $(STAMP)build

@@ -1,5 +1,7 @@
 #include "column_builder.h"
 
+#include <new>
+
 namespace datum {
 
 ColumnBuilder::ColumnBuilder(const ColumnSpec& spec, Column& column, size_t rows, size_t longest,
@@ -12,6 +14,7 @@ ColumnBuilder::ColumnBuilder(const ColumnSpec& spec, Column& column, size_t rows
       fast_(choose_fast(spec)) {
   constexpr size_t kSmall = 64;  // never empty, so that no null pointer is ever copied to
   column.values.reserve(kSmall);
+  if (rows > 0 && unit_bytes_ > SIZE_MAX / 2 / rows) throw std::bad_alloc();
   if (is_fixed_) {
     // A required value cannot be larger than its record: a float takes four bytes, an integer or
     // a byte string at least one. No value of a record that is too small is ever stored.
@@ -34,6 +37,8 @@ ColumnBuilder::Fast ColumnBuilder::choose_fast(const ColumnSpec& spec) {
   const bool is_fixed = spec.layout == Layout::kFixed;
   switch (spec.cell) {
     case Cell::kFloat32:
+      if (is_fixed && spec.unit == 1) return Fast::kFloat;
+      [[fallthrough]];
     case Cell::kRaw:
       return is_fixed ? Fast::kCopy : Fast::kCopyMany;
     case Cell::kSlice:
@@ -59,26 +64,17 @@ void ColumnBuilder::drop_value(size_t row) {
   column_.values.truncate(units * unit_bytes_);
 }
 
-bool ColumnBuilder::append_chunk(Kind kind, ByteSpan chunk, size_t& units) {
-  if (kind != spec_.kind) return false;
+bool ColumnBuilder::append_chunk_of_many(ByteSpan chunk, size_t& units) {
   switch (fast_) {
     case Fast::kCopy:
       if (chunk.size() != unit_bytes_) return false;
       std::memcpy(fixed_, chunk.data(), unit_bytes_);
-      units = 1;
       return true;
     case Fast::kCopyMany:
       if (chunk.size() % unit_bytes_ != 0) return false;
       std::memcpy(column_.values.extend(chunk.size()), chunk.data(), chunk.size());
       units = chunk.size() / unit_bytes_;
       return true;
-    case Fast::kInteger: {
-      uint64_t value;
-      if (!decode_single(chunk, buffer_.data() + buffer_.size(), value)) return false;
-      std::memcpy(fixed_, &value, 8);
-      units = 1;
-      return true;
-    }
     case Fast::kIntegers: {
       const size_t before = column_.values.size();
       auto* start = reinterpret_cast<uint64_t*>(column_.values.extend(8 * chunk.size()));
@@ -95,10 +91,11 @@ bool ColumnBuilder::append_chunk(Kind kind, ByteSpan chunk, size_t& units) {
       if (spec_.is_text && !is_utf8(chunk)) return false;
       const Slice slice{static_cast<uint64_t>(chunk.data() - buffer_.data()), chunk.size()};
       std::memcpy(reserve_cells(1), &slice, sizeof slice);
-      units = 1;
       return true;
     }
     case Fast::kNone:
+    case Fast::kFloat:
+    case Fast::kInteger:
       return false;
   }
   return false;

@@ -31,6 +31,21 @@ struct Outcome {
   bool is_sound() const { return code == FaultCode::kNone; }
 };
 
+// Decodes the varint that fills `chunk` exactly; `end` bounds what may be read.
+inline bool decode_single(ByteSpan chunk, const uint8_t* end, uint64_t& value) {
+  const uint8_t* at = chunk.data();
+  if (chunk.size() <= 8 && end - at >= 8 && !chunk.empty()) {
+    uint64_t word;
+    std::memcpy(&word, at, 8);
+    const uint64_t stops = ~word & kContinuationBits;
+    if (static_cast<size_t>(std::countr_zero(stops) / 8 + 1) != chunk.size()) return false;
+    value = gather_sevens(word & (stops ^ (stops - 1)));
+    return true;
+  }
+  WireReader reader(chunk);
+  return reader.read_varint(value) && reader.at_end();
+}
+
 class ColumnBuilder {
  public:
   // Sizes the column for `rows` records of at most `longest` bytes that lie in `buffer`.
@@ -43,8 +58,24 @@ class ColumnBuilder {
     if (seen_row_ == row) drop_value(row);
     seen_row_ = row;
   }
-  // Adds a list that is a single packed chunk (or single byte string) of `kind`.
-  bool append_chunk(Kind kind, ByteSpan chunk, size_t& units);
+  // Adds a list that is a single packed chunk (or single byte string) of `kind`; false, and nothing
+  // added, if it takes `append_list` to do it or to tell why not.
+  bool append_chunk(Kind kind, ByteSpan chunk, size_t& units) {
+    if (kind != spec_.kind) return false;
+    units = 1;
+    if (fast_ == Fast::kFloat) {
+      if (chunk.size() != 4) return false;
+      std::memcpy(fixed_, chunk.data(), 4);
+      return true;
+    }
+    if (fast_ == Fast::kInteger) {
+      uint64_t value;
+      if (!decode_single(chunk, buffer_.data() + buffer_.size(), value)) return false;
+      std::memcpy(fixed_, &value, 8);
+      return true;
+    }
+    return append_chunk_of_many(chunk, units);
+  }
   // Adds a list in any form.
   Outcome append_list(Kind kind, const Pieces& list);
   // Ends a step of a feature list that added `units`.
@@ -63,9 +94,10 @@ class ColumnBuilder {
 
  private:
   // What `append_chunk` does with a chunk.
-  enum class Fast : uint8_t { kNone, kCopy, kCopyMany, kInteger, kIntegers, kSlice };
+  enum class Fast : uint8_t { kNone, kFloat, kInteger, kCopy, kCopyMany, kIntegers, kSlice };
   static Fast choose_fast(const ColumnSpec& spec);
 
+  bool append_chunk_of_many(ByteSpan chunk, size_t& units);
   void drop_value(size_t row);
   uint8_t* reserve_cells(size_t count);
   Outcome append_numbers(const Pieces& list, size_t count);
@@ -85,20 +117,5 @@ class ColumnBuilder {
   bool is_fixed_;
   Fast fast_;
 };
-
-// Decodes the varint that fills `chunk` exactly; `end` bounds what may be read.
-inline bool decode_single(ByteSpan chunk, const uint8_t* end, uint64_t& value) {
-  const uint8_t* at = chunk.data();
-  if (chunk.size() <= 8 && end - at >= 8 && !chunk.empty()) {
-    uint64_t word;
-    std::memcpy(&word, at, 8);
-    const uint64_t stops = ~word & kContinuationBits;
-    if (static_cast<size_t>(std::countr_zero(stops) / 8 + 1) != chunk.size()) return false;
-    value = gather_sevens(word & (stops ^ (stops - 1)));
-    return true;
-  }
-  WireReader reader(chunk);
-  return reader.read_varint(value) && reader.at_end();
-}
 
 }  // namespace datum

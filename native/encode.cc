@@ -1,51 +1,21 @@
 #include "encode.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "backward.h"
 #include "framing.h"
 #include "parallel.h"
 
 namespace datum {
 namespace {
 
-constexpr size_t kMinBytesPerThread = 256 * 1024;          // see parse.cc
+constexpr size_t kMinRowsPerThread = 256;  // below this a thread costs more than it saves
 constexpr size_t kMaxRecordBytes = (size_t{1} << 31) - 1;  // protobuf's own limit
-
-size_t varint_bytes(uint64_t value) {
-  return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7;
-}
-
-uint8_t* write_varint(uint8_t* out, uint64_t value) {
-  while (value >= 0x80) {
-    *out++ = static_cast<uint8_t>(value | 0x80);
-    value >>= 7;
-  }
-  *out++ = static_cast<uint8_t>(value);
-  return out;
-}
-
-uint8_t* write_bytes(uint8_t* out, const void* from, size_t size) {
-  if (size > 0) std::memcpy(out, from, size);
-  return out + size;
-}
-
-// A length-delimited field: one-byte tag, length, content.
-size_t field_bytes(size_t content) { return 1 + varint_bytes(content) + content; }
-
-uint8_t* write_field_head(uint8_t* out, uint32_t tag, size_t content) {
-  *out++ = static_cast<uint8_t>(tag);
-  return write_varint(out, content);
-}
-
-template <typename T>
-uint64_t wire_value(T value) {
-  return static_cast<uint64_t>(static_cast<int64_t>(value));
-}
+constexpr size_t kMaxVarint = 10;
 
 // Consecutive values of one source that go into one Feature.
 struct Range {
@@ -58,71 +28,6 @@ Range range_of_units(const ColumnSource& source, const int64_t* splits, size_t a
   return {first * source.unit, (static_cast<size_t>(splits[at + 1]) - first) * source.unit};
 }
 
-size_t packed_bytes(const ColumnSource& source, Range range) {
-  return with_integer(source.cell, [&](auto zero) {
-    const auto* values = reinterpret_cast<const decltype(zero)*>(source.values) + range.first;
-    size_t total = 0;
-    for (size_t i = 0; i < range.count; ++i) total += varint_bytes(wire_value(values[i]));
-    return total;
-  });
-}
-
-// The size of the BytesList, FloatList or Int64List of a range.
-size_t list_bytes(const ColumnSource& source, Range range) {
-  if (source.cell == Cell::kRaw) return field_bytes(range.count);
-  if (range.count == 0) return 0;
-  switch (source.kind) {
-    case Kind::kFloat:
-      return field_bytes(4 * range.count);
-    case Kind::kInt64:
-      return field_bytes(packed_bytes(source, range));
-    default: {
-      size_t total = 0;
-      for (size_t i = 0; i < range.count; ++i) {
-        total += field_bytes(source.strings[range.first + i].size());
-      }
-      return total;
-    }
-  }
-}
-
-uint8_t* write_integers(uint8_t* out, const ColumnSource& source, Range range) {
-  out = write_field_head(out, kFieldOneBytes, packed_bytes(source, range));
-  return with_integer(source.cell, [&](auto zero) {
-    const auto* values = reinterpret_cast<const decltype(zero)*>(source.values) + range.first;
-    for (size_t i = 0; i < range.count; ++i) out = write_varint(out, wire_value(values[i]));
-    return out;
-  });
-}
-
-uint8_t* write_list(uint8_t* out, const ColumnSource& source, Range range) {
-  if (source.cell == Cell::kRaw) {
-    out = write_field_head(out, kFieldOneBytes, range.count);
-    return write_bytes(out, source.values + range.first, range.count);
-  }
-  if (range.count == 0) return out;
-  switch (source.kind) {
-    case Kind::kFloat:
-      out = write_field_head(out, kFieldOneBytes, 4 * range.count);
-      return write_bytes(out, source.values + 4 * range.first, 4 * range.count);
-    case Kind::kInt64:
-      return write_integers(out, source, range);
-    default:
-      for (size_t i = 0; i < range.count; ++i) {
-        const ByteSpan string = source.strings[range.first + i];
-        out = write_field_head(out, kFieldOneBytes, string.size());
-        out = write_bytes(out, string.data(), string.size());
-      }
-      return out;
-  }
-}
-
-uint8_t* write_feature(uint8_t* out, const ColumnSource& source, Range range) {
-  const uint32_t tag = make_tag(static_cast<uint32_t>(source.kind), WireType::kBytes);
-  return write_list(write_field_head(out, tag, list_bytes(source, range)), source, range);
-}
-
-// The range of one row (context), or of one step of it (sequence).
 Range row_range(const ColumnSource& source, size_t row) {
   if (source.layout == Layout::kFixed) return {row * source.unit, source.unit};
   return range_of_units(source, source.splits, row);
@@ -133,77 +38,146 @@ Range step_range(const ColumnSource& source, size_t step) {
   return range_of_units(source, source.inner_splits, step);
 }
 
-// The size of the map value: a Feature, or a FeatureList of them.
-size_t value_bytes(const ColumnSource& source, size_t row) {
-  if (!source.is_sequence()) return field_bytes(list_bytes(source, row_range(source, row)));
-  size_t total = 0;
-  for (auto step = source.splits[row]; step < source.splits[row + 1]; ++step) {
-    const Range range = step_range(source, static_cast<size_t>(step));
-    total += field_bytes(field_bytes(list_bytes(source, range)));
+// Writes the records of one message type, each before the one that was written last.
+class RecordEncoder {
+ public:
+  RecordEncoder(std::span<const ColumnSource> context, std::span<const ColumnSource> lists)
+      : context_(context), lists_(lists), out_(kFirstCapacity), heads_(context.size()) {
+    for (size_t i = 0; i < context.size(); ++i) heads_[i] = constant_head(context[i]);
   }
-  return total;
-}
 
-uint8_t* write_value(uint8_t* out, const ColumnSource& source, size_t row) {
-  if (!source.is_sequence()) return write_feature(out, source, row_range(source, row));
-  for (auto step = source.splits[row]; step < source.splits[row + 1]; ++step) {
-    const Range range = step_range(source, static_cast<size_t>(step));
-    out = write_field_head(out, kFieldOneBytes, field_bytes(list_bytes(source, range)));
-    out = write_feature(out, source, range);
+  // False when the record is too large.
+  bool write(size_t row) {
+    const size_t before = out_.size();
+    out_.reserve(0);
+    out_.put(kFooterBytes);
+    if (!lists_.empty()) write_map(lists_, {}, kFieldTwoBytes, row);
+    write_map(context_, heads_, kFieldOneBytes, row);
+    const size_t payload_bytes = out_.size() - before - kFooterBytes;
+    uint8_t* payload = out_.data();
+    write_frame_footer(payload + payload_bytes, payload, payload_bytes);
+    out_.reserve(0);
+    write_frame_header(out_.put(kHeaderBytes), payload_bytes);
+    return payload_bytes <= kMaxRecordBytes;
   }
-  return out;
-}
 
-bool is_present(const ColumnSource& source, size_t row) {
-  return source.present == nullptr || source.present[row] != 0;
-}
+  BackwardBuffer& out() { return out_; }
 
-size_t entry_bytes(const ColumnSource& source, size_t row) {
-  return field_bytes(source.key.size()) + field_bytes(value_bytes(source, row));
-}
+ private:
+  static constexpr size_t kFirstCapacity = 1 << 16;
 
-size_t map_bytes(std::span<const ColumnSource> sources, size_t row) {
-  size_t total = 0;
-  for (const ColumnSource& source : sources) {
-    if (is_present(source, row)) total += field_bytes(entry_bytes(source, row));
+  // Of a source whose values always take the same room, all of an entry that comes before them.
+  static std::string constant_head(const ColumnSource& source) {
+    const bool is_constant = source.cell == Cell::kFloat32 || source.cell == Cell::kRaw;
+    if (source.layout != Layout::kFixed || !is_constant || source.unit == 0) return {};
+    const size_t body = source.unit * cell_bytes(source.cell);
+    BackwardBuffer head(0);
+    head.reserve(source.key.size());
+    put_head(head, kFieldOneBytes, body);
+    put_head(head, kind_tag(source), body + head.size());
+    put_entry_head(head, source, body + head.size(), body);
+    return {reinterpret_cast<const char*>(head.data()), head.size()};
   }
-  return total;
-}
 
-uint8_t* write_map(uint8_t* out, std::span<const ColumnSource> sources, size_t row) {
-  for (const ColumnSource& source : sources) {
-    if (!is_present(source, row)) continue;
-    const size_t value = value_bytes(source, row);
-    const size_t entry = field_bytes(source.key.size()) + field_bytes(value);
-    out = write_field_head(out, kFieldOneBytes, entry);
-    out = write_field_head(out, kFieldOneBytes, source.key.size());
-    out = write_bytes(out, source.key.data(), source.key.size());
-    out = write_field_head(out, kFieldTwoBytes, value);
-    out = write_value(out, source, row);
+  static uint32_t kind_tag(const ColumnSource& source) {
+    return make_tag(static_cast<uint32_t>(source.kind), WireType::kBytes);
   }
-  return out;
-}
+  static void put_head(BackwardBuffer& out, uint32_t tag, size_t content) {
+    out.put_varint(content);
+    out.put_byte(static_cast<uint8_t>(tag));
+  }
+  // The entry around a value of `value_bytes`; `beyond` of them are not in `out`.
+  static void put_entry_head(BackwardBuffer& out, const ColumnSource& source, size_t value_bytes,
+                             size_t beyond) {
+    const size_t before = out.size() + beyond - value_bytes;
+    put_head(out, kFieldTwoBytes, value_bytes);
+    out.put_bytes(source.key.data(), source.key.size());
+    put_head(out, kFieldOneBytes, source.key.size());
+    put_head(out, kFieldOneBytes, out.size() + beyond - before);
+  }
 
-// Sources in the order they are written: context before feature lists, each by key.
-struct Message {
-  std::span<const ColumnSource> context;
-  std::span<const ColumnSource> lists;
+  void write_map(std::span<const ColumnSource> sources, std::span<const std::string> heads,
+                 uint32_t tag, size_t row) {
+    const size_t before = out_.size();
+    for (size_t i = sources.size(); i-- > 0;) {
+      const ColumnSource& source = sources[i];
+      if (source.present != nullptr && source.present[row] == 0) continue;
+      if (!heads.empty() && !heads[i].empty()) {
+        write_constant(source, heads[i], row);
+        continue;
+      }
+      const size_t value_start = out_.size();
+      if (source.is_sequence()) {
+        write_feature_list(source, row);
+      } else {
+        write_feature(source, row_range(source, row));
+      }
+      out_.reserve(source.key.size());
+      put_entry_head(out_, source, out_.size() - value_start, 0);
+    }
+    out_.reserve(0);
+    put_head(out_, tag, out_.size() - before);
+  }
 
-  size_t bytes(size_t row) const {
-    size_t total = field_bytes(map_bytes(context, row));
-    if (!lists.empty()) total += field_bytes(map_bytes(lists, row));
-    return total;
+  void write_constant(const ColumnSource& source, const std::string& head, size_t row) {
+    const size_t body = source.unit * cell_bytes(source.cell);
+    out_.reserve(body + head.size());
+    out_.put_bytes(source.values + row * body, body);
+    out_.put_bytes(head.data(), head.size());
   }
-  uint8_t* write(uint8_t* out, size_t row) const {
-    out = write_field_head(out, kFieldOneBytes, map_bytes(context, row));
-    out = write_map(out, context, row);
-    if (lists.empty()) return out;
-    out = write_field_head(out, kFieldTwoBytes, map_bytes(lists, row));
-    return write_map(out, lists, row);
+
+  void write_feature_list(const ColumnSource& source, size_t row) {
+    for (int64_t step = source.splits[row + 1]; step-- > source.splits[row];) {
+      const size_t before = out_.size();
+      write_feature(source, step_range(source, static_cast<size_t>(step)));
+      put_head(out_, kFieldOneBytes, out_.size() - before);
+    }
   }
+
+  void write_feature(const ColumnSource& source, Range range) {
+    const size_t before = out_.size();
+    if (source.cell == Cell::kRaw || (range.count > 0 && source.kind == Kind::kFloat)) {
+      const size_t cell = cell_bytes(source.cell);
+      out_.reserve(cell * range.count);
+      out_.put_bytes(source.values + cell * range.first, cell * range.count);
+      put_head(out_, kFieldOneBytes, cell * range.count);
+    } else if (source.kind == Kind::kBytes) {
+      write_strings(source, range);
+    } else if (range.count > 0) {
+      write_integers(source, range);
+    }
+    out_.reserve(0);
+    put_head(out_, kind_tag(source), out_.size() - before);
+  }
+
+  void write_integers(const ColumnSource& source, Range range) {
+    const size_t before = out_.size();
+    out_.reserve(kMaxVarint * range.count);
+    with_integer(source.cell, [&](auto zero) {
+      const auto* values = reinterpret_cast<const decltype(zero)*>(source.values) + range.first;
+      for (size_t i = range.count; i-- > 0;) {
+        out_.put_varint(static_cast<uint64_t>(static_cast<int64_t>(values[i])));
+      }
+    });
+    put_head(out_, kFieldOneBytes, out_.size() - before);
+  }
+
+  void write_strings(const ColumnSource& source, Range range) {
+    for (size_t i = range.count; i-- > 0;) {
+      const ByteSpan string = source.strings[range.first + i];
+      out_.reserve(string.size());
+      out_.put_bytes(string.data(), string.size());
+      put_head(out_, kFieldOneBytes, string.size());
+    }
+  }
+
+  std::span<const ColumnSource> context_;
+  std::span<const ColumnSource> lists_;
+  BackwardBuffer out_;
+  std::vector<std::string> heads_;
 };
 
-// Whether `splits` climbs from 0 to at most `limit`.
+// Whether `splits` climbs from 0 or more to at most `limit`.
 bool are_splits_sound(const int64_t* splits, size_t entries, size_t limit) {
   if (entries == 0 || splits[0] < 0) return false;
   for (size_t i = 1; i < entries; ++i) {
@@ -228,29 +202,22 @@ EncodeError check_source(const ColumnSource& source, size_t rows) {
                                                           : EncodeError::kSplits;
 }
 
-// Lays out frames of the given payload sizes and lets `write(i, out)` fill in each payload.
-template <typename Write>
-void write_frames(const std::vector<size_t>& sizes, size_t threads, Encoded& encoded,
-                  Write&& write) {
-  const size_t rows = sizes.size();
-  encoded.offsets.resize(rows);
-  size_t total = 0;
-  for (size_t i = 0; i < rows; ++i) {
-    encoded.offsets[i] = total;
-    total += sizes[i] + kFrameBytes;
+// Moves what the encoders wrote, one after the other, into one buffer.
+void join(std::vector<RecordEncoder>& encoders, Encoded& encoded) {
+  if (encoders.size() == 1) {
+    encoded.framed = encoders[0].out().release(encoded.start);
+    return;
   }
-  uint8_t* out = encoded.framed.extend(total);
-  const size_t parts = std::clamp<size_t>(std::min(threads, total / kMinBytesPerThread), 1,
-                                          std::max<size_t>(rows, 1));
-  const std::vector<size_t> bounds = split_evenly(rows, parts, [&](size_t i) { return sizes[i]; });
-  run_parallel(parts, [&](size_t part) {
-    for (size_t i = bounds[part]; i < bounds[part + 1]; ++i) {
-      uint8_t* frame = out + encoded.offsets[i];
-      uint8_t* payload = frame + kHeaderBytes;
-      write_frame_header(frame, sizes[i]);
-      write(i, payload);
-      write_frame_footer(payload + sizes[i], payload, sizes[i]);
-    }
+  std::vector<size_t> starts;
+  size_t total = 0;
+  for (RecordEncoder& encoder : encoders) {
+    starts.push_back(total);
+    total += encoder.out().size();
+  }
+  uint8_t* framed = encoded.framed.extend(total);
+  run_parallel(encoders.size(), [&](size_t part) {
+    const BackwardBuffer& out = encoders[part].out();
+    std::memcpy(framed + starts[part], out.data(), out.size());
   });
 }
 
@@ -258,9 +225,9 @@ void write_frames(const std::vector<size_t>& sizes, size_t threads, Encoded& enc
 
 EncodeFault encode_records(std::vector<ColumnSource> sources, size_t rows, size_t threads,
                            Encoded& encoded) {
-  for (size_t c = 0; c < sources.size(); ++c) {
-    const EncodeError error = check_source(sources[c], rows);
-    if (error != EncodeError::kNone) return {error, c, 0};
+  for (const ColumnSource& source : sources) {
+    const EncodeError error = check_source(source, rows);
+    if (error != EncodeError::kNone) return {error, 0};
   }
   std::sort(sources.begin(), sources.end(), [](const ColumnSource& a, const ColumnSource& b) {
     return std::pair{a.is_sequence(), std::string_view(a.key)} <
@@ -268,28 +235,45 @@ EncodeFault encode_records(std::vector<ColumnSource> sources, size_t rows, size_
   });
   const auto first_list = std::find_if(sources.begin(), sources.end(),
                                        [](const ColumnSource& s) { return s.is_sequence(); });
-  const Message message{{sources.begin(), first_list}, {first_list, sources.end()}};
 
-  std::vector<size_t> sizes(rows);
-  const size_t parts = std::clamp<size_t>(threads, 1, rows / 1024 + 1);
+  const size_t parts = std::clamp<size_t>(threads, 1, rows / kMinRowsPerThread + 1);
+  std::vector<RecordEncoder> encoders;
+  for (size_t part = 0; part < parts; ++part) {
+    encoders.emplace_back(std::span(sources.begin(), first_list),
+                          std::span(first_list, sources.end()));
+  }
+  std::vector<uint64_t> sizes(rows);  // of the frames
+  std::vector<size_t> too_large(parts, SIZE_MAX);
   run_parallel(parts, [&](size_t part) {
-    for (size_t i = rows * part / parts; i < rows * (part + 1) / parts; ++i) {
-      sizes[i] = message.bytes(i);
+    RecordEncoder& encoder = encoders[part];
+    for (size_t row = rows * (part + 1) / parts; row-- > rows * part / parts;) {
+      const size_t before = encoder.out().size();
+      if (!encoder.write(row)) too_large[part] = row;
+      sizes[row] = encoder.out().size() - before;
     }
   });
-  for (size_t i = 0; i < rows; ++i) {
-    if (sizes[i] > kMaxRecordBytes) return {EncodeError::kRecordTooLarge, 0, i};
-  }
-  write_frames(sizes, threads, encoded, [&](size_t row, uint8_t* out) { message.write(out, row); });
+  const size_t oversized = *std::min_element(too_large.begin(), too_large.end());
+  if (oversized != SIZE_MAX) return {EncodeError::kRecordTooLarge, oversized};
+  join(encoders, encoded);
+  encoded.offsets.resize(rows);
+  uint64_t offset = 0;
+  for (size_t row = 0; row < rows; offset += sizes[row++]) encoded.offsets[row] = offset;
   return {};
 }
 
-void frame_payloads(const std::vector<ByteSpan>& payloads, size_t threads, Encoded& encoded) {
-  std::vector<size_t> sizes(payloads.size());
-  for (size_t i = 0; i < payloads.size(); ++i) sizes[i] = payloads[i].size();
-  write_frames(sizes, threads, encoded, [&](size_t i, uint8_t* out) {
-    write_bytes(out, payloads[i].data(), payloads[i].size());
-  });
+void frame_payloads(const std::vector<ByteSpan>& payloads, Encoded& encoded) {
+  size_t total = 0;
+  for (const ByteSpan payload : payloads) {
+    encoded.offsets.push_back(total);
+    total += payload.size() + kFrameBytes;
+  }
+  uint8_t* out = encoded.framed.extend(total);
+  for (const ByteSpan payload : payloads) {
+    write_frame_header(out, payload.size());
+    if (!payload.empty()) std::memcpy(out + kHeaderBytes, payload.data(), payload.size());
+    write_frame_footer(out + kHeaderBytes + payload.size(), payload.data(), payload.size());
+    out += payload.size() + kFrameBytes;
+  }
 }
 
 }  // namespace datum

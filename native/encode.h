@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,13 +33,14 @@ enum class EncodeError : uint8_t { kNone, kSplits, kValues, kRecordTooLarge };
 
 struct EncodeFault {
   EncodeError error = EncodeError::kNone;
-  size_t column = 0;
   size_t row = 0;
 };
 
+// Records with their lengths and CRCs: `framed` from `start` on.
 struct Encoded {
-  Buffer framed;                  // length, CRC, payload, CRC for each record
-  std::vector<uint64_t> offsets;  // where each record starts in `framed`
+  Buffer framed;
+  size_t start = 0;
+  std::vector<uint64_t> offsets;  // where each record starts, counted from `start`
 };
 
 // Writes `rows` records with sorted keys: Examples, or SequenceExamples when a source is a
@@ -49,6 +49,6 @@ EncodeFault encode_records(std::vector<ColumnSource> sources, size_t rows, size_
                            Encoded& encoded);
 
 // Frames payloads that are serialized already.
-void frame_payloads(const std::vector<ByteSpan>& payloads, size_t threads, Encoded& encoded);
+void frame_payloads(const std::vector<ByteSpan>& payloads, Encoded& encoded);
 
 }  // namespace datum

@@ -76,7 +76,7 @@ class EntryMemo {
   Kind kind() const { return kind_; }
 
  private:
-  static constexpr size_t kMaxWords = 8;
+  static constexpr size_t kMaxWords = 5;  // keys of up to 30 bytes
   static constexpr size_t kMaxHeadBytes = 8 * kMaxWords;
   static constexpr size_t kShortHeadBytes = 10;  // beside the key, when each length is one byte
 

@@ -99,6 +99,13 @@ Scanner::Step Scanner::read_one(ByteSpan rest, bool last, RecordRef& record) {
   return Step::kRecord;
 }
 
+// Where damage that is not stepped over ends, as far as is known; the same for any piece.
+uint64_t Scanner::fatal_end(ByteSpan rest, DamageKind kind) const {
+  if (kind == DamageKind::kPayloadChecksum) return position_ + frame_size(load_u64(rest.data()));
+  const bool is_torn = kind == DamageKind::kTornHeader || kind == DamageKind::kTornPayload;
+  return position_ + (is_torn ? rest.size() : kHeaderBytes);
+}
+
 // `certain_bytes` is how much is known to be lost; 0 means that a search has to tell.
 Scanner::Step Scanner::on_damage(ByteSpan rest, bool last, DamageKind kind,
                                  uint64_t certain_bytes) {
@@ -106,8 +113,7 @@ Scanner::Step Scanner::on_damage(ByteSpan rest, bool last, DamageKind kind,
   const bool is_torn = kind == DamageKind::kTornHeader || kind == DamageKind::kTornPayload;
   if (options_.recovery == Recovery::kStrict ||
       (options_.recovery == Recovery::kTail && !is_torn)) {
-    if (kind == DamageKind::kLengthChecksum) certain_bytes = kHeaderBytes;
-    if (certain_bytes > 0) open_damage_->end = position_ + certain_bytes;
+    open_damage_->end = fatal_end(rest, kind);
     fatal_ = open_damage_;
     return Step::kEnd;
   }
@@ -128,7 +134,7 @@ Scanner::Step Scanner::resynchronise(ByteSpan rest, bool last) {
     if (!header_crc_matches(candidate)) continue;
     if (size > rest.size() - at) {
       search_from_ = position_ + at;
-      bytes_wanted_ = at + size;
+      bytes_wanted_ = size > UINT64_MAX - at ? UINT64_MAX : at + size;
       return Step::kNeedMore;
     }
     if (payload_crc_matches(candidate, length)) return finish_damage(position_ + at);

@@ -91,6 +91,7 @@ class Scanner {
 
   Step read_one(ByteSpan rest, bool last, RecordRef& record);
   Step on_damage(ByteSpan rest, bool last, DamageKind kind, uint64_t certain_bytes);
+  uint64_t fatal_end(ByteSpan rest, DamageKind kind) const;
   Step resynchronise(ByteSpan rest, bool last);
   Step finish_damage(uint64_t end);
   bool may_checksum(uint64_t bytes, uint64_t stream_end);

@@ -71,7 +71,7 @@ bool read_entry(ByteSpan entry, ByteSpan& key, Pieces& value) {
       ByteSpan piece;
       if (!reader.read_bytes(piece)) return false;
       value.push_back(piece);
-    } else if (!reader.skip(tag)) {
+    } else {
       return false;
     }
   }

@@ -49,7 +49,8 @@ bool for_each_field(ByteSpan message, uint32_t tag, Visit&& visit) {
   return true;
 }
 
-// Takes a map entry apart: the last key, and every piece of the value.
+// Takes a map entry apart: the last key, and every piece of the value. Other fields are refused:
+// one protobuf runtime keeps such an entry, another drops it, and TensorFlow rejects the record.
 bool read_entry(ByteSpan entry, ByteSpan& key, Pieces& value);
 
 // Takes a Feature apart: which kind was set last, and every piece of its list. Call it for each

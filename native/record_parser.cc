@@ -78,6 +78,17 @@ bool RecordParser::parse(ByteSpan payload, size_t row) {
   return seen_count_ == builders_.size() || fill_absent();
 }
 
+inline ColumnBuilder& RecordParser::begin_value(int32_t column) {
+  ColumnBuilder& builder = builders_[static_cast<size_t>(column)];
+  if (!builder.has_value(row_)) {
+    ++seen_count_;
+  } else if (!pending_.empty()) {
+    std::erase_if(pending_, [&](const Fault& fault) { return fault.column == column; });
+  }
+  builder.begin_value(row_);
+  return builder;
+}
+
 bool RecordParser::parse_map(ByteSpan bytes, Map& map) {
   const uint8_t* at = bytes.data();
   const uint8_t* end = at + bytes.size();
@@ -223,17 +234,6 @@ bool RecordParser::finish_value(int32_t column, const Outcome& outcome) {
     note_mismatch(column, outcome);
   }
   return true;
-}
-
-ColumnBuilder& RecordParser::begin_value(int32_t column) {
-  ColumnBuilder& builder = builders_[static_cast<size_t>(column)];
-  if (!builder.has_value(row_)) {
-    ++seen_count_;
-  } else if (!pending_.empty()) {
-    std::erase_if(pending_, [&](const Fault& fault) { return fault.column == column; });
-  }
-  builder.begin_value(row_);
-  return builder;
 }
 
 bool RecordParser::fill_absent() {

@@ -15,6 +15,7 @@ namespace datum::python {
 
 namespace nb = nanobind;
 
+void import_numpy();
 void bind_checksums(nb::module_& module);
 void bind_framing(nb::module_& module);
 void bind_parsing(nb::module_& module);
@@ -42,8 +43,6 @@ class BufferView {
   Py_buffer view_;
 };
 
-template <typename T>
-using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 using Int64Input = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <typename T>
@@ -52,23 +51,17 @@ std::span<const T> as_span(
   return {array.data(), array.shape(0)};
 }
 
-// Hands the memory of a buffer to NumPy without copying.
-template <typename T>
-Array<T> to_array(Buffer&& buffer) {
-  const size_t count = buffer.size() / sizeof(T);
-  uint8_t* data = buffer.release();
-  nb::capsule owner(data, [](void* memory) noexcept { Buffer::deallocate(memory); });
-  return Array<T>(reinterpret_cast<T*>(data), {count}, owner);
-}
+// Hands the memory of a buffer, from `start` on, to NumPy without copying. Slices become pairs of
+// int64.
+nb::object to_array(Cell cell, Buffer&& buffer, size_t start = 0);
 
 // One member of each item, as int64: offsets and lengths fit, for they lie within memory.
 template <typename Source, typename Member>
-Array<int64_t> copy_to_array(const std::vector<Source>& items, Member Source::* member) {
+nb::object copy_to_array(const std::vector<Source>& items, Member Source::* member) {
   Buffer buffer;
-  buffer.reserve(Buffer::kAlignment);
   auto* out = reinterpret_cast<int64_t*>(buffer.extend(items.size() * sizeof(int64_t)));
   for (size_t i = 0; i < items.size(); ++i) out[i] = static_cast<int64_t>(items[i].*member);
-  return to_array<int64_t>(std::move(buffer));
+  return to_array(Cell::kInt64, std::move(buffer));
 }
 
 }  // namespace datum::python

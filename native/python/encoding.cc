@@ -71,12 +71,10 @@ void set_present(Source& source, const BoolInput& present) {
 
 nb::tuple as_framed(Encoded&& encoded) {
   Buffer offsets;
-  offsets.reserve(Buffer::kAlignment);
   const size_t bytes = encoded.offsets.size() * sizeof(uint64_t);
   if (bytes > 0) std::memcpy(offsets.extend(bytes), encoded.offsets.data(), bytes);
-  encoded.framed.reserve(Buffer::kAlignment);
-  return nb::make_tuple(to_array<uint8_t>(std::move(encoded.framed)),
-                        to_array<int64_t>(std::move(offsets)));
+  return nb::make_tuple(to_array(Cell::kUint8, std::move(encoded.framed), encoded.start),
+                        to_array(Cell::kInt64, std::move(offsets)));
 }
 
 // The framed records, and where each starts.
@@ -103,7 +101,7 @@ nb::tuple encode(nb::list list, size_t rows, size_t threads) {
   return as_framed(std::move(encoded));
 }
 
-nb::tuple frame(nb::list payloads, size_t threads) {
+nb::tuple frame(nb::list payloads) {
   std::vector<ByteSpan> spans;
   spans.reserve(payloads.size());
   for (nb::handle payload : payloads) {
@@ -114,7 +112,7 @@ nb::tuple frame(nb::list payloads, size_t threads) {
   Encoded encoded;
   {
     nb::gil_scoped_release release;
-    frame_payloads(spans, threads, encoded);
+    frame_payloads(spans, encoded);
   }
   return as_framed(std::move(encoded));
 }
@@ -130,7 +128,7 @@ void bind_encoding(nb::module_& module) {
       .def("set_splits", set_splits, nb::arg("splits"), nb::arg("inner") = nb::none())
       .def("set_present", set_present, nb::arg("present"));
   module.def("encode", encode, nb::arg("sources"), nb::arg("rows"), nb::arg("threads"));
-  module.def("frame", frame, nb::arg("payloads"), nb::arg("threads"));
+  module.def("frame", frame, nb::arg("payloads"));
 }
 
 }  // namespace datum::python

@@ -105,12 +105,11 @@ nb::tuple load_index(nb::handle object) {
     raise_fault(nb::make_tuple(kIndexFaults[static_cast<size_t>(fault)]));
   }
   Buffer offsets;
-  offsets.reserve(Buffer::kAlignment);
   if (view.records > 0) {
     std::memcpy(offsets.extend(8 * static_cast<size_t>(view.records)), view.table,
                 8 * static_cast<size_t>(view.records));
   }
-  return nb::make_tuple(to_array<int64_t>(std::move(offsets)), view.stream_bytes);
+  return nb::make_tuple(to_array(Cell::kInt64, std::move(offsets)), view.stream_bytes);
 }
 
 nb::bytes dump_index(const Int64Input& offsets, uint64_t stream_bytes) {

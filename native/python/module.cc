@@ -22,6 +22,9 @@ void raise_fault(nb::tuple arguments) {
 
 NB_MODULE(_core, module) {
   module.doc() = "Datum's native core: TFRecord framing and tf.train.Example, without Python.";
+  // What Python caches may outlive the interpreter's orderly end; that is no leak.
+  nanobind::set_leak_warnings(false);
+  datum::python::import_numpy();
   datum::python::bind_fault(module);
   datum::python::bind_checksums(module);
   datum::python::bind_framing(module);

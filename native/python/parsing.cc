@@ -35,39 +35,6 @@ void make_spec(ColumnSpec* self, nb::bytes key, Kind kind, Layout layout, Cell c
   spec.default_value.assign(value, value + default_value.size());
 }
 
-nb::object values_array(Cell cell, Buffer&& values) {
-  switch (cell) {
-    case Cell::kBool:
-      return nb::cast(to_array<bool>(std::move(values)));
-    case Cell::kInt8:
-      return nb::cast(to_array<int8_t>(std::move(values)));
-    case Cell::kInt16:
-      return nb::cast(to_array<int16_t>(std::move(values)));
-    case Cell::kInt32:
-      return nb::cast(to_array<int32_t>(std::move(values)));
-    case Cell::kInt64:
-    case Cell::kSlice:
-      return nb::cast(to_array<int64_t>(std::move(values)));
-    case Cell::kUint16:
-      return nb::cast(to_array<uint16_t>(std::move(values)));
-    case Cell::kUint32:
-      return nb::cast(to_array<uint32_t>(std::move(values)));
-    case Cell::kUint64:
-      return nb::cast(to_array<uint64_t>(std::move(values)));
-    case Cell::kFloat32:
-      return nb::cast(to_array<float>(std::move(values)));
-    case Cell::kUint8:
-    case Cell::kRaw:
-      break;
-  }
-  return nb::cast(to_array<uint8_t>(std::move(values)));
-}
-
-template <typename T>
-nb::object array_or_none(Buffer&& buffer, bool is_there) {
-  return is_there ? nb::cast(to_array<T>(std::move(buffer))) : nb::none();
-}
-
 RecordRun checked_run(const BufferView& buffer, const Int64Input& starts,
                       const Int64Input& lengths) {
   const RecordRun run{buffer.bytes(), as_span(starts), as_span(lengths)};
@@ -94,12 +61,16 @@ nb::list parse(const Plan& plan, nb::handle object, const Int64Input& starts,
   for (size_t c = 0; c < columns.size(); ++c) {
     const ColumnSpec& spec = plan.columns()[c];
     Column& column = columns[c];
+    const auto array_or_none = [](Cell cell, Buffer&& buffer, bool is_there) {
+      return is_there ? to_array(cell, std::move(buffer)) : nb::none();
+    };
+    const bool has_splits = spec.layout != Layout::kFixed;
     const bool is_nested = spec.layout == Layout::kNestedSteps;
-    result.append(nb::make_tuple(
-        values_array(spec.cell, std::move(column.values)),
-        array_or_none<int64_t>(std::move(column.splits), spec.layout != Layout::kFixed),
-        array_or_none<int64_t>(std::move(column.inner_splits), is_nested),
-        array_or_none<bool>(std::move(column.present), spec.is_optional)));
+    result.append(
+        nb::make_tuple(to_array(spec.cell, std::move(column.values)),
+                       array_or_none(Cell::kInt64, std::move(column.splits), has_splits),
+                       array_or_none(Cell::kInt64, std::move(column.inner_splits), is_nested),
+                       array_or_none(Cell::kBool, std::move(column.present), spec.is_optional)));
   }
   return result;
 }

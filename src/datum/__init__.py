@@ -1,7 +1,5 @@
 """Datum: any dataset as sharded TFRecord files, fed to training at the speed of the hardware."""
 
-from importlib.metadata import version as _version
-
 from datum import format
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import (
@@ -14,7 +12,7 @@ from datum.errors import (
 )
 from datum.schema import Feature, Schema
 
-__version__ = _version("datum")
+__version__ = "0.1.0.dev0"
 
 __all__ = [
     "BytesColumn",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,20 @@ class Masked:
     def __len__(self) -> int:
         return len(self.present)
 
-    def __getitem__(self, at: int) -> Any:
+    def __getitem__(self, at: int | slice) -> Any:
+        if isinstance(at, slice):
+            return Masked(self.values[at], self.present[at])
         return self.values[at] if self.present[at] else None
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def to_list(self) -> list[Any]:
+        """Make a list of Python values, with None where there is none."""
+        values = (
+            self.values.tolist() if isinstance(self.values, np.ndarray) else self.values.to_list()
+        )
+        return [value if there else None for value, there in zip(values, self.present, strict=True)]
 
     def filled(self, value: Any) -> NDArray[Any]:
         """The values as an array, with `value` where there is none; ragged ones have no array."""

@@ -48,8 +48,8 @@ class Ragged:
         if levels > 1:
             inner = [item for row in rows for item in row]
             return cls(cls.from_rows(inner, dtype=dtype, levels=levels - 1), splits)
-        items = [item for row in rows if not isinstance(row, np.ndarray) for item in row]
-        if items and isinstance(items[0], (bytes, str)):
+        first = next((row[0] for row in rows if len(row)), None)
+        if isinstance(first, (bytes, str)):
             return cls(BytesColumn.from_values(item for row in rows for item in row), splits)
         arrays = [np.asarray(row, dtype) for row in rows if len(row)]
         values = np.concatenate(arrays) if arrays else np.empty(0, dtype or np.float32)
@@ -69,6 +69,12 @@ class Ragged:
     def dtype(self) -> np.dtype[Any]:
         """Of the innermost values; `object` for strings."""
         return np.dtype(object) if isinstance(self.values, BytesColumn) else self.values.dtype
+
+    @property
+    def _holds_text(self) -> bool:
+        if isinstance(self.values, Ragged):
+            return self.values._holds_text
+        return isinstance(self.values, BytesColumn) and self.values.is_text
 
     def __len__(self) -> int:
         return len(self.row_splits) - 1
@@ -92,13 +98,19 @@ class Ragged:
         """Make nested lists of Python values."""
         return [row.tolist() if isinstance(row, np.ndarray) else row.to_list() for row in self]
 
-    def to_padded(self, *, fill: Any = 0, length: int | None = None) -> NDArray[Any]:
-        """Make a dense array, rows filled up (or cut) to `length`, by default the longest's."""
+    def to_padded(self, *, fill: Any = None, length: int | None = None) -> NDArray[Any]:
+        """Make a dense array, rows filled up (or cut) to `length`, by default the longest's.
+
+        They are filled with `fill`, by default 0 or the empty string.
+        """
         rows: Any = self.values
         if isinstance(rows, Ragged):
             rows = rows.to_padded(fill=fill)
         elif isinstance(rows, BytesColumn):
             rows = rows.to_numpy()
+        if fill is None:
+            is_object = rows.dtype == object
+            fill = ("" if self._holds_text else b"") if is_object else 0
         lengths = self.row_lengths
         width = int(lengths.max(initial=0)) if length is None else length
         dense = np.full((len(self), width, *rows.shape[1:]), fill, rows.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,21 @@ class Sparse:
 
     def __len__(self) -> int:
         return self.dense_shape[0]
+
+    def __getitem__(self, at: int) -> Sparse:
+        """Row `at`: its indices lack the first dimension."""
+        if not -len(self) <= at < len(self):
+            raise IndexError(f"row {at} of {len(self)}")
+        is_here = self.indices[:, 0] == at % len(self)
+        return Sparse(self.indices[is_here, 1:], self.values[is_here], self.dense_shape[1:])
+
+    def __iter__(self) -> Iterator[Sparse]:
+        return (self[i] for i in range(len(self)))
+
+    def to_list(self) -> list[Any]:
+        """Make nested lists of the whole array."""
+        dense: list[Any] = self.to_dense().tolist()
+        return dense
 
     def to_dense(self) -> NDArray[Any]:
         """Make the whole array; where an index occurs twice, the last value stands."""

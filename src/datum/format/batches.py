@@ -109,23 +109,17 @@ class BatchReader:
     def _runs(self) -> Iterator[Records]:
         """Runs of exactly `batch_size` records, over the ends of files."""
         held: list[Records] = []
-        count = 0
-        for records in self._chunks():
-            first = 0
-            while first < len(records):
-                last = min(len(records), first + self._batch_size - count)
-                is_whole = first == 0 and last == len(records)
-                held.append(records if is_whole else records.take(first, last))
-                count += last - first
-                first = last
-                if count == self._batch_size:
-                    yield Records.join(held)
-                    held, count = [], 0
-        if held and not self._drop_remainder:
-            yield Records.join(held)
 
-    def _chunks(self) -> Iterator[Records]:
+        def missing() -> int:
+            return self._batch_size - sum(map(len, held))
+
         for path in self.paths:
             with RecordFile(path, check_crc=self._check_crc, recovery=self._recovery) as file:
-                yield from file.chunks(self._batch_size)
+                for records in file.runs(missing):
+                    held.append(records)
+                    if not missing():
+                        yield Records.join(held)
+                        held.clear()
                 self.damage += file.damage
+        if held and not self._drop_remainder:
+            yield Records.join(held)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from isal import isal_zlib
 
@@ -20,7 +21,10 @@ Compression = Literal["gzip", "zlib"]
 INPUT_BYTES = 64 * 1024
 OUTPUT_BYTES = 1024 * 1024
 _WINDOW_BITS = {"gzip": 16 + 15, "zlib": 15}  # as zlib counts: 16 asks for the gzip wrapper
-_DEFLATE_ERROR: Any = isal_zlib.error
+# isal swallows up to two bytes that follow a zlib stream; zlib itself does not.
+_DECODERS: dict[str, Any] = {"gzip": isal_zlib, "zlib": zlib}
+_ERRORS = (zlib.error, cast(type[Exception], isal_zlib.error))
+_GZIP_MAGIC = b"\x1f\x8b\x08"
 _LEVEL = 2  # isal's best trade: near zlib's level 6 in size, several times its speed
 
 
@@ -42,19 +46,26 @@ def detect_compression(content: Buffer) -> Compression | None:
     head = bytes(start[:12])
     if _core.has_valid_header(head):
         return None
-    if head[:3] == b"\x1f\x8b\x08":
+    if head[:3] == _GZIP_MAGIC:
         return "gzip"
+    return "zlib" if _is_zlib_header(head) and _inflates(start) else None
+
+
+def _is_zlib_header(head: bytes) -> bool:
     is_deflate = len(head) >= 2 and head[0] & 0x0F == 8 and head[0] >> 4 <= 7
-    if is_deflate and (head[0] * 256 + head[1]) % 31 == 0 and _inflates(start):
-        return "zlib"
-    return None
+    return is_deflate and (head[0] * 256 + head[1]) % 31 == 0
 
 
 def _inflates(start: memoryview) -> bool:
-    try:
-        isal_zlib.decompressobj(wbits=_WINDOW_BITS["zlib"]).decompress(start, OUTPUT_BYTES)
-    except _DEFLATE_ERROR:
-        return False
+    """Whether a zlib stream inflates, or at least starts with a record before it fails."""
+    stream = zlib.decompressobj()
+    head = b""
+    for at in range(0, len(start), 64):  # in small steps: what comes before damage counts
+        try:
+            inflated = stream.decompress(start[at : at + 64])
+        except zlib.error:
+            return _core.has_valid_header(head)
+        head = head if len(head) >= 12 else head + inflated
     return True
 
 
@@ -67,7 +78,7 @@ def inflate(data: Buffer, compression: Compression) -> Iterator[bytes]:
     source = memoryview(data).cast("B")
     position = 0
     while True:
-        stream = isal_zlib.decompressobj(wbits=_WINDOW_BITS[compression])
+        stream = _DECODERS[compression].decompressobj(wbits=_WINDOW_BITS[compression])
         pending: Any = b""
         while not stream.eof:
             if not pending:
@@ -76,7 +87,7 @@ def inflate(data: Buffer, compression: Compression) -> Iterator[bytes]:
             is_at_end = not pending
             try:
                 piece = stream.decompress(pending, OUTPUT_BYTES)
-            except _DEFLATE_ERROR as error:
+            except _ERRORS as error:
                 raise CompressedStreamError(f"the {compression} stream is damaged") from error
             pending = stream.unconsumed_tail
             if piece:
@@ -92,7 +103,8 @@ def inflate(data: Buffer, compression: Compression) -> Iterator[bytes]:
 
 
 def _starts_member(rest: memoryview, compression: Compression) -> bool:
-    return len(rest) >= 2 and detect_compression(rest) == compression
+    head = bytes(rest[:3])
+    return head == _GZIP_MAGIC if compression == "gzip" else _is_zlib_header(head)
 
 
 def _is_zeros(rest: memoryview) -> bool:

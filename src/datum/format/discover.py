@@ -72,8 +72,9 @@ class Discovery:
 
     @property
     def features(self) -> dict[str, DiscoveredFeature]:
-        """All features by name; a sequence hides a context feature of the same name."""
-        return {**self.context, **self.sequences}
+        """All features by name; of one in both places, the sequence, if it ever had a kind."""
+        shown = {n: f for n, f in self.sequences.items() if f.kinds or n not in self.context}
+        return {**self.context, **shown}
 
     def schema(self, *, text: bool = False) -> Schema:
         """A schema that reads all records looked at; with `text`, what is UTF-8 becomes `str`.
@@ -90,7 +91,7 @@ class Discovery:
 
 
 def discover(
-    source: str | os.PathLike[str] | Payloads,
+    source: Payloads,
     *,
     limit: int | None = None,
 ) -> Discovery:

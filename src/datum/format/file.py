@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,7 +28,11 @@ Recovery = Literal["strict", "tail", "skip"]
 
 CHUNK_RECORDS = 1024
 MAX_RECORD_BYTES = 256 * 2**20  # of a compressed stream, whose own size bounds nothing
-RELEASE_BYTES = 32 * 2**20  # pages of the file are handed back in steps of this
+WINDOW_BYTES = 16 * 2**20  # pages of a file are asked for and handed back in steps of this
+_POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14, which `mmap` does not name yet
+
+
+_Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
 def check_recovery(recovery: Recovery) -> Recovery:
@@ -77,7 +82,7 @@ class RecordFile:
         content: Any = source if self._path is None else _map_file(self._path)
         self._content: Any = content
         self.compression: Compression | None = detect_compression(content)
-        self._places: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+        self._places: _Places | None = None
 
     @property
     def _buffer(self) -> Any:
@@ -95,19 +100,23 @@ class RecordFile:
         """Runs of at most `max_records` records, in order; `damage` is filled on the way."""
         if max_records < 1:
             raise ValueError(f"expected `max_records` of 1 or more, got {max_records}")
+        return self.runs(lambda: max_records)
+
+    def runs(self, next_size: Callable[[], int]) -> Iterator[Records]:
+        """Like `chunks`, but each run asks anew how many records it may have."""
         self.damage = []
-        return self._scan(max_records, self.damage, check_payloads=self.check_crc)
+        return self._scan(next_size, self.damage, check_payloads=self.check_crc)
 
     def _scan(
-        self, max_records: int, damage: list[Damage], *, check_payloads: bool
+        self, next_size: Callable[[], int], damage: list[Damage], *, check_payloads: bool
     ) -> Iterator[Records]:
         """Runs of records; what is stepped over is added to `damage`."""
         limit = 2**64 - 1 if self.compression is None else self.max_record_bytes
         scanner = _core.Scanner(self.recovery, self.check_crc, check_payloads, limit)
         if self.compression is None:
-            runs = self._scan_piece(scanner, self._buffer, 0, True, max_records)
+            runs = self._scan_piece(scanner, self._buffer, 0, True, next_size)
         else:
-            runs = self._scan_compressed(scanner, self.compression, max_records, damage)
+            runs = self._scan_compressed(scanner, self.compression, next_size, damage)
         for records in runs:
             damage += [Damage(self.name, *found) for found in scanner.take_damage()]
             if records is not None:
@@ -116,25 +125,30 @@ class RecordFile:
             raise self._corrupt(Damage(self.name, *scanner.fatal), "expected a sound record")
 
     def _scan_piece(
-        self, scanner: _core.Scanner, piece: Any, base: int, is_last: bool, max_records: int
+        self,
+        scanner: _core.Scanner,
+        piece: Any,
+        base: int,
+        is_last: bool,
+        next_size: Callable[[], int],
     ) -> Iterator[Records | None]:
         """The records of a piece of the stream that starts at `base`; None where there are none."""
-        released = 0
-        count = max_records
-        while count == max_records and scanner.fatal is None:
-            self._check_size()
+        pages = _Pages(piece)
+        is_full = True
+        while is_full and scanner.fatal is None:
+            self._check_size(piece)
             skip = scanner.position - base
-            starts, lengths, numbers = scanner.scan(piece, skip, is_last, max_records)
-            count = len(starts)
-            yield Records(piece, starts, lengths, numbers, self.name, base) if count else None
-            if scanner.position - released >= RELEASE_BYTES:
-                released = _release_pages(piece, released, scanner.position)
+            pages.move_to(skip)
+            size = next_size()
+            starts, lengths, numbers = scanner.scan(piece, skip, is_last, size)
+            is_full = len(starts) == size
+            yield Records(piece, starts, lengths, numbers, self.name, base) if len(starts) else None
 
     def _scan_compressed(
         self,
         scanner: _core.Scanner,
         compression: Compression,
-        max_records: int,
+        next_size: Callable[[], int],
         damage: list[Damage],
     ) -> Iterator[Records | None]:
         pieces = inflate(self._buffer, compression)
@@ -156,7 +170,7 @@ class RecordFile:
                 except CompressedStreamError as error:
                     fault = error
             piece = b"".join(gathered)
-            yield from self._scan_piece(scanner, piece, base, is_last, max_records)
+            yield from self._scan_piece(scanner, piece, base, is_last, next_size)
         if fault is not None and scanner.fatal is None:
             lost = Damage(
                 self.name,
@@ -169,9 +183,8 @@ class RecordFile:
                 raise self._corrupt(lost, f"expected a sound file: {fault}") from fault
             damage.append(lost)
 
-    def _check_size(self) -> None:
+    def _check_size(self, buffer: Any) -> None:
         """Refuse a file that was cut since it was opened: its lost pages cannot be touched."""
-        buffer = self._buffer
         if isinstance(buffer, mmap.mmap) and buffer.size() < len(buffer):
             damage = Damage(self.name, buffer.size(), len(buffer), 0, "torn payload")
             raise CorruptRecordError(
@@ -181,10 +194,11 @@ class RecordFile:
             )
 
     def _corrupt(self, damage: Damage, expected: str) -> CorruptRecordError:
+        hint = "\nhint: recovery='skip' reads what is whole and lists what is not"
+        hint = "" if self.recovery == "skip" else hint
         return CorruptRecordError(
             f"{damage.file}: record {damage.record} at byte {damage.offset}: {expected},"
-            f" got damage: {damage.kind}\n"
-            "hint: recovery='skip' reads what is whole and lists what is not",
+            f" got damage: {damage.kind}{hint}",
             damage,
         )
 
@@ -196,13 +210,15 @@ class RecordFile:
 
         The pass checks the CRC of each length, not of the payloads: those are checked when read.
         """
-        return self._load_index() or self._index_of(*self._find_places())
+        return self._load_index() or self._index_of(*self._find_places()[:2])
 
     def _index_of(self, offsets: NDArray[np.int64], lengths: NDArray[np.int64]) -> Index:
         ends = offsets + lengths + FRAME_BYTES
         end = int(ends[-1]) if len(ends) else 0
         if not np.array_equal(ends[:-1], offsets[1:]) or (len(offsets) and offsets[0]):
-            damage = self.damage or [Damage(self.name, 0, end, 0, "gap")]
+            damage: list[Damage] = []
+            for _ in self._scan(lambda: CHUNK_RECORDS, damage, check_payloads=True):
+                pass
             raise self._corrupt(damage[0], "expected records without gaps to index")
         return Index(offsets, end)
 
@@ -220,20 +236,20 @@ class RecordFile:
             )
         return index
 
-    def _find_places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Offset and payload length of every record that is whole."""
+    def _find_places(self) -> _Places:
+        """Offset, payload length and number of every record that is whole."""
         if self._places is None:
             index = self._load_index()
             if index is not None:
-                self._places = index.offsets, index.lengths
+                self._places = index.offsets, index.lengths, np.arange(len(index))
             else:
                 is_skipping = self.recovery == "skip"
-                chunks = list(self._scan(1 << 16, [], check_payloads=is_skipping))
-                empty = np.empty(0, np.int64)
-                bases = [(chunk.base or 0) - HEADER_BYTES for chunk in chunks]
-                offsets = [c.starts + base for c, base in zip(chunks, bases, strict=True)]
-                lengths = [chunk.lengths for chunk in chunks]
-                self._places = np.concatenate([empty, *offsets]), np.concatenate([empty, *lengths])
+                chunks = list(self._scan(lambda: 1 << 16, [], check_payloads=is_skipping))
+                self._places = (
+                    _joined([c.starts + ((c.base or 0) - HEADER_BYTES) for c in chunks]),
+                    _joined([chunk.lengths for chunk in chunks]),
+                    _joined([chunk.numbers for chunk in chunks]),
+                )
         return self._places
 
     def __len__(self) -> int:
@@ -243,6 +259,9 @@ class RecordFile:
                 "hint: len(file.index) counts by reading all of it"
             )
         return len(self._find_places()[0])
+
+    def __bool__(self) -> bool:
+        return True  # an open file, whatever it holds: counting would read it
 
     def __getitem__(self, at: int | slice | Sequence[int] | NDArray[Any]) -> Any:
         if isinstance(at, (int, np.integer)):
@@ -256,17 +275,17 @@ class RecordFile:
                 f"{self.name}: expected a file that is not compressed, got {self.compression}\n"
                 "hint: read it in order, or write it again without compression"
             )
-        all_offsets, all_lengths = self._find_places()
-        wanted = _checked_numbers(numbers, len(all_offsets), self.name)
-        offsets, lengths = all_offsets[wanted], all_lengths[wanted]
-        self._check_size()
+        places = self._find_places()
+        wanted = _checked_numbers(numbers, len(places[0]), self.name)
+        offsets, lengths, found = (place[wanted] for place in places)
+        self._check_size(self._buffer)
         damaged = _core.first_damage(self._buffer, offsets, lengths) if self.check_crc else None
         if damaged is not None:
             row, kind = damaged
             end = int(offsets[row] + lengths[row]) + FRAME_BYTES
-            damage = Damage(self.name, int(offsets[row]), end, int(wanted[row]), kind)
+            damage = Damage(self.name, int(offsets[row]), end, int(found[row]), kind)
             raise self._corrupt(damage, "expected a sound record")
-        return Records(self._buffer, offsets + HEADER_BYTES, lengths, wanted, self.name, 0)
+        return Records(self._buffer, offsets + HEADER_BYTES, lengths, found, self.name, 0)
 
     # Closing.
 
@@ -288,6 +307,10 @@ class RecordFile:
     def __repr__(self) -> str:
         compression = f", {self.compression}" if self.compression else ""
         return f"RecordFile({self.name!r}{compression})"
+
+
+def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def _checked_numbers(
@@ -321,9 +344,27 @@ def _map_file(path: str) -> Any:
         os.close(descriptor)
 
 
-def _release_pages(buffer: Any, first: int, last: int) -> int:
-    """Hand pages that were read back to the system, so that memory stays constant."""
-    last -= last % mmap.PAGESIZE
-    if isinstance(buffer, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        buffer.madvise(mmap.MADV_DONTNEED, first, last - first)
-    return last
+class _Pages:
+    """Moves a window over a mapped file: pages ahead are read in, pages behind handed back.
+
+    It keeps memory constant, and saves a page fault for every few records.
+    """
+
+    def __init__(self, buffer: Any) -> None:
+        can_advise = isinstance(buffer, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED")
+        self._map: Any = buffer if can_advise else None
+        self._ready = 0
+
+    def move_to(self, position: int) -> None:
+        if self._map is None or position < self._ready - WINDOW_BYTES // 2:
+            return
+        start = position - position % mmap.PAGESIZE
+        size = min(2 * WINDOW_BYTES, len(self._map) - start)
+        if size > 0:
+            with contextlib.suppress(OSError):  # an older kernel: pages come as they are touched
+                self._map.madvise(_POPULATE_READ, start, size)
+        # From the start: whoever lags behind may have touched pages again.
+        behind = start - WINDOW_BYTES
+        if behind > 0:
+            self._map.madvise(mmap.MADV_DONTNEED, 0, behind - behind % mmap.PAGESIZE)
+        self._ready = start + size

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Ragged, Sparse
 from datum.errors import SchemaError
-from datum.schema import Feature, InexactError, as_array, numpy_dtype
+from datum.schema import Feature, InexactError, as_array, is_encodable, numpy_dtype
 
 __all__ = ["gather", "sparse_from_scipy"]
 
@@ -76,14 +76,16 @@ def _gather_ragged(rows: _Rows) -> Ragged:
     inner: Any = feature.shape[levels:]
 
     def flatten(feature: Feature, value: Any) -> tuple[list[list[int]], Any]:
-        lengths: list[list[int]] = []
+        if isinstance(value, np.ndarray) and not feature.is_string and value.ndim >= levels:
+            counts = np.cumprod([1, *value.shape[:levels]])
+            lengths = [[n] * int(count) for n, count in zip(value.shape, counts[:-1], strict=False)]
+            array = value.reshape(-1, *value.shape[levels:])
+            return lengths, _items(feature, array, (len(array), *inner))
+        lengths = []
         items = [value]
-        for level in range(levels):
+        for _ in range(levels):
             lengths.append([_length(item) for item in items])
-            if level + 1 < levels or not isinstance(value, np.ndarray) or feature.is_string:
-                items = [part for item in items for part in item]
-        if items and items[0] is value:  # an array, taken whole
-            return lengths, _items(feature, value, (len(value), *inner))
+            items = [part for item in items for part in item]
         return lengths, _items(feature, items, (len(items), *inner))
 
     blank = [[0], *([] for _ in range(levels - 1))], _blank(feature, (0, *inner))
@@ -176,6 +178,8 @@ def _strings(value: Any, feature: Feature, shape: tuple[int | None, ...]) -> lis
             value = bytes(value)
         if not isinstance(value, str if feature.dtype == "str" else bytes):
             raise TypeError(f"expected {feature.dtype}, got {type(value).__name__}")
+        if not is_encodable(value):
+            raise ValueError(f"expected text that UTF-8 can hold, got {value!r}")
         return [value]
     if _length(value) != shape[0]:
         raise ValueError(f"expected {shape[0]} strings, got {len(value)}")

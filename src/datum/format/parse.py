@@ -179,7 +179,8 @@ def _where(records: Records, row: int) -> str:
 def _make_spec(feature: Feature, column: StoredColumn) -> _core.ColumnSpec:
     default = b""
     if feature.default is not None and not feature.is_string:
-        stored = "float32" if feature.dtype in ("float16", "bfloat16") else feature.dtype
+        is_widened = feature.encoding == "values" and "float16" in feature.dtype
+        stored = "float32" if is_widened else feature.dtype
         default = np.array(feature.default, numpy_dtype(stored)).tobytes()
     return _core.ColumnSpec(
         column.key.encode(),
@@ -213,6 +214,10 @@ def _values(feature: Feature, stored: NDArray[Any], records: Records) -> Any:
         if feature.dtype == "bool" and stored.max(initial=0) > 1:
             raise _ItemError(int(np.argmax(stored > 1)), f"byte {stored.max()}")
         stored = stored.view(numpy_dtype(feature.dtype))
+    elif feature.dtype == "bfloat16" and not (stored.view(np.uint32) & 0xFFFF).any():
+        # Bits, not numbers: a cast would change the payload of a NaN.
+        upper = (stored.view(np.uint32) >> 16).astype(np.uint16)
+        stored = upper.view(numpy_dtype("bfloat16"))
     elif feature.dtype in ("float16", "bfloat16"):
         try:
             stored = cast_exactly(stored, feature.dtype)
@@ -287,7 +292,8 @@ def _assemble_shaped(feature: Feature, parts: list[_Stored], records: Records) -
 def _assemble_sparse(feature: Feature, parts: list[_Stored], records: Records) -> Any:
     splits, index_parts = parts[0][1], parts[1:]
     assert splits is not None
-    values = _values(replace(feature, encoding="values", shape=(), keys=()), parts[0][0], records)
+    flat = replace(feature, encoding="values", shape=(None,), keys=())
+    values = _values(flat, parts[0][0], records)
     for _, index_splits, _, _ in index_parts:
         assert index_splits is not None
         wrong = np.flatnonzero(index_splits != splits)

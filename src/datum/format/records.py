@@ -49,6 +49,9 @@ class Records:
     def of(cls, payloads: Iterable[bytes]) -> Records:
         """Copy payloads that are in memory already into one run."""
         items = list(payloads)
+        for item in items:
+            if not isinstance(item, bytes):
+                raise TypeError(f"expected payloads of bytes, got {type(item).__name__}")
         lengths = np.fromiter(map(len, items), np.int64, len(items))
         starts = np.cumsum(lengths) - lengths
         return cls(b"".join(items), starts, lengths, np.arange(len(items)))
@@ -74,20 +77,6 @@ class Records:
     def __iter__(self) -> Iterator[bytes]:
         slices = np.stack([self.starts, self.lengths], axis=1).reshape(-1)
         return iter(_core.take_strings(self.buffer, slices, False))
-
-    def take(self, first: int, last: int) -> Records:
-        """The records from `first` to before `last`, in the same buffer."""
-        if self.parts:
-            raise ValueError("joined records cannot be taken apart")
-        rows = slice(first, last)
-        return Records(
-            self.buffer,
-            self.starts[rows],
-            self.lengths[rows],
-            self.numbers[rows],
-            self.file,
-            self.base,
-        )
 
     def locate(self, at: int) -> tuple[str, int, int | None]:
         """File, number and offset (of the record's header) of one record, for messages."""

@@ -12,6 +12,6 @@ def thread_count(threads: int | None) -> int:
     if threads is None:
         affinity = getattr(os, "sched_getaffinity", None)
         return len(affinity(0)) if affinity else os.cpu_count() or 1
-    if threads < 1:
+    if not isinstance(threads, int) or threads < 1:
         raise ValueError(f"expected `threads` of 1 or more, got {threads}")
     return threads

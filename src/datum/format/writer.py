@@ -63,9 +63,9 @@ class Framed:
         return iter(self.records())
 
 
-def frame(payloads: Iterable[bytes], *, threads: int = 1) -> Framed:
+def frame(payloads: Iterable[bytes]) -> Framed:
     """Put lengths and checksums around payloads that are serialized already."""
-    return Framed(*_core.frame(list(payloads), threads))
+    return Framed(*_core.frame(list(payloads)))
 
 
 class RecordWriter:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from datum.schema.dtypes import numpy_dtype
 
-__all__ = ["InexactError", "as_array", "cast_exactly"]
+__all__ = ["InexactError", "as_array", "cast_exactly", "is_encodable"]
 
 
 class InexactError(Exception):
@@ -22,14 +22,36 @@ class InexactError(Exception):
 
 def as_array(value: Any, dtype: str) -> NDArray[Any]:
     """An array of `value`, a scalar, list or array, as `dtype`; see `cast_exactly`."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError("expected rows of one length, got differing ones") from None
     wanted = numpy_dtype(dtype)
     if array.size == 0 and not isinstance(value, np.ndarray):
         return np.empty(array.shape, wanted)  # an empty list is of any type
-    is_listed = not isinstance(value, (np.ndarray, np.generic))
-    if is_listed and wanted.kind in "biu" and array.dtype.kind in "fO" and array.size:
-        array = _array_of_integers(value, wanted)  # NumPy made floats of large integers
+    is_listed = isinstance(value, (list, tuple, int))
+    if is_listed and array.dtype.kind in "fcO":  # NumPy may have made floats of large integers
+        if wanted.kind in "biu":
+            array = _array_of_integers(value, wanted)
+        else:
+            _check_integers(value)
     return cast_exactly(array, dtype)
+
+
+def is_encodable(text: str | bytes) -> bool:
+    """Whether UTF-8 can hold it: text with a lone surrogate cannot be written."""
+    try:
+        text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_integers(value: Any) -> None:
+    """Refuse integers that a float would round."""
+    for item in np.asarray(value, object).reshape(-1).tolist():
+        if isinstance(item, int) and abs(item) > 2**53 and int(float(item)) != item:
+            raise InexactError(repr(item))
 
 
 def _array_of_integers(value: Any, wanted: np.dtype[Any]) -> NDArray[Any]:
@@ -59,7 +81,7 @@ def cast_exactly(array: NDArray[Any], dtype: str) -> NDArray[Any]:
         cast = np.ascontiguousarray(array.astype(wanted)).reshape(array.shape)
         lost = _find_lost(array, cast)
     if lost.any():
-        place = tuple(int(axis[0]) for axis in np.nonzero(lost))
+        place = tuple(np.argwhere(lost)[0].tolist())
         raise InexactError(str(array[place]), place[0] if place else 0)
     return cast
 

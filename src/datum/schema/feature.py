@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from datum.errors import SchemaError
-from datum.schema.casting import InexactError, as_array
+from datum.schema.casting import InexactError, as_array, is_encodable
 from datum.schema.dtypes import DTYPES, EXACT_LISTS, STRINGS
 
 __all__ = ["Encoding", "Feature"]
@@ -57,7 +57,7 @@ class Feature:
     def __post_init__(self) -> None:
         _set(self, "dtype", _checked_dtype(self.dtype))
         _set(self, "shape", _checked_shape(self.shape))
-        _set(self, "keys", tuple(self.keys))
+        _set(self, "keys", (self.keys,) if isinstance(self.keys, str) else tuple(self.keys))
         if self.encoding is None:
             _set(self, "encoding", "values" if self.dtype in EXACT_LISTS else "raw")
         problem = _find_problem(self)
@@ -127,14 +127,14 @@ def _set(feature: Feature, name: str, value: Any) -> None:
 def _checked_dtype(dtype: Any) -> str:
     if isinstance(dtype, type) and issubclass(dtype, (str, bytes)):
         return "str" if issubclass(dtype, str) else "bytes"
-    if not isinstance(dtype, str):
+    if not isinstance(dtype, str) and dtype is not None:
         try:
             dtype = np.dtype(dtype).name
         except TypeError:
             dtype = repr(dtype)
     if dtype in DTYPES:
         return str(dtype)
-    near = difflib.get_close_matches(dtype, DTYPES, 1)
+    near = difflib.get_close_matches(str(dtype), DTYPES, 1)
     hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
     raise SchemaError(f"expected a dtype of {', '.join(DTYPES)}, got {dtype!r}{hint}")
 
@@ -143,7 +143,8 @@ def _checked_shape(shape: Any) -> tuple[int | None, ...]:
     try:
         dims = tuple(None if n is None else n.__index__() for n in shape)
     except (AttributeError, TypeError):
-        raise SchemaError(f"expected a shape of integers and None, got {shape!r}") from None
+        hint = f"\nhint: ({shape},)" if isinstance(shape, int) else ""
+        raise SchemaError(f"expected a tuple of integers and None, got {shape!r}{hint}") from None
     if any(n is not None and n < 0 for n in dims):
         raise SchemaError(f"expected a shape without negative numbers, got {shape!r}")
     return dims
@@ -154,9 +155,13 @@ def _checked_default(feature: Feature) -> Any:
     if feature.is_string:
         if not isinstance(feature.default, str if feature.dtype == "str" else bytes):
             raise SchemaError(f"{feature!r}: expected a default that is {feature.dtype}")
+        if not is_encodable(feature.default):
+            raise SchemaError(f"{feature!r}: expected a default that UTF-8 can hold")
         return feature.default
     try:
         array = as_array(feature.default, feature.dtype)
+        if array.size == 0 and (0 in feature.shape or None in feature.shape):
+            array = array.reshape([n or 0 for n in feature.shape])
         if None not in feature.shape:
             array = np.broadcast_to(array, feature.shape)  # type: ignore[arg-type]
     except (InexactError, TypeError, ValueError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,13 +30,17 @@ class _Guess:
     shape: _Shape = ()
     is_large: bool = False
     has_negative: bool = False
+    is_uneven: bool = False  # rows within one value differ in length
 
     def to_feature(self, *, optional: bool = False) -> Feature:
         dtype = self.dtype or "float32"
         is_raw = self.is_large or dtype not in EXACT_LISTS
-        shape = self.shape
-        if self.dtype is None:
-            shape = (None, *shape[1:])
+        if is_raw and self.is_uneven:
+            raise SchemaError(
+                f"expected rows of one length, as {dtype} is stored whole, got differing ones\n"
+                "hint: float32 and int64 can be ragged within a record"
+            )
+        shape = self.shape if self.dtype else (None,) * len(self.shape)
         if not is_raw and None in shape:  # a stored list has its ragged dimensions first
             last = len(shape) - shape[::-1].index(None)
             shape = (None,) * last + shape[last:]
@@ -78,8 +82,15 @@ def infer_schema(rows: Iterable[Mapping[str, Any]]) -> Schema:
                 raise SchemaError(f"record {number}, feature {name!r}: {error}") from None
             seen[name] = seen.get(name, 0) + 1
     return Schema(
-        {name: guess.to_feature(optional=seen[name] <= number) for name, guess in guesses.items()}
+        {name: _finish(name, guess, seen[name] <= number) for name, guess in guesses.items()}
     )
+
+
+def _finish(name: str, guess: _Guess, is_optional: bool) -> Feature:
+    try:
+        return guess.to_feature(optional=is_optional)
+    except SchemaError as error:
+        raise SchemaError(f"feature {name!r}: {error}") from None
 
 
 def _guess(value: Any) -> _Guess:
@@ -116,7 +127,7 @@ def _guess_list(value: list[Any] | tuple[Any, ...]) -> _Guess:
     item = _guess(value[0])
     for other in value[1:]:
         item = _merge(item, _guess(other))
-    return _Guess(item.dtype, (len(value), *item.shape), item.is_large, item.has_negative)
+    return replace(item, shape=(len(value), *item.shape), is_uneven=None in item.shape)
 
 
 def _guess_array(array: NDArray[Any]) -> _Guess:
@@ -137,7 +148,7 @@ def _merge(first: _Guess, second: _Guess) -> _Guess:
             raise SchemaError(f"expected a list, got {other.dtype} of shape {other.shape}")
         shape = _merge_shapes(empty.shape, other.shape[: len(empty.shape)])
         shape += other.shape[len(empty.shape) :]
-        return _Guess(other.dtype, shape, other.is_large, other.has_negative)
+        return replace(other, shape=shape, is_uneven=other.is_uneven or empty.is_uneven)
     if len(first.shape) != len(second.shape):
         raise SchemaError(
             f"expected {first.dtype} of shape {first.shape},"
@@ -149,6 +160,7 @@ def _merge(first: _Guess, second: _Guess) -> _Guess:
         _merge_shapes(first.shape, second.shape),
         first.is_large or second.is_large,
         has_negative,
+        first.is_uneven or second.is_uneven,
     )
 
 

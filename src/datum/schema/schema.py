@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from datum.errors import SchemaError
+from datum.schema.casting import is_encodable
 from datum.schema.feature import Feature
 
 __all__ = ["Schema"]
@@ -30,7 +31,7 @@ class Schema(Mapping[str, Feature]):
         for name, feature in features.items():
             if not isinstance(name, str) or not isinstance(feature, Feature):
                 raise SchemaError(f"expected names and features, got {name!r}: {feature!r}")
-            if not all(map(_is_encodable, (name, *feature.keys))):
+            if not all(map(is_encodable, (name, *feature.keys))):
                 raise SchemaError(f"expected names that UTF-8 can hold, got {name!r}")
         self._features = dict(features)
         self._hash: int | None = None
@@ -46,7 +47,7 @@ class Schema(Mapping[str, Feature]):
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash(tuple(self._features.items()))
+            self._hash = hash(repr(self))
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -80,11 +81,3 @@ class Schema(Mapping[str, Feature]):
     def __repr__(self) -> str:
         lines = "".join(f"\n    {name!r}: {feature!r}," for name, feature in self.items())
         return f"Schema({{{lines}\n}})" if lines else "Schema({})"
-
-
-def _is_encodable(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:  # a lone surrogate
-        return False
-    return True

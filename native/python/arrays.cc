@@ -1,0 +1,59 @@
+// Memory of the core as NumPy arrays, by NumPy's own C interface.
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
+
+#include "bindings.h"
+
+namespace datum::python {
+namespace {
+
+int type_number(Cell cell) {
+  switch (cell) {
+    case Cell::kBool:
+      return NPY_BOOL;
+    case Cell::kInt8:
+      return NPY_INT8;
+    case Cell::kInt16:
+      return NPY_INT16;
+    case Cell::kInt32:
+      return NPY_INT32;
+    case Cell::kUint16:
+      return NPY_UINT16;
+    case Cell::kUint32:
+      return NPY_UINT32;
+    case Cell::kUint64:
+      return NPY_UINT64;
+    case Cell::kFloat32:
+      return NPY_FLOAT32;
+    case Cell::kUint8:
+    case Cell::kRaw:
+      return NPY_UINT8;
+    case Cell::kInt64:
+    case Cell::kSlice:
+      break;
+  }
+  return NPY_INT64;
+}
+
+size_t item_bytes(Cell cell) { return cell == Cell::kSlice ? 8 : cell_bytes(cell); }
+
+}  // namespace
+
+void import_numpy() {
+  if (_import_array() < 0) throw nb::python_error();
+}
+
+nb::object to_array(Cell cell, Buffer&& buffer, size_t start) {
+  npy_intp count = static_cast<npy_intp>((buffer.size() - start) / item_bytes(cell));
+  if (buffer.data() == nullptr) buffer.reserve(Buffer::kAlignment);
+  uint8_t* memory = buffer.release();
+  const nb::capsule owner(memory, [](void* data) noexcept { Buffer::deallocate(data); });
+  nb::object array =
+      nb::steal(PyArray_SimpleNewFromData(1, &count, type_number(cell), memory + start));
+  if (!array.is_valid()) throw nb::python_error();
+  auto* numpy_array = reinterpret_cast<PyArrayObject*>(array.ptr());
+  if (PyArray_SetBaseObject(numpy_array, owner.inc_ref().ptr()) < 0) throw nb::python_error();
+  return array;
+}
+
+}  // namespace datum::python
