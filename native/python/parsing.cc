@@ -61,8 +61,8 @@ nb::list parse(const Plan& plan, nb::handle object, const Int64Input& starts,
   for (size_t c = 0; c < columns.size(); ++c) {
     const ColumnSpec& spec = plan.columns()[c];
     Column& column = columns[c];
-    const auto array_or_none = [](Cell cell, Buffer&& buffer, bool is_there) {
-      return is_there ? to_array(cell, std::move(buffer)) : nb::none();
+    const auto array_or_none = [](Cell cell, Buffer&& values, bool is_there) {
+      return is_there ? to_array(cell, std::move(values)) : nb::none();
     };
     const bool has_splits = spec.layout != Layout::kFixed;
     const bool is_nested = spec.layout == Layout::kNestedSteps;

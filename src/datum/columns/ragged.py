@@ -70,12 +70,6 @@ class Ragged:
         """Of the innermost values; `object` for strings."""
         return np.dtype(object) if isinstance(self.values, BytesColumn) else self.values.dtype
 
-    @property
-    def _holds_text(self) -> bool:
-        if isinstance(self.values, Ragged):
-            return self.values._holds_text
-        return isinstance(self.values, BytesColumn) and self.values.is_text
-
     def __len__(self) -> int:
         return len(self.row_splits) - 1
 
@@ -103,14 +97,13 @@ class Ragged:
 
         They are filled with `fill`, by default 0 or the empty string.
         """
+        if fill is None:
+            fill = _blank(self)
         rows: Any = self.values
         if isinstance(rows, Ragged):
             rows = rows.to_padded(fill=fill)
         elif isinstance(rows, BytesColumn):
             rows = rows.to_numpy()
-        if fill is None:
-            is_object = rows.dtype == object
-            fill = ("" if self._holds_text else b"") if is_object else 0
         lengths = self.row_lengths
         width = int(lengths.max(initial=0)) if length is None else length
         dense = np.full((len(self), width, *rows.shape[1:]), fill, rows.dtype)
@@ -121,3 +114,12 @@ class Ragged:
 
     def __repr__(self) -> str:
         return f"Ragged({self.dtype}, shape={self.shape})"
+
+
+def _blank(ragged: Ragged) -> Any:
+    values: Any = ragged.values
+    while isinstance(values, Ragged):
+        values = values.values
+    if not isinstance(values, BytesColumn):
+        return 0
+    return "" if values.is_text else b""

@@ -57,7 +57,8 @@ class Feature:
     def __post_init__(self) -> None:
         _set(self, "dtype", _checked_dtype(self.dtype))
         _set(self, "shape", _checked_shape(self.shape))
-        _set(self, "keys", (self.keys,) if isinstance(self.keys, str) else tuple(self.keys))
+        keys: Any = self.keys
+        _set(self, "keys", (keys,) if isinstance(keys, str) else tuple(keys))
         if self.encoding is None:
             _set(self, "encoding", "values" if self.dtype in EXACT_LISTS else "raw")
         problem = _find_problem(self)
@@ -144,7 +145,7 @@ def _checked_shape(shape: Any) -> tuple[int | None, ...]:
         dims = tuple(None if n is None else n.__index__() for n in shape)
     except (AttributeError, TypeError):
         hint = f"\nhint: ({shape},)" if isinstance(shape, int) else ""
-        raise SchemaError(f"expected a tuple of integers and None, got {shape!r}{hint}") from None
+        raise SchemaError(f"expected a shape of integers and None, got {shape!r}{hint}") from None
     if any(n is not None and n < 0 for n in dims):
         raise SchemaError(f"expected a shape without negative numbers, got {shape!r}")
     return dims
