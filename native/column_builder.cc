@@ -64,17 +64,19 @@ void ColumnBuilder::drop_value(size_t row) {
   column_.values.truncate(units * unit_bytes_);
 }
 
-bool ColumnBuilder::append_chunk_of_many(ByteSpan chunk, size_t& units) {
+bool ColumnBuilder::take_long_chunk(size_t row, ByteSpan chunk) {
+  size_t units = 1;
+  fixed_ = fixed_start_ + row * fixed_stride_;
   switch (fast_) {
     case Fast::kCopy:
       if (chunk.size() != unit_bytes_) return false;
       std::memcpy(fixed_, chunk.data(), unit_bytes_);
-      return true;
+      break;
     case Fast::kCopyMany:
       if (chunk.size() % unit_bytes_ != 0) return false;
       std::memcpy(column_.values.extend(chunk.size()), chunk.data(), chunk.size());
       units = chunk.size() / unit_bytes_;
-      return true;
+      break;
     case Fast::kIntegers: {
       const size_t before = column_.values.size();
       auto* start = reinterpret_cast<uint64_t*>(column_.values.extend(8 * chunk.size()));
@@ -84,21 +86,23 @@ bool ColumnBuilder::append_chunk_of_many(ByteSpan chunk, size_t& units) {
       const auto count = static_cast<size_t>(out - start);
       const bool is_sound = fault == NumberFault::kNone && count % spec_.unit == 0;
       column_.values.truncate(before + (is_sound ? 8 * count : 0));
+      if (!is_sound) return false;
       units = count / spec_.unit;
-      return is_sound;
+      break;
     }
     case Fast::kSlice: {
       if (spec_.is_text && !is_utf8(chunk)) return false;
       const Slice slice{static_cast<uint64_t>(chunk.data() - buffer_.data()), chunk.size()};
       std::memcpy(reserve_cells(1), &slice, sizeof slice);
-      return true;
+      break;
     }
     case Fast::kNone:
     case Fast::kFloat:
     case Fast::kInteger:
       return false;
   }
-  return false;
+  end_value(row, units);
+  return true;
 }
 
 Outcome ColumnBuilder::append_list(Kind kind, const Pieces& list) {

@@ -58,23 +58,23 @@ class ColumnBuilder {
     if (seen_row_ == row) drop_value(row);
     seen_row_ = row;
   }
-  // Adds a list that is a single packed chunk (or single byte string) of `kind`; false, and nothing
-  // added, if it takes `append_list` to do it or to tell why not.
-  bool append_chunk(Kind kind, ByteSpan chunk, size_t& units) {
-    if (kind != spec_.kind) return false;
-    units = 1;
+  // Takes the whole value of `row` from a single packed chunk (or single byte string) of the
+  // column's kind. False, and nothing taken, if it needs the calls below to do it, or to tell why
+  // it cannot be done.
+  bool take_chunk(size_t row, ByteSpan chunk) {
+    if (seen_row_ == row) return false;
     if (fast_ == Fast::kFloat) {
       if (chunk.size() != 4) return false;
-      std::memcpy(fixed_, chunk.data(), 4);
-      return true;
-    }
-    if (fast_ == Fast::kInteger) {
+      std::memcpy(fixed_start_ + 4 * row, chunk.data(), 4);
+    } else if (fast_ == Fast::kInteger) {
       uint64_t value;
       if (!decode_single(chunk, buffer_.data() + buffer_.size(), value)) return false;
-      std::memcpy(fixed_, &value, 8);
-      return true;
+      std::memcpy(fixed_start_ + 8 * row, &value, 8);
+    } else if (!take_long_chunk(row, chunk)) {
+      return false;
     }
-    return append_chunk_of_many(chunk, units);
+    seen_row_ = row;
+    return true;
   }
   // Adds a list in any form.
   Outcome append_list(Kind kind, const Pieces& list);
@@ -93,11 +93,11 @@ class ColumnBuilder {
   void forget_value() { seen_row_ = SIZE_MAX; }
 
  private:
-  // What `append_chunk` does with a chunk.
+  // What `take_chunk` does with a chunk.
   enum class Fast : uint8_t { kNone, kFloat, kInteger, kCopy, kCopyMany, kIntegers, kSlice };
   static Fast choose_fast(const ColumnSpec& spec);
 
-  bool append_chunk_of_many(ByteSpan chunk, size_t& units);
+  bool take_long_chunk(size_t row, ByteSpan chunk);
   void drop_value(size_t row);
   uint8_t* reserve_cells(size_t count);
   Outcome append_numbers(const Pieces& list, size_t count);

@@ -4,8 +4,9 @@
 //
 //   0a <entry> 0a <key> key... 12 <value> TT <list> 0a <body> body...
 //
-// with five lengths in it. From one record to the next the head is the same, but for those lengths
-// that count the body. Comparing it as a few words replaces six bounds-checked reads.
+// with five lengths in it. From one record to the next the head is the same, but for the four that
+// count the body: each is a constant more than its size. Comparing the head as a few words replaces
+// six bounds-checked reads.
 #pragma once
 
 #include <algorithm>
@@ -21,72 +22,67 @@ namespace datum {
 class EntryMemo {
  public:
   // Remembers the entry whose tag is at `at`. `body` is its chunk, which ends the entry.
-  void learn(const uint8_t* at, ByteSpan body, size_t key_size, Kind kind) {
+  void learn(const uint8_t* at, ByteSpan body, size_t key_size) {
     const auto head_size = static_cast<size_t>(body.data() - at);
     words_ = 0;
-    if (head_size > kMaxHeadBytes) return;
-    head_size_ = static_cast<uint32_t>(head_size);
-    kind_ = kind;
-    std::array<uint8_t, kMaxHeadBytes> mask{};
-    std::fill_n(mask.begin(), head_size, uint8_t{0xff});
-    has_short_lengths_ = head_size == key_size + kShortHeadBytes;
-    body_size_ = body.size();
-    if (has_short_lengths_) {
-      for (const size_t at_length : {size_t{1}, key_size + 5, key_size + 7, key_size + 9}) {
-        mask[at_length] = 0;
+    if (head_size > 8 * kMaxWords) return;
+    std::array<uint8_t, 8 * kMaxWords> head{};
+    std::array<uint8_t, 8 * kMaxWords> counts{};  // 1 where a byte counts the body
+    std::memcpy(head.data(), at, head_size);
+    fixed_size_ = body.size();
+    max_size_ = 0;
+    if (head_size == key_size + kShortHeadBytes) {  // every length is one byte
+      fixed_size_ = 0;
+      max_size_ = 127 - (head_size - 2);  // so that the entry's own length stays one byte
+      for (const size_t length_at : {size_t{1}, head_size - 5, head_size - 3, head_size - 1}) {
+        head[length_at] = static_cast<uint8_t>(head[length_at] - body.size());
+        counts[length_at] = 1;
       }
     }
-    std::array<uint8_t, kMaxHeadBytes> head{};
-    std::memcpy(head.data(), at, head_size);
-    std::memcpy(mask_.data(), mask.data(), kMaxHeadBytes);
-    std::memcpy(head_.data(), head.data(), kMaxHeadBytes);
-    for (size_t w = 0; w < kMaxWords; ++w) head_[w] &= mask_[w];
+    head_size_ = static_cast<uint32_t>(head_size);
     words_ = static_cast<uint32_t>((head_size + 7) / 8);
+    for (size_t w = 0; w < kMaxWords; ++w) {
+      // The last word ends with the head, so that none reaches beyond it.
+      offsets_[w] = static_cast<uint8_t>(std::min(8 * w, head_size - 8));
+      std::memcpy(&head_[w], head.data() + offsets_[w], 8);
+      std::memcpy(&counts_[w], counts.data() + offsets_[w], 8);
+    }
   }
 
   void forget() { words_ = 0; }
 
-  // Whether the bytes at `at` are an entry of the remembered form that ends before `end`; if so
-  // `body` is its chunk. Up to `readable` the memory can be read, whatever it holds.
-  bool match(const uint8_t* at, const uint8_t* end, const uint8_t* readable, ByteSpan& body) const {
-    if (words_ == 0 || static_cast<size_t>(readable - at) < 8 * words_) return false;
-    uint64_t difference = 0;
-    for (uint32_t w = 0; w < words_; ++w) {
-      uint64_t word;
-      std::memcpy(&word, at + 8 * w, 8);
-      difference |= (word & mask_[w]) ^ head_[w];
-    }
-    if (difference != 0) return false;
-    size_t size = body_size_;
-    if (has_short_lengths_) {
-      const uint8_t* last = at + head_size_ - 1;  // the length of the body
-      size = *last;
-      // Each length counts what follows it; the entry's own is one byte only below 128.
-      if (last[-2] != size + 2 || last[-4] != size + 4 || at[1] != size + head_size_ - 2 ||
-          at[1] >= 0x80) {
-        return false;
-      }
-    }
-    const uint8_t* start = at + head_size_;
-    if (start > end || static_cast<size_t>(end - start) < size) return false;
-    body = {start, size};
+  // Whether the bytes from `at` to `end` start with an entry of the remembered form; if so `body`
+  // is its chunk.
+  bool match(const uint8_t* at, const uint8_t* end, ByteSpan& body) const {
+    const auto left = static_cast<size_t>(end - at);
+    if (words_ == 0 || left < head_size_) return false;
+    uint64_t size = at[head_size_ - 1];
+    if (size > max_size_) size = 0;  // lengths of several bytes are compared as they stand
+    uint64_t difference = differs(at, 0, size) | differs(at, 1, size) | differs(at, 2, size);
+    for (uint32_t w = 3; w < words_; ++w) difference |= differs(at, w, size);
+    size += fixed_size_;
+    if (difference != 0 || left - head_size_ < size) return false;
+    body = {at + head_size_, static_cast<size_t>(size)};
     return true;
   }
 
-  Kind kind() const { return kind_; }
-
  private:
-  static constexpr size_t kMaxWords = 5;  // keys of up to 30 bytes
-  static constexpr size_t kMaxHeadBytes = 8 * kMaxWords;
+  static constexpr size_t kMaxWords = 5;         // keys of up to 30 bytes
   static constexpr size_t kShortHeadBytes = 10;  // beside the key, when each length is one byte
+
+  uint64_t differs(const uint8_t* at, size_t w, uint64_t size) const {
+    uint64_t word;
+    std::memcpy(&word, at + offsets_[w], 8);
+    return (word - size * counts_[w]) ^ head_[w];
+  }
 
   uint32_t words_ = 0;  // of the head; 0 when nothing is remembered
   uint32_t head_size_ = 0;
-  bool has_short_lengths_ = false;  // and so may differ from record to record
-  Kind kind_ = Kind::kUnset;
-  size_t body_size_ = 0;
+  uint64_t fixed_size_ = 0;  // of the body, if its lengths are of several bytes
+  uint64_t max_size_ = 0;    // of the body, if they are of one
+  std::array<uint8_t, kMaxWords> offsets_{};
   std::array<uint64_t, kMaxWords> head_{};
-  std::array<uint64_t, kMaxWords> mask_{};
+  std::array<uint64_t, kMaxWords> counts_{};
 };
 
 }  // namespace datum

@@ -47,7 +47,7 @@ int32_t Plan::find(ByteSpan key, bool is_sequence) const {
 
 RecordParser::RecordParser(const Plan& plan, std::vector<Column>& columns, size_t rows,
                            size_t longest, ByteSpan buffer)
-    : plan_(plan), readable_end_(buffer.data() + buffer.size()) {
+    : plan_(plan) {
   builders_.reserve(columns.size());
   for (size_t c = 0; c < columns.size(); ++c) {
     builders_.emplace_back(plan.columns()[c], columns[c], rows, longest, buffer);
@@ -93,26 +93,8 @@ bool RecordParser::parse_map(ByteSpan bytes, Map& map) {
   const uint8_t* at = bytes.data();
   const uint8_t* end = at + bytes.size();
   while (at < end) {
-    if (map.position == map.guesses.size() && map.position < kMaxGuesses) {
-      map.guesses.push_back({{}, plan_.find({}, map.is_sequence), {}});
-    }
-    Guess& guess = map.guesses[std::min(map.position, kMaxGuesses - 1)];
-    ByteSpan body;
-    if (guess.memo.match(at, end, readable_end_, body)) {
-      size_t units;
-      if (guess.column < 0) {
-        at = body.data() + body.size();
-        ++map.position;
-        continue;
-      }
-      ColumnBuilder& builder = begin_value(guess.column);
-      if (builder.append_chunk(guess.memo.kind(), body, units)) {
-        builder.end_value(row_, units);
-        at = body.data() + body.size();
-        ++map.position;
-        continue;
-      }
-    }
+    at = parse_known_entries(at, end, map);
+    if (at == end) break;
     WireReader reader({at, end});
     uint32_t tag;
     if (!reader.read_tag(tag)) return malformed();
@@ -121,6 +103,10 @@ bool RecordParser::parse_map(ByteSpan bytes, Map& map) {
       at = reader.position();
       continue;
     }
+    if (map.position == map.guesses.size() && map.position < kMaxGuesses) {
+      map.guesses.push_back({{}, plan_.find({}, map.is_sequence), {}});
+    }
+    Guess& guess = map.guesses[std::min(map.position, kMaxGuesses - 1)];
     ByteSpan entry;
     if (!reader.read_bytes(entry)) return malformed();
     if (!parse_entry(at, entry, map, guess)) return false;
@@ -128,6 +114,30 @@ bool RecordParser::parse_map(ByteSpan bytes, Map& map) {
     ++map.position;
   }
   return true;
+}
+
+// Takes entries for as long as they look like those of the record before.
+const uint8_t* RecordParser::parse_known_entries(const uint8_t* at, const uint8_t* end, Map& map) {
+  const size_t count = map.guesses.size();
+  const Guess* guesses = map.guesses.data();
+  size_t position = map.position;
+  while (at < end && position < count) {
+    const Guess& guess = guesses[position];
+    ByteSpan body;
+    if (!guess.memo.match(at, end, body)) break;
+    if (guess.column >= 0) {
+      if (!builders_[static_cast<size_t>(guess.column)].take_chunk(row_, body)) break;
+      ++seen_count_;
+    }
+    at = body.data() + body.size();
+    ++position;
+  }
+  map.position = position;
+  return at;
+}
+
+bool RecordParser::has_kind(int32_t column, Kind kind) const {
+  return column < 0 || builders_[static_cast<size_t>(column)].spec().kind == kind;
 }
 
 // An entry in the common form: one key, then one value with one list.
@@ -158,16 +168,14 @@ bool RecordParser::parse_entry(const uint8_t* tag_at, ByteSpan entry, Map& map, 
   const bool is_common = !feature.at_end() && feature.read_tag(tag) && is_kind_tag(tag) &&
                          feature.read_bytes(list) && feature.at_end() &&
                          is_single_chunk(list, chunk);
-  if (is_common) guess.memo.learn(tag_at, chunk, key.size(), static_cast<Kind>(tag >> 3));
-  if (guess.column < 0) return true;
-  if (is_common) {
-    ColumnBuilder& builder = begin_value(guess.column);
-    size_t units;
-    if (builder.append_chunk(guess.memo.kind(), chunk, units)) {
-      builder.end_value(row_, units);
+  if (is_common && has_kind(guess.column, static_cast<Kind>(tag >> 3))) {
+    guess.memo.learn(tag_at, chunk, key.size());
+    if (guess.column >= 0 && builders_[static_cast<size_t>(guess.column)].take_chunk(row_, chunk)) {
+      ++seen_count_;
       return true;
     }
   }
+  if (guess.column < 0) return true;
   value_pieces_.assign(1, value);
   return parse_context_value(guess.column, value_pieces_);
 }

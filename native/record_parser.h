@@ -68,19 +68,20 @@ class RecordParser {
   };
 
   bool parse_map(ByteSpan bytes, Map& map);
+  const uint8_t* parse_known_entries(const uint8_t* at, const uint8_t* end, Map& map);
   bool parse_entry(const uint8_t* tag_at, ByteSpan entry, Map& map, Guess& guess);
   bool parse_odd_entry(ByteSpan entry, const Map& map, Guess& guess);
   bool parse_context_value(int32_t column, const Pieces& value);
   bool parse_sequence_value(int32_t column, const Pieces& value);
   bool finish_value(int32_t column, const Outcome& outcome);
   ColumnBuilder& begin_value(int32_t column);
+  bool has_kind(int32_t column, Kind kind) const;
   bool fill_absent();
   bool malformed();
   void note_mismatch(int32_t column, const Outcome& outcome);
 
   const Plan& plan_;
   std::vector<ColumnBuilder> builders_;
-  const uint8_t* readable_end_;
   Map context_{.is_sequence = false};
   Map sequences_{.is_sequence = true};
   size_t seen_count_ = 0;  // columns of the current row seen so far

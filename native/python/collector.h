@@ -1,6 +1,7 @@
 // The values of one feature over all rows, gathered from Python objects.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -218,7 +219,10 @@ class Collector {
     }
     const char* format = view.format == nullptr ? "B" : view.format;
     if (*format == '<' || *format == '=' || *format == '@') ++format;
-    if (*format == '>' || *format == '!') return append_rearranged(value, depth);
+    const bool is_aligned = reinterpret_cast<uintptr_t>(view.buf) %
+                                static_cast<size_t>(std::max<Py_ssize_t>(view.itemsize, 1)) ==
+                            0;
+    if (*format == '>' || *format == '!' || !is_aligned) return append_rearranged(value, depth);
     const auto count = static_cast<size_t>(view.len / view.itemsize);
     if (format[0] == '\0' || format[1] != '\0') return RowError::kType;
     switch (format[0]) {
@@ -312,7 +316,7 @@ class Collector {
     return RowError::kNone;
   }
 
-  // Strided or byte-swapped arrays, made plain by NumPy.
+  // Strided, byte-swapped or unaligned arrays, made plain by NumPy.
   RowError append_rearranged(PyObject* value, size_t depth) {
     try {
       nb::object array = nb::module_::import_("numpy").attr("asarray")(nb::handle(value));

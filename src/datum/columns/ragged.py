@@ -30,7 +30,7 @@ class Ragged:
     def __init__(
         self, values: NDArray[Any] | BytesColumn | Ragged, row_splits: NDArray[np.int64]
     ) -> None:
-        row_splits = np.asarray(row_splits, np.int64)
+        row_splits = np.require(row_splits, np.int64, ["C", "A"])
         is_sound = row_splits.ndim == 1 and len(row_splits) > 0 and row_splits[0] == 0
         if not is_sound or row_splits[-1] != len(values) or (np.diff(row_splits) < 0).any():
             raise ValueError(

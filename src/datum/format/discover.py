@@ -32,7 +32,7 @@ class DiscoveredFeature:
 
     Attributes:
         kinds: the kinds it had, most often one; none if no record set any.
-        present: how many records have the key with a kind set (with any step, for sequences).
+        present: how many records have the key with a kind set; for sequences, with steps or not.
         records: how many records were looked at.
         lengths: fewest and most values in a record, or in a step of a sequence.
         steps: fewest and most steps in a record; None unless it is a sequence.

@@ -37,11 +37,11 @@ class _Rows:
         self.feature = feature
         self.values = values
 
-    def convert(self, how: Callable[[Feature, Any], Any], *, blank: Any) -> list[Any]:
+    def convert(self, how: Callable[[Feature, Any], Any], *, blank: Callable[[], Any]) -> list[Any]:
         converted = []
         for row, value in enumerate(self.values):
             try:
-                converted.append(blank if value is None else how(self.feature, value))
+                converted.append(blank() if value is None else how(self.feature, value))
             except InexactError as error:
                 raise self._error(row, f"expected {self.feature.dtype}, got {error}") from None
             except (OverflowError, TypeError, ValueError) as error:
@@ -55,8 +55,10 @@ class _Rows:
 def _gather_dense(rows: _Rows) -> Any:
     feature = rows.feature
     shape: Any = (len(rows.values), *feature.shape)
-    blank = _blank(feature, feature.shape)
-    items = rows.convert(lambda feature, value: _items(feature, value, feature.shape), blank=blank)
+    items = rows.convert(
+        lambda feature, value: _items(feature, value, feature.shape),
+        blank=lambda: _blank(feature, feature.shape),
+    )
     return _join(feature, items, shape)
 
 
@@ -66,7 +68,7 @@ def _gather_shaped(rows: _Rows) -> list[Any]:
         _check_shape(feature.shape, array.shape)
         return array
 
-    return rows.convert(to_array, blank=None)
+    return rows.convert(to_array, blank=lambda: None)
 
 
 def _gather_ragged(rows: _Rows) -> Ragged:
@@ -89,7 +91,7 @@ def _gather_ragged(rows: _Rows) -> Ragged:
         return lengths, _items(feature, items, (len(items), *inner))
 
     blank = [[0], *([] for _ in range(levels - 1))], _blank(feature, (0, *inner))
-    parts = rows.convert(flatten, blank=blank)
+    parts = rows.convert(flatten, blank=lambda: blank)
     lengths = [[n for part, _ in parts for n in part[level]] for level in range(levels)]
     count = sum(lengths[-1])
     column: Any = _join(feature, [items for _, items in parts], (count, *inner))
@@ -104,7 +106,7 @@ def _gather_sparse(rows: _Rows) -> Sparse:
     feature = rows.feature
     rank = len(feature.shape)
     blank = np.empty((0, rank), np.int64), _blank(feature, (0,))
-    parts = rows.convert(_sparse_row, blank=blank)
+    parts = rows.convert(_sparse_row, blank=lambda: blank)
     numbers = np.repeat(np.arange(len(parts)), [len(places) for places, _ in parts])
     places = np.concatenate([np.empty((0, rank), np.int64), *(places for places, _ in parts)])
     items = _join(feature, [items for _, items in parts], (len(places),))

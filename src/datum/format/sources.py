@@ -91,6 +91,8 @@ class _Builder:
         sources = [values]
         for stored, level, splits in zip(self.stored[1:], levels[1:], ends, strict=False):
             lengths = self._source(stored)
+            if (level.row_lengths < 0).any():
+                raise self.error(f"expected row splits that rise, got {level.row_splits}")
             lengths.set_values(level.row_lengths)
             lengths.set_splits(splits)
             sources.append(lengths)

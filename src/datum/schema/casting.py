@@ -65,7 +65,7 @@ def _array_of_integers(value: Any, wanted: np.dtype[Any]) -> NDArray[Any]:
 
 
 def cast_exactly(array: NDArray[Any], dtype: str) -> NDArray[Any]:
-    """`array` as `dtype`, contiguous; raises InexactError if a value changes.
+    """`array` as `dtype`, contiguous and aligned; raises InexactError if a value changes.
 
     Floats may be rounded to a narrower float, but not to infinity.
 
@@ -74,11 +74,11 @@ def cast_exactly(array: NDArray[Any], dtype: str) -> NDArray[Any]:
     """
     wanted = numpy_dtype(dtype)
     if array.dtype == wanted:
-        return np.ascontiguousarray(array).reshape(array.shape)
+        return np.require(array, requirements=["C", "A"])
     if not _is_castable(array.dtype, wanted):
         raise InexactError(f"{array.dtype.name} values")
     with np.errstate(over="ignore", invalid="ignore"):
-        cast = np.ascontiguousarray(array.astype(wanted)).reshape(array.shape)
+        cast = array.astype(wanted, order="C")
         lost = _find_lost(array, cast)
     if lost.any():
         place = tuple(np.argwhere(lost)[0].tolist())
