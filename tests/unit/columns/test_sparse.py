@@ -1,0 +1,77 @@
+import sys
+
+import numpy as np
+import pytest
+
+from datum import BytesColumn, MissingDependencyError, Sparse
+
+INDICES = np.array([[0, 1], [1, 2]])
+
+
+def test_the_dense_array_has_the_values_at_their_indices():
+    sparse = Sparse(INDICES, np.array([5, 7], np.int8), (2, 3))
+    assert len(sparse) == 2
+    assert sparse.to_dense().dtype == np.int8
+    assert sparse.to_dense().tolist() == [[0, 5, 0], [0, 0, 7]]
+
+
+def test_more_dimensions():
+    dense = Sparse(np.array([[1, 0, 2]]), np.array([3.0]), (2, 2, 3)).to_dense()
+    assert dense.shape == (2, 2, 3)
+    assert dense[1, 0, 2] == 3
+    assert dense.sum() == 3
+
+
+def test_no_values_at_all():
+    sparse = Sparse(np.empty((0, 2), np.int64), np.empty(0, np.float32), (2, 3))
+    assert sparse.to_dense().tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_where_an_index_occurs_twice_the_last_value_stands():
+    sparse = Sparse(np.array([[0], [0]]), np.array([1, 2]), (1,))
+    assert sparse.to_dense().tolist() == [2]
+
+
+@pytest.mark.parametrize(("words", "blank"), [(["a", "b"], ""), ([b"a", b"b"], b"")])
+def test_strings_are_filled_up_with_empty_ones(words, blank):
+    dense = Sparse(INDICES, BytesColumn.from_values(words), (2, 3)).to_dense()
+    assert dense.tolist() == [[blank, words[0], blank], [blank, blank, words[1]]]
+
+
+@pytest.mark.parametrize("indices", [[[0, 1]], [[0], [1]], [0, 1], [[0, 1, 2], [0, 1, 2]]])
+def test_indices_must_have_a_row_for_each_value_and_a_column_for_each_dimension(indices):
+    with pytest.raises(ValueError, match=r"expected `indices` of shape \(2, 2\), one row for each"):
+        Sparse(np.array(indices), np.array([5.0, 7.0]), (2, 3))
+
+
+def test_to_scipy_makes_the_same_matrix():
+    pytest.importorskip("scipy.sparse", exc_type=ImportError)
+    sparse = Sparse(INDICES, np.array([5.0, 7.0]), (2, 3))
+    matrix = sparse.to_scipy()
+    assert matrix.shape == (2, 3)
+    assert matrix.format == "csr"
+    assert matrix.toarray().tolist() == sparse.to_dense().tolist()
+
+
+def test_to_scipy_sums_what_occurs_twice():
+    pytest.importorskip("scipy.sparse", exc_type=ImportError)
+    sparse = Sparse(np.array([[0, 1], [0, 1]]), np.array([1, 2]), (1, 2))
+    assert sparse.to_scipy().toarray().tolist() == [[0, 3]]
+
+
+def test_to_scipy_needs_numbers_in_two_dimensions():
+    row = Sparse(np.array([[0]]), np.array([1]), (1,))
+    words = Sparse(INDICES, BytesColumn.from_values(["a", "b"]), (2, 3))
+    for sparse in (row, words):
+        with pytest.raises(ValueError, match="expected numbers in two dimensions, got Sparse"):
+            sparse.to_scipy()
+
+
+def test_to_scipy_says_what_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    with pytest.raises(MissingDependencyError, match=r"Sparse.to_scipy needs the package `scipy`"):
+        Sparse(INDICES, np.array([5.0, 7.0]), (2, 3)).to_scipy()
+
+
+def test_repr_shows_shape_and_number_of_values():
+    assert repr(Sparse(INDICES, np.array([5.0, 7.0]), (2, 3))) == "Sparse(shape=(2, 3), values=2)"
