@@ -5,9 +5,9 @@
 namespace datum {
 
 void Buffer::reallocate(size_t capacity) {
-  auto* data = static_cast<uint8_t*>(::operator new(capacity, std::align_val_t{kAlignment}));
+  auto* data = static_cast<uint8_t*>(allocate_block(capacity, capacity));
   if (size_ > 0) std::memcpy(data, data_, size_);
-  deallocate(data_);
+  release_block(data_);
   data_ = data;
   capacity_ = capacity;
 }

@@ -3,20 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "memory.h"
 #include "message.h"
 
 namespace datum {
 
-// A growable block of uninitialised bytes, aligned for SIMD and for frameworks that adopt memory.
+// A growable block of uninitialised bytes.
 class Buffer {
  public:
-  static constexpr size_t kAlignment = 64;
-
   Buffer() = default;
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
@@ -26,7 +24,7 @@ class Buffer {
   }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
-  ~Buffer() { deallocate(data_); }
+  ~Buffer() { release_block(data_); }
 
   uint8_t* data() { return data_; }
   const uint8_t* data() const { return data_; }
@@ -46,14 +44,13 @@ class Buffer {
   }
   void truncate(size_t bytes) { size_ = bytes; }
 
-  // Gives the memory away; free it with `deallocate`.
+  // Gives the memory away; it goes back with `release_block`.
   uint8_t* release() {
     uint8_t* data = data_;
     data_ = nullptr;
     size_ = capacity_ = 0;
     return data;
   }
-  static void deallocate(void* data) { ::operator delete(data, std::align_val_t{kAlignment}); }
 
  private:
   void swap(Buffer& other) noexcept {

@@ -145,13 +145,17 @@ inline void append_varint(std::vector<uint8_t>& out, uint64_t value) {
   out.push_back(static_cast<uint8_t>(value));
 }
 
+inline void append_bytes(std::vector<uint8_t>& out, uint8_t tag, ByteSpan content) {
+  out.push_back(tag);
+  append_varint(out, content.size());
+  out.insert(out.end(), content.begin(), content.end());
+}
+
 // A length-delimited field, its content preceded by a field that nobody knows.
 inline void append_field(std::vector<uint8_t>& out, uint8_t tag, ByteSpan content) {
-  constexpr uint8_t kUnknown[] = {make_tag(15, WireType::kVarint), 1};
-  out.push_back(tag);
-  append_varint(out, content.size() + sizeof kUnknown);
-  out.insert(out.end(), kUnknown, kUnknown + sizeof kUnknown);
-  out.insert(out.end(), content.begin(), content.end());
+  std::vector<uint8_t> longer{make_tag(15, WireType::kVarint), 1};
+  longer.insert(longer.end(), content.begin(), content.end());
+  append_bytes(out, tag, longer);
 }
 
 // The same message, in a form that no fast path takes; false if it is malformed.
@@ -173,12 +177,10 @@ inline bool write_unusually(ByteSpan payload, std::vector<uint8_t>& out) {
       ByteSpan key;
       Pieces value;
       if (!read_entry(entry, key, value)) return false;
-      std::vector<uint8_t> parts;
+      std::vector<uint8_t> parts;  // no unknown field here: it would be refused
       for (const ByteSpan piece : value) append_field(parts, kFieldTwoBytes, piece);
-      parts.push_back(kFieldOneBytes);  // the key last
-      append_varint(parts, key.size());
-      parts.insert(parts.end(), key.begin(), key.end());
-      append_field(entries, kFieldOneBytes, parts);
+      append_bytes(parts, kFieldOneBytes, key);  // the key last
+      append_bytes(entries, kFieldOneBytes, parts);
       return true;
     });
     if (!is_sound) return false;

@@ -45,9 +45,9 @@ void import_numpy() {
 
 nb::object to_array(Cell cell, Buffer&& buffer, size_t start) {
   npy_intp count = static_cast<npy_intp>((buffer.size() - start) / item_bytes(cell));
-  if (buffer.data() == nullptr) buffer.reserve(Buffer::kAlignment);
+  if (buffer.data() == nullptr) buffer.reserve(1);
   uint8_t* memory = buffer.release();
-  const nb::capsule owner(memory, [](void* data) noexcept { Buffer::deallocate(data); });
+  const nb::capsule owner(memory, [](void* data) noexcept { release_block(data); });
   nb::object array =
       nb::steal(PyArray_SimpleNewFromData(1, &count, type_number(cell), memory + start));
   if (!array.is_valid()) throw nb::python_error();

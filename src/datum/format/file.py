@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
 import stat
@@ -28,8 +27,7 @@ Recovery = Literal["strict", "tail", "skip"]
 
 CHUNK_RECORDS = 1024
 MAX_RECORD_BYTES = 256 * 2**20  # of a compressed stream, whose own size bounds nothing
-WINDOW_BYTES = 16 * 2**20  # pages of a file are asked for and handed back in steps of this
-_POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14, which `mmap` does not name yet
+WINDOW_BYTES = 16 * 2**20  # pages of a file are asked for, and handed back, in steps of this
 
 
 _Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
@@ -345,26 +343,21 @@ def _map_file(path: str) -> Any:
 
 
 class _Pages:
-    """Moves a window over a mapped file: pages ahead are read in, pages behind handed back.
-
-    It keeps memory constant, and saves a page fault for every few records.
-    """
+    """Moves a window over a mapped file: the disk reads ahead, pages behind are handed back."""
 
     def __init__(self, buffer: Any) -> None:
         can_advise = isinstance(buffer, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED")
         self._map: Any = buffer if can_advise else None
-        self._ready = 0
+        self._next = 0
 
     def move_to(self, position: int) -> None:
-        if self._map is None or position < self._ready - WINDOW_BYTES // 2:
+        if self._map is None or position < self._next:
             return
-        start = position - position % mmap.PAGESIZE
+        start = position - position % WINDOW_BYTES
+        self._next = start + WINDOW_BYTES
         size = min(2 * WINDOW_BYTES, len(self._map) - start)
         if size > 0:
-            with contextlib.suppress(OSError):  # an older kernel: pages come as they are touched
-                self._map.madvise(_POPULATE_READ, start, size)
-        # From the start: whoever lags behind may have touched pages again.
-        behind = start - WINDOW_BYTES
-        if behind > 0:
-            self._map.madvise(mmap.MADV_DONTNEED, 0, behind - behind % mmap.PAGESIZE)
-        self._ready = start + size
+            self._map.madvise(mmap.MADV_WILLNEED, start, size)
+        # From the start on: whoever lags behind may have touched pages again.
+        if start > WINDOW_BYTES:
+            self._map.madvise(mmap.MADV_DONTNEED, 0, start - WINDOW_BYTES)

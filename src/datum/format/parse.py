@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datum import _core
-from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import CorruptRecordError, SchemaError
+from datum.format.assemble import RowError, Stored, assemble
 from datum.format.layout import StoredColumn, check_keys, lower
 from datum.format.payloads import Payloads, as_records
 from datum.format.records import Records
 from datum.format.threads import thread_count
-from datum.schema import Feature, InexactError, Schema, cast_exactly, numpy_dtype
+from datum.schema import Feature, Schema, numpy_dtype
 
 __all__ = ["Parser", "parse"]
 
-# Of one stored column: values, row splits, inner row splits, which rows have it.
-_Stored = tuple[
-    NDArray[Any], NDArray[np.int64] | None, NDArray[np.int64] | None, NDArray[np.bool_] | None
-]
 _KINDS = ("unset", "bytes", "float", "int64")  # as `_core.Kind` counts
 
 
@@ -59,21 +53,30 @@ def _parser_for(schema: Schema) -> Parser:
     return Parser(schema)
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """How one feature of a batch is made."""
+
+    name: str
+    first: int  # of its stored columns
+    stored: tuple[StoredColumn, ...]
+    shape: tuple[int, ...] | None  # if the stored values are the column, but for its shape
+
+
 class Parser:
     """A schema made ready for parsing; keep it to parse many batches."""
 
     def __init__(self, schema: Schema) -> None:
         check_keys(schema)
         self.schema = schema
-        self._layouts = [(name, lower(name, feature)) for name, feature in schema.items()]
-        self._owners = [name for name, stored in self._layouts for _ in stored]
-        self._keys = [column.key for _, stored in self._layouts for column in stored]
+        self._steps: list[_Step] = []
+        self._columns: list[tuple[str, StoredColumn]] = []
+        for name, feature in schema.items():
+            stored = lower(name, feature)
+            self._steps.append(_Step(name, len(self._columns), stored, _plain_shape(feature)))
+            self._columns += [(name, column) for column in stored]
         self._plan = _core.Plan(
-            [
-                _make_spec(schema[name], column)
-                for name, stored in self._layouts
-                for column in stored
-            ]
+            [_make_spec(schema[name], column) for name, column in self._columns]
         )
 
     def parse(self, records: Records, *, threads: int | None = None) -> dict[str, Any]:
@@ -85,41 +88,21 @@ class Parser:
         except _core.Fault as fault:
             raise self._error(records, *fault.args) from None
         batch = {}
-        position = 0
-        for name, stored in self._layouts:
-            parts = found[position : position + len(stored)]
-            position += len(stored)
-            batch[name] = self._assemble(name, stored, parts, records)
+        for step in self._steps:
+            values = found[step.first][0]
+            if step.shape is None:
+                batch[step.name] = self._assemble(step, found, records)
+            else:
+                batch[step.name] = values.reshape(step.shape) if len(step.shape) > 1 else values
         return batch
 
-    def _assemble(
-        self, name: str, stored: tuple[StoredColumn, ...], parts: list[_Stored], records: Records
-    ) -> Any:
-        feature = self.schema[name]
+    def _assemble(self, step: _Step, found: list[Stored], records: Records) -> Any:
+        parts = found[step.first : step.first + len(step.stored)]
         try:
-            if feature.encoding == "sparse":
-                return _assemble_sparse(feature, parts, records)
-            if len(stored) > 1:
-                join = _assemble_shaped if stored[1].role == "shape" else _assemble_nested
-                column = join(feature, parts, records)
-            else:
-                column = _assemble_single(feature, parts[0], records)
-        except _RowError as error:
-            raise SchemaError(f"{_where(records, error.row)}, feature {name!r}: {error}") from None
-        except _ItemError as error:
-            splits = parts[0][1]
-            unit = max(1, stored[0].unit)
-            row = error.position // unit
-            if splits is not None:
-                row = int(np.searchsorted(splits, row, "right")) - 1
-            problem = f"expected {feature.dtype}, got {error}"
-            raise SchemaError(f"{_where(records, row)}, feature {name!r}: {problem}") from None
-        present = parts[0][3]
-        if present is None or (feature.default is not None and not feature.is_string):
-            return column
-        if feature.default is not None:
-            return _fill_strings(feature, column, present)
-        return Masked(column, present)
+            return assemble(self.schema[step.name], step.stored, parts, records)
+        except RowError as error:
+            where = _where(records, error.row)
+            raise SchemaError(f"{where}, feature {step.name!r}: {error}") from None
 
     def _error(
         self,
@@ -137,7 +120,7 @@ class Parser:
                 f"{where}: expected a tf.train.Example or SequenceExample,"
                 " got bytes that are no such message"
             )
-        name, key = self._owners[column], self._keys[column]
+        name, key = self._columns[column][0], self._columns[column][1].key
         feature = self.schema[name]
         at = f", key {key!r}" if key != name else ""
         at += f", step {step}" if step >= 0 else ""
@@ -163,12 +146,17 @@ class Parser:
         return SchemaError(f"{where}, feature {name!r}{at}: {problem}{hint}")
 
 
-class _RowError(Exception):
-    """Stored columns of one feature that do not fit each other in one record."""
-
-    def __init__(self, row: int, message: str) -> None:
-        super().__init__(message)
-        self.row = row
+def _plain_shape(feature: Feature) -> tuple[int, ...] | None:
+    """The shape of a batch of numbers that need nothing done, for most features are such."""
+    is_plain = (
+        feature.encoding == "values"
+        and not feature.is_string
+        and "float16" not in feature.dtype
+        and not feature.optional
+        and None not in feature.shape
+        and 0 not in feature.shape
+    )
+    return (-1, *feature.shape) if is_plain else None  # type: ignore[arg-type]
 
 
 def _where(records: Records, row: int) -> str:
@@ -192,123 +180,3 @@ def _make_spec(feature: Feature, column: StoredColumn) -> _core.ColumnSpec:
         feature.optional or feature.encoding == "sparse",
         default,
     )
-
-
-def _fill_strings(feature: Feature, column: BytesColumn, present: NDArray[np.bool_]) -> Any:
-    if present.all():
-        return column
-    values = zip(column.to_list(), present, strict=True)
-    return BytesColumn.from_values(value if there else feature.default for value, there in values)
-
-
-def _values(feature: Feature, stored: NDArray[Any], records: Records) -> Any:
-    """The cells of a stored column as items of the feature's dtype and inner shape."""
-    inner: Any = feature.shape[feature.ragged_rank :]
-    shape = (-1 if feature.ragged_rank else len(records), *inner)
-    if feature.is_string:
-        if shape[0] < 0:
-            shape = (len(stored) // 2 // math.prod(inner), *inner)
-        is_text = feature.dtype == "str"
-        return BytesColumn(records.buffer, stored, is_text=is_text, shape=shape)
-    if feature.encoding == "raw":
-        if feature.dtype == "bool" and stored.max(initial=0) > 1:
-            raise _ItemError(int(np.argmax(stored > 1)), f"byte {stored.max()}")
-        stored = stored.view(numpy_dtype(feature.dtype))
-    elif feature.dtype == "bfloat16" and not (stored.view(np.uint32) & 0xFFFF).any():
-        # Bits, not numbers: a cast would change the payload of a NaN.
-        upper = (stored.view(np.uint32) >> 16).astype(np.uint16)
-        stored = upper.view(numpy_dtype("bfloat16"))
-    elif feature.dtype in ("float16", "bfloat16"):
-        try:
-            stored = cast_exactly(stored, feature.dtype)
-        except InexactError as error:
-            raise _ItemError(error.position, str(error)) from None
-    return stored.reshape(shape) if inner else stored
-
-
-class _ItemError(Exception):
-    """An item of a stored column that its dtype cannot hold."""
-
-    def __init__(self, position: int, got: str) -> None:
-        super().__init__(got)
-        self.position = position
-
-
-def _assemble_single(feature: Feature, stored: _Stored, records: Records) -> Any:
-    values, splits, inner_splits, _ = stored
-    column = _values(feature, values, records)
-    if splits is None:
-        return column
-    if inner_splits is not None:
-        column = Ragged(column, inner_splits)
-    return Ragged(column, splits)
-
-
-def _assemble_nested(feature: Feature, parts: list[_Stored], records: Records) -> Any:
-    """Values, and the row lengths of each inner dimension from the outermost in."""
-    column = _values(feature, parts[0][0], records)
-    below = parts[0][1]  # for each record, where its part of the level below ends
-    assert below is not None
-    for lengths, splits, _, _ in reversed(parts[1:]):
-        assert splits is not None
-        wrong = np.flatnonzero((lengths < 0) | (lengths > below[-1]))
-        if len(wrong):
-            row = int(np.searchsorted(splits, wrong[0], "right")) - 1
-            raise _RowError(row, f"expected row lengths of what is there, got {lengths[wrong[0]]}")
-        inner = np.concatenate([[0], np.cumsum(lengths)])
-        wrong = np.flatnonzero(inner[splits] != below)
-        if len(wrong):
-            row = int(wrong[0]) - 1
-            total, count = inner[splits[row + 1]] - inner[splits[row]], below[row + 1] - below[row]
-            raise _RowError(row, f"expected row lengths that sum to {count}, got {total}")
-        column = Ragged(column, inner)
-        below = splits
-    return Ragged(column, below)
-
-
-def _assemble_shaped(feature: Feature, parts: list[_Stored], records: Records) -> Any:
-    """Raw tensors whose shape lies beside them: an object array of arrays."""
-    values = _values(replace(feature, shape=(None,), keys=()), parts[0][0], records)
-    splits, shapes, shape_splits = parts[0][1], parts[1][0], parts[1][1]
-    present = parts[0][3]
-    assert splits is not None
-    assert shape_splits is not None
-    tensors = np.empty(len(records), object)
-    for row in range(len(records)):
-        if present is not None and not present[row]:
-            continue
-        shape = tuple(shapes[shape_splits[row] : shape_splits[row + 1]].tolist())
-        flat = values[splits[row] : splits[row + 1]]
-        fits = len(shape) == len(feature.shape) and all(
-            want in (None, got) and 0 <= got < 2**31
-            for want, got in zip(feature.shape, shape, strict=True)
-        )
-        if not fits or math.prod(shape) != len(flat):
-            raise _RowError(row, f"expected {feature.shape} of {len(flat)} items, got {shape}")
-        tensors[row] = flat.reshape(shape)
-    return tensors
-
-
-def _assemble_sparse(feature: Feature, parts: list[_Stored], records: Records) -> Any:
-    splits, index_parts = parts[0][1], parts[1:]
-    assert splits is not None
-    flat = replace(feature, encoding="values", shape=(None,), keys=())
-    values = _values(flat, parts[0][0], records)
-    for _, index_splits, _, _ in index_parts:
-        assert index_splits is not None
-        wrong = np.flatnonzero(index_splits != splits)
-        if len(wrong):
-            row = int(wrong[0]) - 1
-            counts = np.diff(splits)[row], np.diff(index_splits)[row]
-            raise _RowError(row, f"expected {counts[0]} indices, one a value, got {counts[1]}")
-    rows = np.repeat(np.arange(len(records)), np.diff(splits))
-    indices = np.stack([rows, *(part[0] for part in index_parts)], axis=1)
-    places = indices[:, 1:]
-    outside = np.flatnonzero(((places < 0) | (places >= np.array(feature.shape))).any(axis=1))
-    if len(outside):
-        at = tuple(places[outside[0]].tolist())
-        raise _RowError(int(rows[outside[0]]), f"expected indices within {feature.shape}, got {at}")
-    order = np.lexsort(indices.T[::-1])
-    if (order[1:] < order[:-1]).any():  # stored out of order
-        indices, values = indices[order], values[order]
-    return Sparse(indices, values, (len(records), *feature.shape))  # type: ignore[arg-type]

@@ -1,0 +1,103 @@
+#include "memory.h"
+
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
+
+namespace datum {
+namespace {
+
+constexpr size_t kMinKept = 16 * 1024;              // smaller ones the system handles well
+constexpr size_t kMaxKeptInAll = 64 * 1024 * 1024;  // a few batches; memory stays bounded
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kKeepBlocks = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool kKeepBlocks = false;
+#else
+constexpr bool kKeepBlocks = true;
+#endif
+#else
+constexpr bool kKeepBlocks = true;
+#endif
+
+// Before each block lies its capacity, in room that keeps the alignment.
+constexpr size_t kPrefix = kBlockAlignment;
+
+size_t& capacity_of(void* block) {
+  return *reinterpret_cast<size_t*>(static_cast<uint8_t*>(block) - kPrefix);
+}
+
+// Rounded up so that batches of about one size use the same blocks: a quarter of a power of two.
+size_t round_up(size_t bytes) {
+  if (bytes < kMinKept || bytes > SIZE_MAX / 2) return bytes;
+  const size_t step = std::bit_floor(bytes) / 4;
+  return (bytes + step - 1) / step * step;
+}
+
+// Free blocks by capacity. Whoever does not get the lock at once goes to the system instead: nobody
+// waits, and a process that was forked while the lock was held cannot hang.
+class Pool {
+ public:
+  void* take(size_t capacity) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return nullptr;
+    const auto found = free_.find(capacity);
+    if (found == free_.end() || found->second.empty()) return nullptr;
+    void* block = found->second.back();
+    found->second.pop_back();
+    kept_ -= capacity;
+    return block;
+  }
+
+  bool keep(void* block, size_t capacity) noexcept {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || kept_ + capacity > kMaxKeptInAll) return false;
+    try {
+      free_[capacity].push_back(block);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    kept_ += capacity;
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<size_t, std::vector<void*>> free_;
+  size_t kept_ = 0;
+};
+
+// Never destroyed: arrays may outlive the module.
+Pool& pool() {
+  static Pool& instance = *new Pool;
+  return instance;
+}
+
+}  // namespace
+
+void* allocate_block(size_t bytes, size_t& capacity) {
+  capacity = round_up(bytes);
+  if (kKeepBlocks && capacity >= kMinKept) {
+    if (void* block = pool().take(capacity)) return block;
+  }
+  if (capacity > SIZE_MAX - kPrefix) throw std::bad_alloc();
+  auto* start =
+      static_cast<uint8_t*>(::operator new(capacity + kPrefix, std::align_val_t{kBlockAlignment}));
+  void* block = start + kPrefix;
+  capacity_of(block) = capacity;
+  return block;
+}
+
+void release_block(void* block) noexcept {
+  if (block == nullptr) return;
+  const size_t capacity = capacity_of(block);
+  if (kKeepBlocks && capacity >= kMinKept && pool().keep(block, capacity)) return;
+  ::operator delete(static_cast<uint8_t*>(block) - kPrefix, std::align_val_t{kBlockAlignment});
+}
+
+}  // namespace datum
