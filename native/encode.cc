@@ -15,7 +15,6 @@ namespace {
 
 constexpr size_t kMinRowsPerThread = 256;  // below this a thread costs more than it saves
 constexpr size_t kMaxRecordBytes = (size_t{1} << 31) - 1;  // protobuf's own limit
-constexpr size_t kMaxVarint = 10;
 
 // Consecutive values of one source that go into one Feature.
 struct Range {
@@ -38,143 +37,178 @@ Range step_range(const ColumnSource& source, size_t step) {
   return range_of_units(source, source.inner_splits, step);
 }
 
-// Writes the records of one message type, each before the one that was written last.
+// A length-delimited field: one-byte tag, length, content.
+size_t field_bytes(size_t content) { return 1 + varint_bytes(content) + content; }
+
+template <typename T>
+uint64_t wire_value(T value) {
+  return static_cast<uint64_t>(static_cast<int64_t>(value));
+}
+
+uint32_t kind_tag(const ColumnSource& source) {
+  return make_tag(static_cast<uint32_t>(source.kind), WireType::kBytes);
+}
+
+bool is_present(const ColumnSource& source, size_t row) {
+  return source.present == nullptr || source.present[row] != 0;
+}
+
+// How many bytes the BytesList, FloatList or Int64List of a range takes.
+size_t list_bytes(const ColumnSource& source, Range range) {
+  if (source.cell == Cell::kRaw) return field_bytes(range.count);
+  if (range.count == 0) return 0;
+  if (source.kind == Kind::kFloat) return field_bytes(4 * range.count);
+  size_t total = 0;
+  if (source.kind == Kind::kBytes) {
+    for (size_t i = 0; i < range.count; ++i) {
+      total += field_bytes(source.strings[range.first + i].size());
+    }
+    return total;
+  }
+  with_integer(source.cell, [&](auto zero) {
+    const auto* values = reinterpret_cast<const decltype(zero)*>(source.values) + range.first;
+    for (size_t i = 0; i < range.count; ++i) total += varint_bytes(wire_value(values[i]));
+  });
+  return field_bytes(total);
+}
+
+// How many bytes the value of one row takes: a Feature, or a FeatureList of them.
+size_t value_bytes(const ColumnSource& source, size_t row) {
+  if (!source.is_sequence()) return field_bytes(list_bytes(source, row_range(source, row)));
+  size_t total = 0;
+  for (auto step = source.splits[row]; step < source.splits[row + 1]; ++step) {
+    const Range range = step_range(source, static_cast<size_t>(step));
+    total += field_bytes(field_bytes(list_bytes(source, range)));
+  }
+  return total;
+}
+
+// Writes the records of one message type.
 class RecordEncoder {
  public:
   RecordEncoder(std::span<const ColumnSource> context, std::span<const ColumnSource> lists)
-      : context_(context), lists_(lists), out_(kFirstCapacity), heads_(context.size()) {
-    for (size_t i = 0; i < context.size(); ++i) heads_[i] = constant_head(context[i]);
+      : context_(context), lists_(lists) {
+    for (const ColumnSource& source : context) heads_.push_back(constant_head(source));
   }
 
-  // False when the record is too large.
-  bool write(size_t row) {
-    const size_t before = out_.size();
-    out_.reserve(0);
-    out_.put(kFooterBytes);
-    if (!lists_.empty()) write_map(lists_, {}, kFieldTwoBytes, row);
-    write_map(context_, heads_, kFieldOneBytes, row);
-    const size_t payload_bytes = out_.size() - before - kFooterBytes;
-    uint8_t* payload = out_.data();
-    write_frame_footer(payload + payload_bytes, payload, payload_bytes);
-    out_.reserve(0);
-    write_frame_header(out_.put(kHeaderBytes), payload_bytes);
-    return payload_bytes <= kMaxRecordBytes;
+  size_t payload_bytes(size_t row) const {
+    size_t total = field_bytes(map_bytes(context_, heads_, row));
+    if (!lists_.empty()) total += field_bytes(map_bytes(lists_, {}, row));
+    return total;
   }
 
-  BackwardBuffer& out() { return out_; }
+  // Writes the payload that ends at `end`.
+  void write(size_t row, uint8_t* end) const {
+    BackwardWriter out(end);
+    if (!lists_.empty()) write_map(out, lists_, {}, kFieldTwoBytes, row);
+    write_map(out, context_, heads_, kFieldOneBytes, row);
+  }
 
  private:
-  static constexpr size_t kFirstCapacity = 1 << 16;
-
   // Of a source whose values always take the same room, all of an entry that comes before them.
   static std::string constant_head(const ColumnSource& source) {
     const bool is_constant = source.cell == Cell::kFloat32 || source.cell == Cell::kRaw;
     if (source.layout != Layout::kFixed || !is_constant || source.unit == 0) return {};
-    const size_t body = source.unit * cell_bytes(source.cell);
-    BackwardBuffer head(0);
-    head.reserve(source.key.size());
-    put_head(head, kFieldOneBytes, body);
-    put_head(head, kind_tag(source), body + head.size());
-    put_entry_head(head, source, body + head.size(), body);
-    return {reinterpret_cast<const char*>(head.data()), head.size()};
+    constexpr size_t kHeads = 64;  // five tags and lengths are less
+    std::string room(source.key.size() + kHeads + body_bytes(source), '\0');
+    auto* start = reinterpret_cast<uint8_t*>(room.data());
+    uint8_t* end = start + room.size();
+    BackwardWriter out(end);
+    out.put(body_bytes(source));
+    const uint8_t* body = out.position();
+    out.put_head(kFieldOneBytes, end);
+    out.put_head(kind_tag(source), end);
+    put_entry_head(out, source, end);
+    return {reinterpret_cast<const char*>(out.position()),
+            static_cast<size_t>(body - out.position())};
   }
 
-  static uint32_t kind_tag(const ColumnSource& source) {
-    return make_tag(static_cast<uint32_t>(source.kind), WireType::kBytes);
+  static size_t body_bytes(const ColumnSource& source) {
+    return source.unit * cell_bytes(source.cell);
   }
-  static void put_head(BackwardBuffer& out, uint32_t tag, size_t content) {
-    out.put_varint(content);
-    out.put_byte(static_cast<uint8_t>(tag));
-  }
-  // The entry around a value of `value_bytes`; `beyond` of them are not in `out`.
-  static void put_entry_head(BackwardBuffer& out, const ColumnSource& source, size_t value_bytes,
-                             size_t beyond) {
-    const size_t before = out.size() + beyond - value_bytes;
-    put_head(out, kFieldTwoBytes, value_bytes);
+
+  // All of a map entry that comes before a value that was written from `end` to here.
+  static void put_entry_head(BackwardWriter& out, const ColumnSource& source, const uint8_t* end) {
+    out.put_head(kFieldTwoBytes, end);
+    const uint8_t* key_end = out.position();
     out.put_bytes(source.key.data(), source.key.size());
-    put_head(out, kFieldOneBytes, source.key.size());
-    put_head(out, kFieldOneBytes, out.size() + beyond - before);
+    out.put_head(kFieldOneBytes, key_end);
+    out.put_head(kFieldOneBytes, end);
   }
 
-  void write_map(std::span<const ColumnSource> sources, std::span<const std::string> heads,
-                 uint32_t tag, size_t row) {
-    const size_t before = out_.size();
+  static size_t map_bytes(std::span<const ColumnSource> sources, std::span<const std::string> heads,
+                          size_t row) {
+    size_t total = 0;
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const ColumnSource& source = sources[i];
+      if (!is_present(source, row)) continue;
+      if (!heads.empty() && !heads[i].empty()) {
+        total += heads[i].size() + body_bytes(source);
+      } else {
+        const size_t value = field_bytes(value_bytes(source, row));
+        total += field_bytes(field_bytes(source.key.size()) + value);
+      }
+    }
+    return total;
+  }
+
+  static void write_map(BackwardWriter& out, std::span<const ColumnSource> sources,
+                        std::span<const std::string> heads, uint32_t tag, size_t row) {
+    const uint8_t* map_end = out.position();
     for (size_t i = sources.size(); i-- > 0;) {
       const ColumnSource& source = sources[i];
-      if (source.present != nullptr && source.present[row] == 0) continue;
+      if (!is_present(source, row)) continue;
       if (!heads.empty() && !heads[i].empty()) {
-        write_constant(source, heads[i], row);
+        const size_t body = body_bytes(source);
+        out.put_bytes(source.values + row * body, body);
+        out.put_bytes(heads[i].data(), heads[i].size());
         continue;
       }
-      const size_t value_start = out_.size();
+      const uint8_t* end = out.position();
       if (source.is_sequence()) {
-        write_feature_list(source, row);
+        write_feature_list(out, source, row);
       } else {
-        write_feature(source, row_range(source, row));
+        write_feature(out, source, row_range(source, row));
       }
-      out_.reserve(source.key.size());
-      put_entry_head(out_, source, out_.size() - value_start, 0);
+      put_entry_head(out, source, end);
     }
-    out_.reserve(0);
-    put_head(out_, tag, out_.size() - before);
+    out.put_head(tag, map_end);
   }
 
-  void write_constant(const ColumnSource& source, const std::string& head, size_t row) {
-    const size_t body = source.unit * cell_bytes(source.cell);
-    out_.reserve(body + head.size());
-    out_.put_bytes(source.values + row * body, body);
-    out_.put_bytes(head.data(), head.size());
-  }
-
-  void write_feature_list(const ColumnSource& source, size_t row) {
+  static void write_feature_list(BackwardWriter& out, const ColumnSource& source, size_t row) {
     for (int64_t step = source.splits[row + 1]; step-- > source.splits[row];) {
-      const size_t before = out_.size();
-      write_feature(source, step_range(source, static_cast<size_t>(step)));
-      put_head(out_, kFieldOneBytes, out_.size() - before);
+      const uint8_t* end = out.position();
+      write_feature(out, source, step_range(source, static_cast<size_t>(step)));
+      out.put_head(kFieldOneBytes, end);
     }
   }
 
-  void write_feature(const ColumnSource& source, Range range) {
-    const size_t before = out_.size();
+  static void write_feature(BackwardWriter& out, const ColumnSource& source, Range range) {
+    const uint8_t* end = out.position();
     if (source.cell == Cell::kRaw || (range.count > 0 && source.kind == Kind::kFloat)) {
       const size_t cell = cell_bytes(source.cell);
-      out_.reserve(cell * range.count);
-      out_.put_bytes(source.values + cell * range.first, cell * range.count);
-      put_head(out_, kFieldOneBytes, cell * range.count);
+      out.put_bytes(source.values + cell * range.first, cell * range.count);
+      out.put_head(kFieldOneBytes, end);
     } else if (source.kind == Kind::kBytes) {
-      write_strings(source, range);
-    } else if (range.count > 0) {
-      write_integers(source, range);
-    }
-    out_.reserve(0);
-    put_head(out_, kind_tag(source), out_.size() - before);
-  }
-
-  void write_integers(const ColumnSource& source, Range range) {
-    const size_t before = out_.size();
-    out_.reserve(kMaxVarint * range.count);
-    with_integer(source.cell, [&](auto zero) {
-      const auto* values = reinterpret_cast<const decltype(zero)*>(source.values) + range.first;
       for (size_t i = range.count; i-- > 0;) {
-        out_.put_varint(static_cast<uint64_t>(static_cast<int64_t>(values[i])));
+        const ByteSpan string = source.strings[range.first + i];
+        const uint8_t* string_end = out.position();
+        out.put_bytes(string.data(), string.size());
+        out.put_head(kFieldOneBytes, string_end);
       }
-    });
-    put_head(out_, kFieldOneBytes, out_.size() - before);
-  }
-
-  void write_strings(const ColumnSource& source, Range range) {
-    for (size_t i = range.count; i-- > 0;) {
-      const ByteSpan string = source.strings[range.first + i];
-      out_.reserve(string.size());
-      out_.put_bytes(string.data(), string.size());
-      put_head(out_, kFieldOneBytes, string.size());
+    } else if (range.count > 0) {
+      with_integer(source.cell, [&](auto zero) {
+        const auto* values = reinterpret_cast<const decltype(zero)*>(source.values) + range.first;
+        for (size_t i = range.count; i-- > 0;) out.put_varint(wire_value(values[i]));
+      });
+      out.put_head(kFieldOneBytes, end);
     }
+    out.put_head(kind_tag(source), end);
   }
 
   std::span<const ColumnSource> context_;
   std::span<const ColumnSource> lists_;
-  BackwardBuffer out_;
-  std::vector<std::string> heads_;
+  std::vector<std::string> heads_;  // of `context_`; empty where they are not constant
 };
 
 // Whether `splits` climbs from 0 or more to at most `limit`.
@@ -202,22 +236,27 @@ EncodeError check_source(const ColumnSource& source, size_t rows) {
                                                           : EncodeError::kSplits;
 }
 
-// Moves what the encoders wrote, one after the other, into one buffer.
-void join(std::vector<RecordEncoder>& encoders, Encoded& encoded) {
-  if (encoders.size() == 1) {
-    encoded.framed = encoders[0].out().release(encoded.start);
-    return;
-  }
-  std::vector<size_t> starts;
+// Lays out frames for payloads of these sizes, and lets `write(row, end)` fill in each of them.
+template <typename Write>
+void write_frames(const std::vector<size_t>& sizes, size_t parts, Encoded& encoded, Write&& write) {
+  const size_t rows = sizes.size();
+  encoded.offsets.resize(rows);
   size_t total = 0;
-  for (RecordEncoder& encoder : encoders) {
-    starts.push_back(total);
-    total += encoder.out().size();
+  for (size_t row = 0; row < rows; ++row) {
+    encoded.offsets[row] = total;
+    total += sizes[row] + kFrameBytes;
   }
   uint8_t* framed = encoded.framed.extend(total);
-  run_parallel(encoders.size(), [&](size_t part) {
-    const BackwardBuffer& out = encoders[part].out();
-    std::memcpy(framed + starts[part], out.data(), out.size());
+  const std::vector<size_t> bounds =
+      split_evenly(rows, parts, [&](size_t row) { return sizes[row]; });
+  run_parallel(parts, [&](size_t part) {
+    for (size_t row = bounds[part]; row < bounds[part + 1]; ++row) {
+      uint8_t* frame = framed + encoded.offsets[row];
+      uint8_t* payload = frame + kHeaderBytes;
+      write_frame_header(frame, sizes[row]);
+      write(row, payload + sizes[row]);
+      write_frame_footer(payload + sizes[row], payload, sizes[row]);
+    }
   });
 }
 
@@ -236,44 +275,30 @@ EncodeFault encode_records(std::vector<ColumnSource> sources, size_t rows, size_
   const auto first_list = std::find_if(sources.begin(), sources.end(),
                                        [](const ColumnSource& s) { return s.is_sequence(); });
 
+  const RecordEncoder encoder(std::span(sources.begin(), first_list),
+                              std::span(first_list, sources.end()));
   const size_t parts = std::clamp<size_t>(threads, 1, rows / kMinRowsPerThread + 1);
-  std::vector<RecordEncoder> encoders;
-  for (size_t part = 0; part < parts; ++part) {
-    encoders.emplace_back(std::span(sources.begin(), first_list),
-                          std::span(first_list, sources.end()));
-  }
-  std::vector<uint64_t> sizes(rows);  // of the frames
-  std::vector<size_t> too_large(parts, SIZE_MAX);
+  std::vector<size_t> sizes(rows);
   run_parallel(parts, [&](size_t part) {
-    RecordEncoder& encoder = encoders[part];
-    for (size_t row = rows * (part + 1) / parts; row-- > rows * part / parts;) {
-      const size_t before = encoder.out().size();
-      if (!encoder.write(row)) too_large[part] = row;
-      sizes[row] = encoder.out().size() - before;
+    for (size_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
+      sizes[row] = encoder.payload_bytes(row);
     }
   });
-  const size_t oversized = *std::min_element(too_large.begin(), too_large.end());
-  if (oversized != SIZE_MAX) return {EncodeError::kRecordTooLarge, oversized};
-  join(encoders, encoded);
-  encoded.offsets.resize(rows);
-  uint64_t offset = 0;
-  for (size_t row = 0; row < rows; offset += sizes[row++]) encoded.offsets[row] = offset;
+  const auto too_large =
+      std::find_if(sizes.begin(), sizes.end(), [](size_t size) { return size > kMaxRecordBytes; });
+  if (too_large != sizes.end()) {
+    return {EncodeError::kRecordTooLarge, static_cast<size_t>(too_large - sizes.begin())};
+  }
+  write_frames(sizes, parts, encoded, [&](size_t row, uint8_t* end) { encoder.write(row, end); });
   return {};
 }
 
 void frame_payloads(const std::vector<ByteSpan>& payloads, Encoded& encoded) {
-  size_t total = 0;
-  for (const ByteSpan payload : payloads) {
-    encoded.offsets.push_back(total);
-    total += payload.size() + kFrameBytes;
-  }
-  uint8_t* out = encoded.framed.extend(total);
-  for (const ByteSpan payload : payloads) {
-    write_frame_header(out, payload.size());
-    if (!payload.empty()) std::memcpy(out + kHeaderBytes, payload.data(), payload.size());
-    write_frame_footer(out + kHeaderBytes + payload.size(), payload.data(), payload.size());
-    out += payload.size() + kFrameBytes;
-  }
+  std::vector<size_t> sizes;
+  for (const ByteSpan payload : payloads) sizes.push_back(payload.size());
+  write_frames(sizes, 1, encoded, [&](size_t row, uint8_t* end) {
+    BackwardWriter(end).put_bytes(payloads[row].data(), payloads[row].size());
+  });
 }
 
 }  // namespace datum

@@ -36,11 +36,10 @@ struct EncodeFault {
   size_t row = 0;
 };
 
-// Records with their lengths and CRCs: `framed` from `start` on.
+// Records with their lengths and CRCs around them.
 struct Encoded {
   Buffer framed;
-  size_t start = 0;
-  std::vector<uint64_t> offsets;  // where each record starts, counted from `start`
+  std::vector<uint64_t> offsets;  // where each record starts
 };
 
 // Writes `rows` records with sorted keys: Examples, or SequenceExamples when a source is a

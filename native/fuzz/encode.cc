@@ -92,7 +92,7 @@ ColumnSpec spec_of(const ColumnSource& source) {
 }
 
 ByteSpan content_of(const Encoded& encoded) {
-  return ByteSpan(encoded.framed.data(), encoded.framed.size()).subspan(encoded.start);
+  return ByteSpan(encoded.framed.data(), encoded.framed.size());
 }
 
 // Where the cells of a row lie, given the splits of its layout.

@@ -43,13 +43,12 @@ void import_numpy() {
   if (_import_array() < 0) throw nb::python_error();
 }
 
-nb::object to_array(Cell cell, Buffer&& buffer, size_t start) {
-  npy_intp count = static_cast<npy_intp>((buffer.size() - start) / item_bytes(cell));
+nb::object to_array(Cell cell, Buffer&& buffer) {
+  npy_intp count = static_cast<npy_intp>(buffer.size() / item_bytes(cell));
   if (buffer.data() == nullptr) buffer.reserve(1);
   uint8_t* memory = buffer.release();
   const nb::capsule owner(memory, [](void* data) noexcept { release_block(data); });
-  nb::object array =
-      nb::steal(PyArray_SimpleNewFromData(1, &count, type_number(cell), memory + start));
+  nb::object array = nb::steal(PyArray_SimpleNewFromData(1, &count, type_number(cell), memory));
   if (!array.is_valid()) throw nb::python_error();
   auto* numpy_array = reinterpret_cast<PyArrayObject*>(array.ptr());
   if (PyArray_SetBaseObject(numpy_array, owner.inc_ref().ptr()) < 0) throw nb::python_error();

@@ -51,9 +51,8 @@ std::span<const T> as_span(
   return {array.data(), array.shape(0)};
 }
 
-// Hands the memory of a buffer, from `start` on, to NumPy without copying. Slices become pairs of
-// int64.
-nb::object to_array(Cell cell, Buffer&& buffer, size_t start = 0);
+// Hands the memory of a buffer to NumPy without copying. Slices become pairs of int64.
+nb::object to_array(Cell cell, Buffer&& buffer);
 
 // One member of each item, as int64: offsets and lengths fit, for they lie within memory.
 template <typename Source, typename Member>

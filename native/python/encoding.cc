@@ -73,7 +73,7 @@ nb::tuple as_framed(Encoded&& encoded) {
   Buffer offsets;
   const size_t bytes = encoded.offsets.size() * sizeof(uint64_t);
   if (bytes > 0) std::memcpy(offsets.extend(bytes), encoded.offsets.data(), bytes);
-  return nb::make_tuple(to_array(Cell::kUint8, std::move(encoded.framed), encoded.start),
+  return nb::make_tuple(to_array(Cell::kUint8, std::move(encoded.framed)),
                         to_array(Cell::kInt64, std::move(offsets)));
 }
 

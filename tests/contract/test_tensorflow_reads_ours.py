@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from datum import Feature, Schema
 from datum.format import RecordFile, RecordWriter, encode, parse
+from datum.schema.dtypes import FLOATS_ON_WIRE, INTEGERS
 from tests.contract.oracle import (
     read_protobuf,
     read_tfrecords,
@@ -21,7 +22,7 @@ from tests.contract.oracle import (
 )
 from tests.contract.specification import read_with_tensorflow
 from tests.contract.storage import as_stored, stored_message
-from tests.contract.strategies import NAMES, examples, tables
+from tests.contract.strategies import NAMES, arrays, examples, tables
 from tests.contract.wire import delimited
 
 COMPRESSIONS = [None, "gzip", "zlib"]
@@ -112,6 +113,26 @@ def _as_given(feature: Feature, value: Any) -> Any:
     if isinstance(value, list):
         return [_as_given(feature, item) for item in value]
     return rows_of(value, exact=True) if isinstance(value, np.ndarray) else value
+
+
+@examples(100)
+@given(
+    st.data(), st.sampled_from(["values", "raw"]), st.sampled_from([(), (2,), (None,), (None, 2)])
+)
+def test_records_that_lack_a_feature_read_its_default(
+    data: Any, encoding: Any, shape: tuple[int | None, ...]
+) -> None:
+    dtypes = [*INTEGERS, *FLOATS_ON_WIRE, *(["float64"] if encoding == "raw" else [])]
+    dtype = data.draw(st.sampled_from(dtypes))
+    filled = tuple(data.draw(st.integers(1, 2)) if n is None else n for n in shape)
+    default, value = data.draw(arrays(dtype, filled)), data.draw(arrays(dtype, filled))
+    assume(not np.isnan(default).any())  # one NaN is as good as another
+    feature = Feature(dtype, shape, encoding=encoding, default=default)
+    rows = [{"a": None}, {"a": value}, {}]
+    column = parse(encode(rows, {"a": feature}), {"a": feature})["a"]
+    assert rows_of(column, exact=True) == [
+        rows_of(item, exact=True) for item in (default, value, default)
+    ]
 
 
 @examples(100)

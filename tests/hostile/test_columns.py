@@ -132,6 +132,18 @@ def test_values_that_do_not_fit_are_refused(value):
             encode([{"x": 0 if schema is INT64 else [1, 2, 3]}, {"x": value}], schema)
 
 
+def test_arrays_of_items_of_any_size_are_refused_where_numbers_are_wanted():
+    schema = Schema({"x": Feature("int64", (3,))})
+    for size in (*range(1, 50), 4096, 65536):
+        for kind in "VSU":
+            array = np.zeros(3, f"{kind}{size}")
+            for given in (array, array[::-1], np.repeat(array, 2)[::2]):
+                with pytest.raises(SchemaError, match="record 0, feature 'x'"):
+                    encode([{"x": given}], schema)
+                with pytest.raises(SchemaError, match="feature 'x'"):
+                    encode({"x": given[None]}, schema)
+
+
 def test_lists_nested_without_end_are_refused():
     loop: list[Any] = []
     loop.append(loop)
