@@ -9,6 +9,7 @@ ColumnBuilder::ColumnBuilder(const ColumnSpec& spec, Column& column, size_t rows
     : spec_(spec),
       column_(column),
       buffer_(buffer),
+      rows_(rows),
       unit_bytes_(spec.unit_bytes()),
       is_fixed_(spec.layout == Layout::kFixed),
       fast_(choose_fast(spec)) {
@@ -52,6 +53,15 @@ ColumnBuilder::Fast ColumnBuilder::choose_fast(const ColumnSpec& spec) {
   }
 }
 
+// Before the values would outgrow their memory: room for all rows, if they go on as so far.
+void ColumnBuilder::reserve_ahead(size_t row, size_t bytes) {
+  constexpr size_t kSampleRows = 8;
+  Buffer& values = column_.values;
+  if (row < kSampleRows || values.room() >= bytes) return;
+  const size_t guess = values.size() / row * rows_;
+  values.reserve(guess + guess / 8 + bytes);
+}
+
 void ColumnBuilder::drop_value(size_t row) {
   if (is_fixed_) return;
   auto units = static_cast<size_t>(splits_[row]);
@@ -74,11 +84,13 @@ bool ColumnBuilder::take_long_chunk(size_t row, ByteSpan chunk) {
       break;
     case Fast::kCopyMany:
       if (chunk.size() % unit_bytes_ != 0) return false;
+      reserve_ahead(row, chunk.size());
       std::memcpy(column_.values.extend(chunk.size()), chunk.data(), chunk.size());
       units = chunk.size() / unit_bytes_;
       break;
     case Fast::kIntegers: {
       const size_t before = column_.values.size();
+      reserve_ahead(row, 8 * chunk.size());
       auto* start = reinterpret_cast<uint64_t*>(column_.values.extend(8 * chunk.size()));
       uint64_t* out = start;
       uint64_t unused;

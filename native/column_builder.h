@@ -98,6 +98,7 @@ class ColumnBuilder {
   static Fast choose_fast(const ColumnSpec& spec);
 
   bool take_long_chunk(size_t row, ByteSpan chunk);
+  void reserve_ahead(size_t row, size_t bytes);
   void drop_value(size_t row);
   uint8_t* reserve_cells(size_t count);
   Outcome append_numbers(const Pieces& list, size_t count);
@@ -111,6 +112,7 @@ class ColumnBuilder {
   int64_t* splits_ = nullptr;
   uint8_t* fixed_start_ = nullptr;  // kFixed: the values of all rows
   uint8_t* fixed_ = nullptr;        // and where that of the current row goes
+  size_t rows_;
   size_t unit_bytes_;
   size_t fixed_stride_ = 0;  // unit_bytes_, once there is memory for all rows
   size_t seen_row_ = SIZE_MAX;

@@ -30,6 +30,8 @@ class Buffer {
   const uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
 
+  size_t room() const { return capacity_ - size_; }
+
   void reserve(size_t bytes) {
     if (bytes > capacity_) reallocate(bytes);
   }

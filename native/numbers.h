@@ -39,48 +39,60 @@ inline uint64_t gather_sevens(uint64_t word) {
   return (word & 0x000000000fffffffull) | ((word & 0x0fffffff00000000ull) >> 4);
 }
 
+// Decodes varints for as long as a word of eight bytes holds a whole one. It mostly holds two of at
+// most four bytes each, which are put side by side and gathered at once.
+inline const uint8_t* decode_words(const uint8_t* at, const uint8_t* end, uint64_t*& out) {
+  while (end - at >= 8) {
+    uint64_t word;
+    std::memcpy(&word, at, 8);
+    const uint64_t stops = ~word & kContinuationBits;  // where varints end
+    if (stops == kContinuationBits) {                  // eight numbers below 128
+      for (int i = 0; i < 8; ++i) out[i] = (word >> (8 * i)) & 0xff;
+      out += 8;
+      at += 8;
+      continue;
+    }
+    if (stops == 0) break;
+    const uint64_t later_stops = stops & (stops - 1);
+    const uint64_t upto_first = stops ^ (stops - 1);
+    const uint64_t upto_second = later_stops ^ (later_stops - 1);
+    const int first_bits = std::countr_zero(stops) + 1;
+    const int both_bits = std::countr_zero(later_stops | (uint64_t{1} << 63)) + 1;
+    if (later_stops == 0 || first_bits > 32 || both_bits - first_bits > 32) {
+      *out++ = gather_sevens(word & upto_first);
+      at += first_bits / 8;
+      continue;
+    }
+    uint64_t pair = (word & upto_first) | ((word & upto_second & ~upto_first) << (32 - first_bits));
+    pair = (pair & 0x007f007f007f007full) | ((pair & 0x7f007f007f007f00ull) >> 1);
+    pair = (pair & 0x00003fff00003fffull) | ((pair & 0x3fff00003fff0000ull) >> 2);
+    out[0] = pair & 0xffffffff;
+    out[1] = pair >> 32;
+    out += 2;
+    at += both_bits / 8;
+  }
+  return at;
+}
+
 // Decodes all varints of `chunk` to `out` and moves it past the last; there must be room for one
 // number a byte. On kRange `bad` is the value that did not fit.
-//
-// A word of eight bytes most often holds two varints or more. Taking two at a time halves the chain
-// of load, find the end, advance, that each number has to wait for.
 template <typename T>
 NumberFault decode_varints(ByteSpan chunk, T*& out, uint64_t& bad) {
   const uint8_t* at = chunk.data();
   const uint8_t* end = at + chunk.size();
-  const auto store = [&](uint64_t value) {
-    if (store_number(value, out++)) return true;
-    bad = value;
-    return false;
-  };
-  const auto take_one = [&](uint64_t word, uint64_t stops) {
-    at += std::countr_zero(stops) / 8 + 1;
-    return store(gather_sevens(word & (stops ^ (stops - 1))));
-  };
   while (at < end) {
-    uint64_t word = 0;
-    if (end - at >= 8) std::memcpy(&word, at, 8);
-    const uint64_t stops = ~word & kContinuationBits;
-    if (stops == kContinuationBits && end - at >= 8) {  // eight numbers below 128
-      for (int i = 0; i < 8; ++i, word >>= 8) {
-        if (!store(word & 0xff)) return NumberFault::kRange;
-      }
-      at += 8;
-      continue;
+    if constexpr (std::is_same_v<T, uint64_t>) {
+      at = decode_words(at, end, out);
+      if (at == end) break;
     }
-    if (stops == 0 || end - at < 8) {  // nine or ten bytes, or the last few
-      WireReader reader({at, end});
-      uint64_t value;
-      if (!reader.read_varint(value)) return NumberFault::kMalformed;
-      at = reader.position();
-      if (!store(value)) return NumberFault::kRange;
-      continue;
+    WireReader reader({at, end});
+    uint64_t value;
+    if (!reader.read_varint(value)) return NumberFault::kMalformed;
+    at = reader.position();
+    if (!store_number(value, out++)) {
+      bad = value;
+      return NumberFault::kRange;
     }
-    const uint64_t later_stops = stops & (stops - 1);
-    const int first_bits = std::countr_zero(stops) + 1;
-    if (!take_one(word, stops)) return NumberFault::kRange;
-    if (later_stops == 0) continue;
-    if (!take_one(word >> first_bits, later_stops >> first_bits)) return NumberFault::kRange;
   }
   return NumberFault::kNone;
 }

@@ -172,6 +172,22 @@ void require_round_trip(const std::vector<Owned>& columns, size_t rows, const En
   }
 }
 
+// Payloads of any content are framed so that they are found again.
+void check_framing(Input input) {
+  std::vector<ByteSpan> payloads;
+  while (!input.rest().empty()) payloads.push_back(input.take(input.byte()));
+  Encoded encoded;
+  frame_payloads(payloads, encoded);
+  const ByteSpan file = content_of(encoded);
+  require(encoded.offsets.size() == payloads.size(), "every payload is framed");
+  for (size_t i = 0; i < payloads.size(); ++i) {
+    const auto offset = static_cast<size_t>(encoded.offsets[i]);
+    require(!check_record(file, offset, payloads[i].size()), "every frame is sound");
+    require(fuzz::same_bytes(payloads[i], file.subspan(offset + kHeaderBytes, payloads[i].size())),
+            "payloads come back");
+  }
+}
+
 // Splits that fall or overshoot are refused, never followed.
 void check_wrong_splits(std::vector<Owned>& columns, size_t rows, Input& input) {
   for (Owned& owned : columns) {
@@ -206,5 +222,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           "threads give the same bytes");
   require_round_trip(columns, rows, encoded);
   check_wrong_splits(columns, rows, input);
+  check_framing(Input(data, size));
   return 0;
 }

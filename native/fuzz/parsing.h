@@ -231,7 +231,19 @@ inline void check_threads(const Plan& plan, const Rows& rows, const Fault& fault
   require_same(plan, rows.run(), columns, padded.run(), spread, "threads give the same columns");
 }
 
+// A record is read wherever it is said to lie, or refused if that is not within the buffer.
+inline void check_place(const Plan& plan, const Rows& rows) {
+  Input numbers(rows.buffer.data(), rows.buffer.size());
+  const int64_t start[] = {static_cast<int64_t>(numbers.word()) >> (numbers.byte() % 64)};
+  const int64_t length[] = {static_cast<int64_t>(numbers.word()) >> (numbers.byte() % 64)};
+  const RecordRun run{rows.buffer, start, length};
+  std::vector<Column> columns;
+  if (run.is_sound()) parse_records(plan, run, 1, columns);
+}
+
 inline void check_parsing(const Plan& plan, const Rows& rows) {
+  require(rows.run().is_sound(), "records within the buffer are sound");
+  check_place(plan, rows);
   std::vector<Column> columns;
   const Fault fault = parse_records(plan, rows.run(), 1, columns);
   if (fault.code == FaultCode::kNone) {

@@ -38,6 +38,30 @@ def make_examples() -> list[bytes]:
     return payloads
 
 
+def field(number: int, content: bytes) -> bytes:
+    """A length-delimited field, by hand."""
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def make_odd_examples() -> list[bytes]:
+    """Messages in forms that protobuf reads but Datum does not write."""
+    unpacked = field(3, b"\x08\x01\x08\x80\x02"), field(2, b"\x0d\0\0\x80\x3f\x0d\0\0\0\x40")
+    split = field(3, field(1, b"\1\2") + b"\x08\3") + field(3, field(1, b"\4"))
+    replaced = field(2, field(1, bytes(4))) + field(3, field(1, b"\5"))
+    unknown = b"\x7b\x08\1\x7c" + field(3, field(1, b"\1")) + b"\x78\1\x7d\0\0\0\0"
+    payloads = []
+    for value in (*unpacked, split, replaced, unknown, b""):
+        entry = field(1, b"a") + field(2, value)
+        backward = field(2, value) + field(1, b"e")
+        payloads += [
+            field(1, field(1, entry)),
+            field(1, field(1, entry) + field(1, backward) + field(1, entry)),
+            field(1, field(1, entry)) + b"\x78\1" + field(1, field(1, backward)),
+            field(2, field(1, field(1, b"a") + field(2, field(1, value) + field(1, value)))),
+        ]
+    return payloads
+
+
 def make_sequences() -> list[bytes]:
     """Records with the keys of sequence.cc: lists "a" to "d", and "a" in the context."""
     steps = [[[1], [2]], [[]], [], [[1, 2, 3], [], [4]]]
@@ -101,7 +125,8 @@ def framing_seeds(payloads: list[bytes], paths: Iterable[Path]) -> Iterator[byte
 def main(out: Path) -> None:
     paths = find_files()
     real = list(read_payloads(paths))[:MAX_REAL_SEEDS]
-    examples, sequences = make_examples(), make_sequences()
+    odd = make_odd_examples()
+    examples, sequences = make_examples() + odd, make_sequences() + odd
     write_all(out / "fuzz_framing", framing_seeds([*examples, *sequences], paths))
     for shift in range(0, 24, 4):
         write_all(out / "fuzz_example", with_head(bytes([shift, 0]), examples))
