@@ -218,12 +218,12 @@ class Collector {
       PyErr_Clear();
       return append_rearranged(value, depth);
     }
-    const RowError error = append_view(value, view, depth);
+    const RowError error = append_view(value, view, depth, false);
     PyBuffer_Release(&view);
     return error;
   }
 
-  RowError append_view(PyObject* value, const Py_buffer& view, size_t depth) {
+  RowError append_view(PyObject* value, const Py_buffer& view, size_t depth, bool is_plain) {
     if (static_cast<size_t>(view.ndim) != wanted_.shape.size() - depth) return RowError::kShape;
     for (int d = 0; d < view.ndim; ++d) {
       const int64_t wanted = wanted_.shape[depth + static_cast<size_t>(d)];
@@ -231,10 +231,12 @@ class Collector {
     }
     const char* format = view.format == nullptr ? "B" : view.format;
     if (*format == '<' || *format == '=' || *format == '@') ++format;
-    const bool is_aligned = reinterpret_cast<uintptr_t>(view.buf) %
-                                static_cast<size_t>(std::max<Py_ssize_t>(view.itemsize, 1)) ==
-                            0;
-    if (*format == '>' || *format == '!' || !is_aligned) return append_rearranged(value, depth);
+    const auto item_bytes = static_cast<size_t>(view.itemsize);
+    if (item_bytes == 0 || item_bytes > 8) return RowError::kType;  // no number we know
+    const bool is_aligned = reinterpret_cast<uintptr_t>(view.buf) % item_bytes == 0;
+    if (!is_plain && (*format == '>' || *format == '!' || !is_aligned)) {
+      return append_rearranged(value, depth);
+    }
     const auto count = static_cast<size_t>(view.len / view.itemsize);
     if (format[0] == '\0' || format[1] != '\0') return RowError::kType;
     switch (format[0]) {
@@ -338,7 +340,7 @@ class Collector {
       if (PyObject_GetBuffer(plain.ptr(), &view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
         throw nb::python_error();
       }
-      const RowError error = append_view(plain.ptr(), view, depth);
+      const RowError error = append_view(plain.ptr(), view, depth, true);
       PyBuffer_Release(&view);
       return error;
     } catch (nb::python_error&) {
