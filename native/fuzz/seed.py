@@ -105,7 +105,7 @@ def read_payloads(paths: Iterable[Path]) -> Iterator[bytes]:
 def with_head(head: bytes, payloads: Iterable[bytes]) -> Iterator[bytes]:
     """Inputs of parsing.h: two bytes choose the columns, two say where the second record starts."""
     kept = [payload for payload in payloads if len(payload) <= MAX_SEED_BYTES]
-    for first, second in zip(kept, [*kept[1:], b""], strict=True):
+    for first, second in zip(kept, [*kept, b""][1:], strict=True):
         yield head + len(first).to_bytes(2, "little") + first + second
 
 
