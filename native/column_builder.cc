@@ -1,26 +1,29 @@
 #include "column_builder.h"
 
+#include <algorithm>
 #include <new>
 
 namespace datum {
 
-ColumnBuilder::ColumnBuilder(const ColumnSpec& spec, Column& column, size_t rows, size_t longest,
-                             ByteSpan buffer)
+ColumnBuilder::ColumnBuilder(const ColumnSpec& spec, Column& column, size_t rows,
+                             size_t payload_bytes, ByteSpan buffer)
     : spec_(spec),
       column_(column),
       buffer_(buffer),
       rows_(rows),
+      payload_bytes_(payload_bytes),
       unit_bytes_(spec.unit_bytes()),
       is_fixed_(spec.layout == Layout::kFixed),
       fast_(choose_fast(spec)) {
   constexpr size_t kSmall = 64;  // never empty, so that no null pointer is ever copied to
   column.values.reserve(kSmall);
-  if (rows > 0 && unit_bytes_ > SIZE_MAX / 2 / rows) throw std::bad_alloc();
   if (is_fixed_) {
-    // A required value cannot be larger than its record: a float takes four bytes, an integer or
-    // a byte string at least one. No value of a record that is too small is ever stored.
+    // Required values cannot take more room than the records: a float takes four bytes, an integer
+    // or a byte string at least one. If they would, some record is too small and none is stored.
     const size_t wire_bytes = spec.cell == Cell::kFloat32 ? 4 * spec.unit : spec.unit;
-    if (spec.is_optional || wire_bytes <= longest) {
+    const size_t some_rows = std::max<size_t>(rows, 1);
+    if (spec.is_optional || wire_bytes <= payload_bytes / some_rows) {
+      if (unit_bytes_ > SIZE_MAX / 2 / some_rows) throw std::bad_alloc();
       column.values.extend(rows * unit_bytes_);
       fixed_stride_ = unit_bytes_;
     }
@@ -59,7 +62,8 @@ void ColumnBuilder::reserve_ahead(size_t row, size_t bytes) {
   Buffer& values = column_.values;
   if (row < kSampleRows || values.room() >= bytes) return;
   const size_t guess = values.size() / row * rows_;
-  values.reserve(guess + guess / 8 + bytes);
+  const size_t most = payload_bytes_ * (spec_.kind == Kind::kInt64 ? 8 : 1);
+  values.reserve(std::max(std::min(guess + guess / 8, most), values.size()) + bytes);
 }
 
 void ColumnBuilder::drop_value(size_t row) {

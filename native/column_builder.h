@@ -48,8 +48,8 @@ inline bool decode_single(ByteSpan chunk, const uint8_t* end, uint64_t& value) {
 
 class ColumnBuilder {
  public:
-  // Sizes the column for `rows` records of at most `longest` bytes that lie in `buffer`.
-  ColumnBuilder(const ColumnSpec& spec, Column& column, size_t rows, size_t longest,
+  // Sizes the column for `rows` records of `payload_bytes` in all, which lie in `buffer`.
+  ColumnBuilder(const ColumnSpec& spec, Column& column, size_t rows, size_t payload_bytes,
                 ByteSpan buffer);
 
   // Starts the value of `row`; what an earlier entry of the same row left is dropped.
@@ -113,6 +113,7 @@ class ColumnBuilder {
   uint8_t* fixed_start_ = nullptr;  // kFixed: the values of all rows
   uint8_t* fixed_ = nullptr;        // and where that of the current row goes
   size_t rows_;
+  size_t payload_bytes_;
   size_t unit_bytes_;
   size_t fixed_stride_ = 0;  // unit_bytes_, once there is memory for all rows
   size_t seen_row_ = SIZE_MAX;

@@ -68,7 +68,12 @@ bool Discovery::add(ByteSpan payload) {
       has_unknown = true;
     }
   }
-  if (!measure(context, false, context_) || !measure(lists, true, lists_)) return false;
+  sort(context);
+  sort(lists);
+  // Once to see that all is sound, once to count.
+  if (!measure(context, false, nullptr) || !measure(lists, true, nullptr)) return false;
+  measure(context, false, &context_);
+  measure(lists, true, &lists_);
   ++records_;
   with_unknown_fields_ += has_unknown ? 1 : 0;
   return true;
@@ -84,10 +89,13 @@ bool Discovery::read_map(ByteSpan map, Entries& entries) {
   });
 }
 
-// Counts what the entries hold; of entries with one key only the last, though all must be sound.
-bool Discovery::measure(Entries& entries, bool are_lists, Features& features) {
+void Discovery::sort(Entries& entries) {
   std::stable_sort(entries.begin(), entries.end(),
                    [](const Entry& a, const Entry& b) { return a.key < b.key; });
+}
+
+// Counts what the entries hold; of entries with one key only the last, though all must be sound.
+bool Discovery::measure(const Entries& entries, bool are_lists, Features* features) {
   Pieces value;
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry& entry = entries[i];
@@ -96,9 +104,10 @@ bool Discovery::measure(Entries& entries, bool are_lists, Features& features) {
     stats.records = 1;
     if (!read_entry(entry.bytes, key, value)) return false;
     if (!(are_lists ? add_feature_list : add_feature)(value, stats)) return false;
-    if (i + 1 < entries.size() && entries[i + 1].key == entry.key) continue;
-    auto found = features.find(entry.key);
-    if (found == features.end()) found = features.emplace(entry.key, FeatureStats{}).first;
+    const bool is_replaced = i + 1 < entries.size() && entries[i + 1].key == entry.key;
+    if (features == nullptr || is_replaced) continue;
+    auto found = features->find(entry.key);
+    if (found == features->end()) found = features->emplace(entry.key, FeatureStats{}).first;
     found->second.add(stats);
   }
   return true;

@@ -40,7 +40,7 @@ class Discovery {
  public:
   using Features = std::map<std::string, FeatureStats, std::less<>>;
 
-  // False when the payload is not a well-formed message: then the counts are void.
+  // False when the payload is not a well-formed message: nothing of it is counted.
   bool add(ByteSpan payload);
 
   uint64_t records() const { return records_; }
@@ -58,7 +58,8 @@ class Discovery {
   using Entries = std::vector<Entry>;
 
   static bool read_map(ByteSpan map, Entries& entries);
-  static bool measure(Entries& entries, bool are_lists, Features& features);
+  static void sort(Entries& entries);
+  static bool measure(const Entries& entries, bool are_lists, Features* features);
 
   uint64_t records_ = 0;
   uint64_t with_unknown_fields_ = 0;

@@ -31,9 +31,11 @@ void append_column(const ColumnSpec& spec, const Column& part, Column& whole) {
 }
 
 Fault parse_rows(const Plan& plan, const RecordRun& records, size_t first, size_t last,
-                 size_t longest, std::vector<Column>& columns) {
+                 std::vector<Column>& columns) {
+  size_t payload_bytes = 0;
+  for (size_t i = first; i < last; ++i) payload_bytes += static_cast<size_t>(records.lengths[i]);
   columns = std::vector<Column>(plan.columns().size());
-  RecordParser parser(plan, columns, last - first, longest, records.buffer);
+  RecordParser parser(plan, columns, last - first, payload_bytes, records.buffer);
   for (size_t i = first; i < last; ++i) {
     if (!parser.parse(records[i], i - first)) {
       Fault fault = parser.fault();
@@ -61,22 +63,17 @@ Fault parse_records(const Plan& plan, const RecordRun& records, size_t threads,
                     std::vector<Column>& columns) {
   const size_t rows = records.size();
   size_t total = 0;
-  size_t longest = 0;
-  for (const int64_t length : records.lengths) {
-    total += static_cast<size_t>(length);
-    longest = std::max(longest, static_cast<size_t>(length));
-  }
+  for (const int64_t length : records.lengths) total += static_cast<size_t>(length);
   const size_t parts = std::clamp<size_t>(std::min(threads, total / kMinBytesPerThread), 1,
                                           std::max<size_t>(rows, 1));
-  if (parts == 1) return parse_rows(plan, records, 0, rows, longest, columns);
+  if (parts == 1) return parse_rows(plan, records, 0, rows, columns);
 
   const std::vector<size_t> bounds =
       split_evenly(rows, parts, [&](size_t i) { return records.lengths[i]; });
   std::vector<std::vector<Column>> partial(parts);
   std::vector<Fault> faults(parts);
   run_parallel(parts, [&](size_t part) {
-    faults[part] =
-        parse_rows(plan, records, bounds[part], bounds[part + 1], longest, partial[part]);
+    faults[part] = parse_rows(plan, records, bounds[part], bounds[part + 1], partial[part]);
   });
   for (const Fault& fault : faults) {
     if (fault.code != FaultCode::kNone) return fault;

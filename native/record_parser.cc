@@ -46,11 +46,11 @@ int32_t Plan::find(ByteSpan key, bool is_sequence) const {
 }
 
 RecordParser::RecordParser(const Plan& plan, std::vector<Column>& columns, size_t rows,
-                           size_t longest, ByteSpan buffer)
+                           size_t payload_bytes, ByteSpan buffer)
     : plan_(plan) {
   builders_.reserve(columns.size());
   for (size_t c = 0; c < columns.size(); ++c) {
-    builders_.emplace_back(plan.columns()[c], columns[c], rows, longest, buffer);
+    builders_.emplace_back(plan.columns()[c], columns[c], rows, payload_bytes, buffer);
   }
 }
 

@@ -44,8 +44,8 @@ struct Fault {
 // Parses records one after the other into columns.
 class RecordParser {
  public:
-  // For `rows` records of at most `longest` bytes that lie in `buffer`.
-  RecordParser(const Plan& plan, std::vector<Column>& columns, size_t rows, size_t longest,
+  // For `rows` records of `payload_bytes` in all, which lie in `buffer`.
+  RecordParser(const Plan& plan, std::vector<Column>& columns, size_t rows, size_t payload_bytes,
                ByteSpan buffer);
 
   bool parse(ByteSpan payload, size_t row);

@@ -288,7 +288,30 @@ def test_records_with_other_numbers_of_starts_and_lengths_are_refused():
         parse(records, ALL_OPTIONAL)
 
 
-# Memory: no more than a small multiple of the record, however it is filled.
+# Memory: no more than a small multiple of the records, however they are filled.
+
+
+def ints(count: int) -> bytes:
+    return wire.example(wire.entry(b"x", wire.int64_list(wire.delimited(1, b"\1" * count))))
+
+
+def floats(count: int) -> bytes:
+    return wire.example(wire.entry(b"x", wire.float_list(wire.delimited(1, bytes(4 * count)))))
+
+
+@pytest.mark.parametrize(("dtype", "make"), [("int64", ints), ("float32", floats)])
+def test_a_few_long_records_say_nothing_about_the_others(dtype, make):
+    schema = Schema({"x": Feature(dtype, (None,))})
+    counts = [1_000_000] * 9 + [1] * 100_000 + [1_000_000]
+    found = parse([make(count) for count in counts], schema, threads=1)["x"]
+    assert found.row_lengths.tolist() == counts
+
+
+def test_one_long_record_among_short_ones_does_not_make_room_for_all():
+    schema = Schema({"x": Feature("int64", (1_000_000,))})
+    with pytest.raises(SchemaError, match=r"record 0.*expected 1000000 values, got 1"):
+        parse([ints(1)] * 100_000 + [ints(1_000_000)], schema)
+
 
 _HOSTILE_RECORDS = {
     "empty entries": lambda n: wire.example(wire.delimited(1) * (n // 2)),
