@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import contextlib
 
 import pytest
 
@@ -20,22 +20,16 @@ LISTS = [
 ]
 
 
-@pytest.mark.parametrize("length", HUGE)
 @pytest.mark.parametrize("dtype", ["bool", "int64", "float16", "float32", "float64", "str"])
-@pytest.mark.parametrize("shape", ["{},", "None, {}", "{}, 2", "{0}, {0}", "0, {}"])
-def test_shapes_beyond_any_memory_are_refused_or_never_met(length, dtype, shape):
-    dims = eval(f"({shape.format(length)})")
-    try:
-        schema = Schema({"x": Feature(dtype, dims)})
+@pytest.mark.parametrize("length", HUGE)
+def test_shapes_beyond_any_memory_meet_no_record_but_an_empty_one(length, dtype):
+    for shape in ((length,), (length, 2), (length, length), (2, length, 0), (None, length)):
+        met = 0
         for payload in [EMPTY, *LISTS]:
-            try:
-                parse([payload, payload], schema)
-            except DatumError:
-                continue
-    except SchemaError:
-        return
-    # What is not refused at once is met by no record but an empty one.
-    assert 0 in dims or None in dims or math.prod(dims) < 2**62
+            with contextlib.suppress(DatumError):
+                parse([payload, payload], Schema({"x": Feature(dtype, shape)}))
+                met += 1
+        assert met == 0 or 0 in shape or None in shape
 
 
 def test_a_blank_beyond_any_memory_is_refused():
@@ -63,9 +57,9 @@ for shape in ((2**40,), (None, 2**40), (2**20, 2**20)):
         schema = Schema({"x": Feature(dtype, shape)})
         value = "text" if dtype == "str" else 1
         for use in (
-            lambda: parse([b""] * 1000, schema),
-            lambda: parse(encode([{"x": [value] * 100}] * 1000), schema),
-            lambda: encode([{"x": [value] * 100}] * 1000, schema),
+            lambda: parse([b""] * 100, schema),
+            lambda: parse(encode([{"x": [value] * 100}] * 100), schema),
+            lambda: encode([{"x": [value] * 100}] * 100, schema),
         ):
             try:
                 use()
