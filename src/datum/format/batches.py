@@ -31,8 +31,8 @@ def read_batches(
 ) -> BatchReader:
     """Read files one after the other into batches of `batch_size` records.
 
-    Each batch is what `parse` returns. Batches are parsed by `threads` (by default one for each
-    core) ahead of the reader; their content and order do not depend on how many.
+    Each batch is what `parse` returns. Batches are made by `threads` (by default one for each core,
+    the caller's among them) ahead of the reader; content and order do not depend on how many.
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
@@ -83,8 +83,11 @@ class BatchReader:
         return self._parse_ahead(runs)
 
     def _parse_ahead(self, runs: Iterator[Records]) -> Iterator[dict[str, Any]]:
-        """Keep every thread busy and one batch more ready, in order."""
-        with ThreadPoolExecutor(self._threads, "datum-parse") as pool:
+        """Keep every thread busy and one batch more ready, in order.
+
+        The caller's own thread counts: it finds the records and checks their CRCs.
+        """
+        with ThreadPoolExecutor(self._threads - 1, "datum-parse") as pool:
             pending: deque[Future[dict[str, Any]]] = deque()
             error: DatumError | None = None
             try:
