@@ -1,6 +1,5 @@
 """What `import datum` costs and brings."""
 
-import os
 import subprocess
 import sys
 
@@ -42,16 +41,12 @@ def test_importing_datum_starts_no_thread_and_writes_nothing():
 
 def test_importing_datum_is_quick():
     # Time on the processor: waiting for others on the machine does not count.
-    code = "import time; t = time.process_time(); import datum; print(time.process_time() - t)"
-    best = min(float(run(code)) for _ in range(RUNS))
-    if best >= MAX_IMPORT_S and has_busy_processor():
-        pytest.skip("the processor is shared by too many to tell")
-    assert best < MAX_IMPORT_S
-
-
-def has_busy_processor() -> bool:
-    """Whether more wants to run than can: sharing a core slows down everything on it."""
-    return hasattr(os, "getloadavg") and os.getloadavg()[0] > 1.5 * (os.cpu_count() or 1)
+    # NumPy, most of it, tells how fast the processor is just now: 0.08 s where 0.2 s are meant.
+    code = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
+    numpy_s, datum_s = (
+        min(float(run(code.format(name))) for _ in range(RUNS)) for name in ("numpy", "datum")
+    )
+    assert datum_s < max(MAX_IMPORT_S, 2 * numpy_s)
 
 
 def test_datum_needs_nothing_of_the_tests():
