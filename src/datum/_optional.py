@@ -9,13 +9,16 @@ from datum.errors import MissingDependencyError
 
 __all__ = ["require"]
 
+_PACKAGES = {"sklearn": "scikit-learn"}  # those that are installed under another name
+
 
 def require(module: str, *, purpose: str) -> Any:
     """Import `module`, or say what it is needed for and how to get it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        package = module.partition(".")[0]
+        name = module.partition(".")[0]
+        package = _PACKAGES.get(name, name)
         raise MissingDependencyError(
             f"{purpose} needs the package `{package}`\nhint: pip install {package}"
         ) from error

@@ -3,7 +3,11 @@
 DatumError
 ├── CorruptRecordError        a record is damaged; `damage` says where and how
 ├── CorruptIndexError         an index file is damaged, or of another shard
-├── SchemaError (ValueError)  data and schema do not agree
+├── ManifestError             a manifest is damaged, or of a newer version
+├── SchemaError (ValueError)  data and schema do not agree; `record` and `feature` say where
+├── SourceError (ValueError)  a source is not as expected, or a record of it cannot be read
+├── SplitError (ValueError)   splits are asked for that are not there, or do not add up
+├── WriteError (OSError)      a dataset could not be written; what was there is as it was
 └── MissingDependencyError (ImportError)
                               an optional package is needed
 """
@@ -17,8 +21,12 @@ __all__ = [
     "CorruptRecordError",
     "Damage",
     "DatumError",
+    "ManifestError",
     "MissingDependencyError",
     "SchemaError",
+    "SourceError",
+    "SplitError",
+    "WriteError",
 ]
 
 
@@ -61,8 +69,36 @@ class CorruptIndexError(DatumError):
     """An index file is damaged, or does not belong to its shard."""
 
 
+class ManifestError(DatumError):
+    """A manifest is damaged, of a newer version, or says what cannot be."""
+
+
 class SchemaError(DatumError, ValueError):
-    """Data and schema do not agree, or a schema does not agree with itself."""
+    """Data and schema do not agree, or a schema does not agree with itself.
+
+    Attributes:
+        record: the number of the record within what was given; None if it is no single one.
+        feature: the name of the feature; None if it is no single one.
+    """
+
+    def __init__(
+        self, message: str, *, record: int | None = None, feature: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.record = record
+        self.feature = feature
+
+
+class SourceError(DatumError, ValueError):
+    """A source is not as expected, or a record of it cannot be read."""
+
+
+class SplitError(DatumError, ValueError):
+    """Splits are asked for that are not there, or that do not add up."""
+
+
+class WriteError(DatumError, OSError):
+    """A dataset could not be written; what was there before is as it was."""
 
 
 class MissingDependencyError(DatumError, ImportError):

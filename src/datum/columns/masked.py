@@ -35,8 +35,8 @@ class Masked:
     def __len__(self) -> int:
         return len(self.present)
 
-    def __getitem__(self, at: int | slice) -> Any:
-        if isinstance(at, slice):
+    def __getitem__(self, at: int | slice | NDArray[Any]) -> Any:
+        if isinstance(at, (slice, np.ndarray)):
             return Masked(self.values[at], self.present[at])
         return self.values[at] if self.present[at] else None
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from datum.columns.strings import BytesColumn
 
-__all__ = ["Ragged"]
+__all__ = ["Ragged", "positions_of"]
 
 
 class Ragged:
@@ -73,7 +73,11 @@ class Ragged:
     def __len__(self) -> int:
         return len(self.row_splits) - 1
 
-    def __getitem__(self, at: int | slice) -> Any:
+    def __getitem__(self, at: int | slice | NDArray[Any]) -> Any:
+        if isinstance(at, np.ndarray):
+            lengths = self.row_lengths[at]
+            places = positions_of(self.row_splits[:-1][at], lengths)
+            return Ragged(self.values[places], np.concatenate([[0], np.cumsum(lengths)]))
         if isinstance(at, slice):
             first, last, step = at.indices(len(self))
             if step != 1:
@@ -114,6 +118,16 @@ class Ragged:
 
     def __repr__(self) -> str:
         return f"Ragged({self.dtype}, shape={self.shape})"
+
+
+def positions_of(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the items of runs lie that have these starts and lengths.
+
+    >>> positions_of(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
 
 
 def _blank(ragged: Ragged) -> Any:

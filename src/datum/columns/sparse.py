@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum._optional import require
+from datum.columns.ragged import positions_of
 from datum.columns.strings import BytesColumn
 
 __all__ = ["Sparse"]
@@ -44,12 +45,23 @@ class Sparse:
     def __len__(self) -> int:
         return self.dense_shape[0]
 
-    def __getitem__(self, at: int) -> Sparse:
-        """Row `at`: its indices lack the first dimension."""
+    def __getitem__(self, at: int | slice | NDArray[Any]) -> Sparse:
+        """Row `at`, whose indices lack the first dimension; or the rows of a slice or an array."""
+        if isinstance(at, (slice, np.ndarray)):
+            return self._take(np.arange(len(self))[at])
         if not -len(self) <= at < len(self):
             raise IndexError(f"row {at} of {len(self)}")
         is_here = self.indices[:, 0] == at % len(self)
         return Sparse(self.indices[is_here, 1:], self.values[is_here], self.dense_shape[1:])
+
+    def _take(self, rows: NDArray[np.int64]) -> Sparse:
+        order = np.argsort(self.indices[:, 0], kind="stable")
+        counts = np.bincount(self.indices[:, 0], minlength=len(self))
+        starts = np.cumsum(counts) - counts
+        places = order[positions_of(starts[rows], counts[rows])]
+        indices = self.indices[places]
+        indices[:, 0] = np.repeat(np.arange(len(rows)), counts[rows])
+        return Sparse(indices, self.values[places], (len(rows), *self.dense_shape[1:]))
 
     def __iter__(self) -> Iterator[Sparse]:
         return (self[i] for i in range(len(self)))

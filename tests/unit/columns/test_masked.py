@@ -63,3 +63,8 @@ def test_a_record_outside_is_an_index_error(at):
 def test_repr_counts_what_is_there():
     masked = Masked(np.array([1, 0]), np.array([True, False]))
     assert repr(masked) == "Masked(array([1, 0]), present=1 of 2)"
+
+
+def test_records_can_be_taken_in_any_order():
+    masked = Masked(np.array([1, 0, 3]), np.array([True, False, True]))
+    assert masked[np.array([2, 1, 2])].to_list() == [3, None, 3]

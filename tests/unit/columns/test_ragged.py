@@ -135,3 +135,13 @@ def test_values_are_not_copied():
 
 def test_repr_shows_dtype_and_shape():
     assert repr(Ragged.from_rows(ROWS)) == "Ragged(int64, shape=(3, None))"
+
+
+def test_rows_can_be_taken_in_any_order():
+    rows = [[1, 2], [], [3], [4, 5, 6]]
+    ragged = Ragged.from_rows(rows)
+    assert ragged[np.array([3, 0, 0, 1])].to_list() == [[4, 5, 6], [1, 2], [1, 2], []]
+    assert ragged[np.array([True, False, True, False])].to_list() == [[1, 2], [3]]
+    assert ragged[np.array([], np.int64)].to_list() == []
+    nested = Ragged.from_rows([[["a"], []], [], [["b", "c"]]], levels=2)
+    assert nested[np.array([2, 0])].to_list() == [[["b", "c"]], [["a"], []]]

@@ -75,3 +75,12 @@ def test_to_scipy_says_what_it_needs(monkeypatch):
 
 def test_repr_shows_shape_and_number_of_values():
     assert repr(Sparse(INDICES, np.array([5.0, 7.0]), (2, 3))) == "Sparse(shape=(2, 3), values=2)"
+
+
+def test_rows_can_be_taken_in_any_order():
+    dense = np.array([[0, 1, 0], [2, 0, 3], [0, 0, 0], [4, 5, 6]])
+    indices = np.argwhere(dense)[::-1]  # of any order themselves
+    sparse = Sparse(indices, dense[tuple(indices.T)], dense.shape)
+    for at in (np.array([3, 1, 1, 2]), slice(1, 3), slice(None), np.array([True, False] * 2)):
+        assert sparse[at].to_dense().tolist() == dense[at].tolist()
+    assert len(sparse[np.array([], np.int64)]) == 0
