@@ -220,22 +220,6 @@ bool are_splits_sound(const int64_t* splits, size_t entries, size_t limit) {
   return static_cast<size_t>(splits[entries - 1]) <= limit;
 }
 
-EncodeError check_source(const ColumnSource& source, size_t rows) {
-  if (source.layout == Layout::kFixed) {
-    return source.unit == 0 || source.values_count / source.unit >= rows ? EncodeError::kNone
-                                                                         : EncodeError::kValues;
-  }
-  if (source.unit == 0) return EncodeError::kValues;
-  const size_t units = source.values_count / source.unit;
-  const bool is_nested = source.layout == Layout::kNestedSteps;
-  if (is_nested && !are_splits_sound(source.inner_splits, source.inner_count, units)) {
-    return EncodeError::kSplits;
-  }
-  const size_t limit = is_nested ? source.inner_count - 1 : units;
-  return are_splits_sound(source.splits, rows + 1, limit) ? EncodeError::kNone
-                                                          : EncodeError::kSplits;
-}
-
 // Lays out frames for payloads of these sizes, and lets `write(row, end)` fill in each of them.
 template <typename Write>
 void write_frames(const std::vector<size_t>& sizes, size_t parts, Encoded& encoded, Write&& write) {
@@ -261,6 +245,22 @@ void write_frames(const std::vector<size_t>& sizes, size_t parts, Encoded& encod
 }
 
 }  // namespace
+
+EncodeError check_source(const ColumnSource& source, size_t rows) {
+  if (source.layout == Layout::kFixed) {
+    return source.unit == 0 || source.values_count / source.unit >= rows ? EncodeError::kNone
+                                                                         : EncodeError::kValues;
+  }
+  if (source.unit == 0) return EncodeError::kValues;
+  const size_t units = source.values_count / source.unit;
+  const bool is_nested = source.layout == Layout::kNestedSteps;
+  if (is_nested && !are_splits_sound(source.inner_splits, source.inner_count, units)) {
+    return EncodeError::kSplits;
+  }
+  const size_t limit = is_nested ? source.inner_count - 1 : units;
+  return are_splits_sound(source.splits, rows + 1, limit) ? EncodeError::kNone
+                                                          : EncodeError::kSplits;
+}
 
 EncodeFault encode_records(std::vector<ColumnSource> sources, size_t rows, size_t threads,
                            Encoded& encoded) {

@@ -42,6 +42,9 @@ struct Encoded {
   std::vector<uint64_t> offsets;  // where each record starts
 };
 
+// Whether `source` holds what `rows` rows need.
+EncodeError check_source(const ColumnSource& source, size_t rows);
+
 // Writes `rows` records with sorted keys: Examples, or SequenceExamples when a source is a
 // sequence. The bytes do not depend on `threads`.
 EncodeFault encode_records(std::vector<ColumnSource> sources, size_t rows, size_t threads,

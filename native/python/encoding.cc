@@ -54,6 +54,21 @@ void set_slices(Source& source, nb::handle object, const Int64Input& slices) {
   source.adopt_strings();
 }
 
+// The number of the first slice that is not UTF-8, or none.
+std::optional<size_t> find_bad_text(nb::handle object, const Int64Input& slices) {
+  const BufferView view(object);
+  const ByteSpan bytes = view.bytes();
+  for (size_t i = 0; i + 1 < slices.shape(0); i += 2) {
+    const auto start = static_cast<size_t>(slices.data()[i]);
+    const auto length = static_cast<size_t>(slices.data()[i + 1]);
+    if (start > bytes.size() || length > bytes.size() - start) {
+      throw std::out_of_range("a slice lies outside the buffer");
+    }
+    if (!is_utf8(bytes.subspan(start, length))) return i / 2;
+  }
+  return std::nullopt;
+}
+
 void set_splits(Source& source, const Int64Input& splits, std::optional<Int64Input> inner) {
   source.splits.assign(splits.data(), splits.data() + splits.shape(0));
   source.column.splits = source.splits.data();
@@ -82,9 +97,7 @@ nb::tuple encode(nb::list list, size_t rows, size_t threads) {
   std::vector<ColumnSource> sources;
   for (nb::handle item : list) {
     const auto& source = nb::cast<const Source&>(item);
-    const bool has_splits = source.column.layout != Layout::kFixed;
-    if ((has_splits && source.splits.size() != rows + 1) ||
-        (!source.present.empty() && source.present.size() != rows)) {
+    if (!source.fits(rows)) {
       throw std::invalid_argument("`splits` or `present` do not fit the number of rows");
     }
     sources.push_back(source.column);
@@ -127,6 +140,7 @@ void bind_encoding(nb::module_& module) {
       .def("set_slices", set_slices, nb::arg("buffer"), nb::arg("slices"))
       .def("set_splits", set_splits, nb::arg("splits"), nb::arg("inner") = nb::none())
       .def("set_present", set_present, nb::arg("present"));
+  module.def("find_bad_text", find_bad_text, nb::arg("buffer"), nb::arg("slices"));
   module.def("encode", encode, nb::arg("sources"), nb::arg("rows"), nb::arg("threads"));
   module.def("frame", frame, nb::arg("payloads"));
 }

@@ -121,6 +121,7 @@ class Source:
 def encode(
     sources: list[Source], rows: int, threads: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]: ...
+def find_bad_text(buffer: _Memory, slices: NDArray[np.int64]) -> int | None: ...
 def frame(payloads: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]: ...
 
 class RowColumn:
@@ -138,3 +139,81 @@ class RowColumn:
 def collect_rows(
     rows: list[dict[str, Any]], columns: Sequence[RowColumn], others: set[str]
 ) -> list[Source]: ...
+
+class Element(enum.Enum):
+    BOOL = 0
+    INT8 = 1
+    INT16 = 2
+    INT32 = 3
+    INT64 = 4
+    UINT8 = 5
+    UINT16 = 6
+    UINT32 = 7
+    UINT64 = 8
+    FLOAT16 = 9
+    BFLOAT16 = 10
+    FLOAT32 = 11
+    FLOAT64 = 12
+    COMPLEX = 13
+    TIME = 14
+    BYTES = 15
+    TEXT = 16
+    FILE = 17
+
+class RowFeature:
+    def __init__(
+        self,
+        name: str,
+        key: bytes,
+        kind: Kind,
+        cell: Cell,
+        element: Element | None,
+        accepts: int,
+        is_optional: bool,
+        shape: Sequence[int],
+        max_array_items: int,
+    ) -> None: ...
+
+class RowCollector:
+    def __init__(self, features: list[RowFeature], ignores_none: bool) -> None: ...
+    def collect(self, rows: list[Any]) -> None: ...
+    def update(self, features: list[RowFeature], rows: list[Any]) -> None: ...
+    def finish(self) -> list[tuple[Source, int, bool] | None]: ...
+    @property
+    def rows_done(self) -> int: ...
+
+def summarize(
+    asked: list[tuple[Source, Element, bool]], rows: int, threads: int
+) -> list[tuple[int, Any, Any, Any, dict[Any, int] | None]]: ...
+def gather(
+    data: _Memory, starts: NDArray[np.int64], sizes: NDArray[np.int64], threads: int
+) -> NDArray[np.uint8]: ...
+def hash_keys(keys: list[str]) -> NDArray[np.uint64]: ...
+
+class CsvText:
+    def __init__(
+        self,
+        text: NDArray[np.uint8],
+        delimiter: str,
+        columns: int,
+        is_last: bool,
+        max_row_bytes: int,
+        absent: Sequence[str],
+        blank: Sequence[str],
+        threads: int,
+    ) -> None: ...
+    @property
+    def header(self) -> list[bytes]: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def bad_rows(self) -> list[tuple[int, int, str, int]]: ...
+    def look(self, columns: Sequence[int]) -> list[int]: ...
+    def take(
+        self, column: int, seen: int
+    ) -> tuple[str, NDArray[Any], NDArray[np.bool_] | None]: ...
+
+def count_lines(text: NDArray[np.uint8], begin: int, end: int) -> int: ...
+def csv_type(seen: int) -> str: ...

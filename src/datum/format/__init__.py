@@ -19,26 +19,39 @@ from datum.format.discover import DiscoveredFeature, Discovery, discover
 from datum.format.encode import encode
 from datum.format.file import RecordFile, Recovery
 from datum.format.index import Index
+from datum.format.manifest import Manifest, ShardInfo, SplitInfo
 from datum.format.parse import Parser, parse
 from datum.format.records import Records
+from datum.format.reencode import reencode, stores_alike
+from datum.format.row_encoder import Collected, EncodedBlock, RowEncoder
+from datum.format.statistics import Statistics
 from datum.format.writer import Framed, RecordWriter, frame
 
 __all__ = [
     "BatchReader",
+    "Collected",
     "Compression",
     "Damage",
     "DiscoveredFeature",
     "Discovery",
+    "EncodedBlock",
     "Framed",
     "Index",
+    "Manifest",
     "Parser",
     "RecordFile",
     "RecordWriter",
     "Records",
     "Recovery",
+    "RowEncoder",
+    "ShardInfo",
+    "SplitInfo",
+    "Statistics",
     "discover",
     "encode",
     "frame",
     "parse",
     "read_batches",
+    "reencode",
+    "stores_alike",
 ]

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
-from datum.format.layout import StoredColumn
+from datum.format.layout import StoredColumn, stand_in
 from datum.format.records import Records
 from datum.schema import Feature, InexactError, cast_exactly, numpy_dtype
+from datum.schema.dtypes import TIMES
 
 __all__ = ["RowError", "Stored", "assemble"]
 
@@ -26,6 +27,7 @@ def assemble(
     feature: Feature, stored: tuple[StoredColumn, ...], parts: list[Stored], records: Records
 ) -> Any:
     """The column of a feature; raises RowError if its stored columns do not fit each other."""
+    feature = stand_in(feature)
     try:
         if feature.encoding == "sparse":
             return _assemble_sparse(feature, parts, records)
@@ -72,10 +74,12 @@ def _values(feature: Feature, stored: NDArray[Any], records: Records) -> Any:
             shape = (len(stored) // 2 // math.prod(inner), *inner)
         is_text = feature.dtype == "str"
         return BytesColumn(records.buffer, stored, is_text=is_text, shape=shape)
-    if feature.encoding == "raw":
+    if feature.is_raw:
         if feature.dtype == "bool" and stored.max(initial=0) > 1:
             raise _ItemError(int(np.argmax(stored > 1)), f"byte {stored.max()}")
         stored = stored.view(numpy_dtype(feature.dtype))
+    elif feature.dtype in TIMES:
+        stored = stored.view(feature.dtype)
     elif feature.dtype == "bfloat16" and not (stored.view(np.uint32) & 0xFFFF).any():
         # Bits, not numbers: a cast would change the payload of a NaN.
         upper = (stored.view(np.uint32) >> 16).astype(np.uint16)
@@ -154,7 +158,8 @@ def _assemble_shaped(feature: Feature, parts: list[Stored], records: Records) ->
 def _assemble_sparse(feature: Feature, parts: list[Stored], records: Records) -> Any:
     splits, index_parts = parts[0][1], parts[1:]
     assert splits is not None
-    flat = replace(feature, encoding="values", shape=(None,), keys=())
+    encoding: Any = "raw" if feature.is_raw else "values"
+    flat = replace(feature, encoding=encoding, shape=(None,), keys=())
     values = _values(flat, parts[0][0], records)
     for _, index_splits, _, _ in index_parts:
         assert index_splits is not None

@@ -10,15 +10,39 @@ from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Ragged, Sparse
 from datum.errors import SchemaError
-from datum.schema import Feature, InexactError, as_array, is_encodable, numpy_dtype
+from datum.schema import (
+    Feature,
+    InexactError,
+    as_array,
+    is_encodable,
+    numpy_dtype,
+    plain_value,
+)
+from datum.schema.dtypes import TIMES
+from datum.schema.plain import plain_times
 
-__all__ = ["gather", "sparse_from_scipy"]
+__all__ = ["gather"]
 
 
 def gather(name: str, feature: Feature, values: list[Any]) -> tuple[Any, NDArray[np.bool_]]:
     """The column of `values`, with blanks for None, and which of them are not None."""
+    times = plain_times(values) if feature.dtype in TIMES and feature.shape == () else None
+    values = values if times is not None else _make_plain(name, values)
     present = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    if times is not None:
+        return times, present
     return _gatherer_of(feature)(_Rows(name, feature, values)), present
+
+
+def _make_plain(name: str, values: list[Any]) -> list[Any]:
+    plain = []
+    for row, value in enumerate(values):
+        try:
+            plain.append(plain_value(value))
+        except SchemaError as error:
+            message = f"record {row}, feature {name!r}: {error}"
+            raise SchemaError(message, record=row, feature=name) from None
+    return plain
 
 
 def _gatherer_of(feature: Feature) -> Callable[[_Rows], Any]:
@@ -49,7 +73,8 @@ class _Rows:
         return converted
 
     def _error(self, row: int, problem: str) -> SchemaError:
-        return SchemaError(f"record {row}, feature {self.name!r}: {problem}")
+        message = f"record {row}, feature {self.name!r}: {problem}"
+        return SchemaError(message, record=row, feature=self.name)
 
 
 def _gather_dense(rows: _Rows) -> Any:
@@ -65,6 +90,8 @@ def _gather_dense(rows: _Rows) -> Any:
 def _gather_shaped(rows: _Rows) -> list[Any]:
     def to_array(feature: Feature, value: Any) -> NDArray[Any]:
         array = as_array(value, feature.dtype)
+        if array.size == 0 and array.ndim < len(feature.shape):  # an empty list of anything
+            array = array.reshape(*array.shape, *(n or 0 for n in feature.shape[array.ndim :]))
         _check_shape(feature.shape, array.shape)
         return array
 
@@ -116,11 +143,11 @@ def _gather_sparse(rows: _Rows) -> Sparse:
 
 def _sparse_row(feature: Feature, value: Any) -> tuple[NDArray[np.int64], Any]:
     shape: Any = feature.shape
-    if hasattr(value, "tocoo"):
-        value = sparse_from_scipy(value)
-        if len(shape) == 1 and len(value.dense_shape) == 2 and value.dense_shape[0] == 1:
-            value = Sparse(value.indices[:, 1:], value.values, value.dense_shape[1:])  # a row
     if isinstance(value, Sparse):
+        if len(value.dense_shape) < len(shape):  # a SciPy row lost its first dimension, which is 1
+            blank = np.zeros((len(value.indices), 1), np.int64)
+            indices = np.concatenate([blank, value.indices], axis=1)
+            value = Sparse(indices, value.values, (1, *value.dense_shape))
         _check_shape(shape, value.dense_shape)
         places, items = value.indices, value.values
     elif isinstance(value, tuple) and len(value) == 2:
@@ -134,15 +161,6 @@ def _sparse_row(feature: Feature, value: Any) -> tuple[NDArray[np.int64], Any]:
     if ((places < 0) | (places >= np.array(shape))).any():
         raise ValueError(f"expected indices within {shape}, got {places.tolist()}")
     return places, _items(feature, items, (len(places),))
-
-
-def sparse_from_scipy(matrix: Any) -> Sparse:
-    """A SciPy sparse matrix; its duplicates are summed, as SciPy means them."""
-    compressed = matrix.tocsr().copy()
-    compressed.sum_duplicates()
-    coo = compressed.tocoo()
-    places = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
-    return Sparse(np.stack(places, axis=1), coo.data, coo.shape)
 
 
 def _length(value: Any) -> int:

@@ -9,11 +9,11 @@ from typing import Literal
 from datum._core import Cell, Kind, Layout
 from datum.errors import SchemaError
 from datum.schema import Feature, Schema, numpy_dtype
-from datum.schema.dtypes import FLOATS_ON_WIRE, INTEGERS
+from datum.schema.dtypes import FLOATS_ON_WIRE, INTEGERS, TIMES
 
-__all__ = ["StoredColumn", "check_keys", "lower"]
+__all__ = ["StoredColumn", "check_keys", "lower", "stand_in"]
 
-_CELLS = {name: getattr(Cell, name.upper()) for name in INTEGERS}
+_CELLS = {name: getattr(Cell, name.upper()) for name in INTEGERS} | dict.fromkeys(TIMES, Cell.INT64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,19 @@ class StoredColumn:
 def lower(name: str, feature: Feature) -> tuple[StoredColumn, ...]:
     """The stored columns of a feature; its values come first."""
     lowerings = {"values": _lower_values, "raw": _lower_raw, "sparse": _lower_sparse}
+    feature = stand_in(feature)
     return lowerings[feature.encoding](name, feature)
 
 
+def stand_in(feature: Feature) -> Feature:
+    """The feature whose records look the same: an image lies there as a byte string."""
+    if feature.encoding != "image":
+        return feature
+    return Feature("bytes", optional=feature.optional, keys=feature.keys)
+
+
 def _value_type(feature: Feature) -> tuple[Kind, Cell]:
-    if feature.encoding == "raw":
+    if feature.is_raw:
         return Kind.BYTES, Cell.RAW
     if feature.is_string:
         return Kind.BYTES, Cell.SLICE
@@ -56,7 +64,7 @@ def _integers(key: str, role: Literal["lengths", "index", "shape"]) -> StoredCol
 
 def _lower_values(name: str, feature: Feature) -> tuple[StoredColumn, ...]:
     rank = feature.ragged_rank
-    unit = math.prod(n for n in feature.shape[rank:] if n is not None)
+    unit = _item_bytes(feature) * math.prod(n for n in feature.shape[rank:] if n is not None)
     if feature.sequence:
         layout = Layout.STEPS if rank == 1 else Layout.NESTED_STEPS
         keys = feature.keys or (name,)
@@ -68,15 +76,15 @@ def _lower_values(name: str, feature: Feature) -> tuple[StoredColumn, ...]:
 
 
 def _lower_raw(name: str, feature: Feature) -> tuple[StoredColumn, ...]:
-    item_bytes = numpy_dtype(feature.dtype).itemsize
+    unit = _item_bytes(feature)
     if None in feature.shape[1:]:  # the byte count alone does not tell the shape
         keys = feature.keys or (name, f"{name}_shape")
-        values = StoredColumn(keys[0], "values", *_typed(feature, Layout.VARIABLE), item_bytes)
+        values = StoredColumn(keys[0], "values", *_typed(feature, Layout.VARIABLE), unit)
         return values, _integers(keys[1], "shape")
     layout = Layout.FIXED
     if feature.ragged_rank:
         layout = Layout.STEPS if feature.sequence else Layout.VARIABLE
-    unit = item_bytes * math.prod(n for n in feature.shape if n is not None)
+    unit *= math.prod(n for n in feature.shape if n is not None)
     key = feature.keys[0] if feature.keys else name
     return (StoredColumn(key, "values", *_typed(feature, layout), unit),)
 
@@ -89,8 +97,14 @@ def _lower_sparse(name: str, feature: Feature) -> tuple[StoredColumn, ...]:
     else:
         indices = [f"{name}_index_{dim}" for dim in range(len(feature.shape))]
         values = f"{name}_value"
-    column = StoredColumn(values, "values", *_typed(feature, Layout.VARIABLE))
+    unit = _item_bytes(feature)
+    column = StoredColumn(values, "values", *_typed(feature, Layout.VARIABLE), unit)
     return (column, *(_integers(key, "index") for key in indices))
+
+
+def _item_bytes(feature: Feature) -> int:
+    """How many values stand for one element: the bytes of raw ones, else 1."""
+    return numpy_dtype(feature.dtype).itemsize if feature.is_raw else 1
 
 
 def _typed(feature: Feature, layout: Layout) -> tuple[Kind, Layout, Cell]:

@@ -17,6 +17,7 @@ from datum.format.payloads import Payloads, as_records
 from datum.format.records import Records
 from datum.format.threads import thread_count
 from datum.schema import Feature, Schema, numpy_dtype
+from datum.schema.dtypes import TIMES
 
 __all__ = ["Parser", "parse"]
 
@@ -33,7 +34,8 @@ def parse(
     """Parse serialized Examples or SequenceExamples into one column for each feature.
 
     A column is a NumPy array, `BytesColumn`, `Ragged`, `Sparse`, or a `Masked` around one of
-    these for optional features without a default. Features other than `columns` are not touched.
+    these for optional features without a default. Images come as the bytes of their files.
+    Features other than `columns` are not touched.
     The result is the same for any number of `threads`, by default one for each core.
 
     >>> from datum.format import encode
@@ -101,8 +103,9 @@ class Parser:
         try:
             return assemble(self.schema[step.name], step.stored, parts, records)
         except RowError as error:
-            where = _where(records, error.row)
-            raise SchemaError(f"{where}, feature {step.name!r}: {error}") from None
+            where, record = _where(records, error.row)
+            message = f"{where}, feature {step.name!r}: {error}"
+            raise SchemaError(message, record=record, feature=step.name) from None
 
     def _error(
         self,
@@ -114,7 +117,7 @@ class Parser:
         expected: int,
         got: int,
     ) -> Exception:
-        where = _where(records, row)
+        where, record = _where(records, row)
         if code == "malformed":
             return CorruptRecordError(
                 f"{where}: expected a tf.train.Example or SequenceExample,"
@@ -143,7 +146,8 @@ class Parser:
             "text": "use dtype bytes",
         }
         hint = f"\nhint: {hints[code]}" if code in hints else ""
-        return SchemaError(f"{where}, feature {name!r}{at}: {problem}{hint}")
+        message = f"{where}, feature {name!r}{at}: {problem}{hint}"
+        return SchemaError(message, record=record, feature=name)
 
 
 def _plain_shape(feature: Feature) -> tuple[int, ...] | None:
@@ -152,6 +156,7 @@ def _plain_shape(feature: Feature) -> tuple[int, ...] | None:
         feature.encoding == "values"
         and not feature.is_string
         and "float16" not in feature.dtype
+        and feature.dtype not in TIMES
         and not feature.optional
         and None not in feature.shape
         and 0 not in feature.shape
@@ -159,9 +164,9 @@ def _plain_shape(feature: Feature) -> tuple[int, ...] | None:
     return (-1, *feature.shape) if is_plain else None  # type: ignore[arg-type]
 
 
-def _where(records: Records, row: int) -> str:
+def _where(records: Records, row: int) -> tuple[str, int]:
     file, number, offset = records.locate(row)
-    return f"{file}: record {number}" + ("" if offset is None else f" at byte {offset}")
+    return f"{file}: record {number}" + ("" if offset is None else f" at byte {offset}"), number
 
 
 def _make_spec(feature: Feature, column: StoredColumn) -> _core.ColumnSpec:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from datum import _core
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError
-from datum.format.gather import gather, sparse_from_scipy
-from datum.format.layout import StoredColumn, lower
+from datum.format.gather import gather
+from datum.format.layout import StoredColumn, lower, stand_in
 from datum.schema import Feature, InexactError, cast_exactly, numpy_dtype
+from datum.schema.plain import sparse_from_scipy
 
 __all__ = ["make_sources"]
 
@@ -24,6 +25,7 @@ def make_sources(name: str, feature: Feature, column: Any, rows: int) -> list[_c
     A list holds one value (or None) for each record.
     """
     present: NDArray[np.bool_] | None = None
+    feature = stand_in(feature)
     if isinstance(column, Masked):
         column, present = column.values, column.present
     elif isinstance(column, list):
@@ -68,8 +70,8 @@ class _Builder:
     def _build_ragged(self, column: Any) -> list[_core.Source]:
         """Nested row splits, from records in to the values."""
         rank = self.feature.ragged_rank
-        if isinstance(column, np.ndarray) and column.ndim == len(self.feature.shape) + 1:
-            column = _ragged_from_dense(column, rank)
+        if len(getattr(column, "shape", ())) == len(self.feature.shape) + 1:
+            column = _to_ragged(column, rank)
         levels: list[Ragged] = []
         inner = column
         while isinstance(inner, Ragged):
@@ -152,7 +154,12 @@ class _Builder:
         if items.is_text != (self.feature.dtype == "str") and len(items.slices):
             got = "str" if items.is_text else "bytes"
             raise self.error(f"expected {self.feature.dtype}, got {got}", row_of(0))
-        source.set_slices(items.buffer, np.ascontiguousarray(items.slices).reshape(-1))
+        slices = np.ascontiguousarray(items.slices).reshape(-1)
+        bad = _core.find_bad_text(items.buffer, slices) if items.is_text else None
+        if bad is not None:
+            row = row_of(bad // max(1, self.stored[0].unit))
+            raise self.error("expected text in UTF-8, got other bytes", row)
+        source.set_slices(items.buffer, slices)
 
     def _cast(self, array: NDArray[Any], row_of: Callable[[int], int] | int) -> NDArray[Any]:
         try:
@@ -172,8 +179,10 @@ class _Builder:
             raise self.error(f"expected shape {wanted}, got {_describe(column)}", row)
 
     def error(self, problem: str, row: int = -1) -> SchemaError:
-        record = f"record {row}, " if row >= 0 else ""
-        return SchemaError(f"{record}feature {self.name!r}: {problem}")
+        if row < 0:
+            return SchemaError(f"feature {self.name!r}: {problem}", feature=self.name)
+        message = f"record {row}, feature {self.name!r}: {problem}"
+        return SchemaError(message, record=row, feature=self.name)
 
 
 def _describe(column: Any) -> str:
@@ -186,9 +195,16 @@ def _ends(lengths: list[int]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
 
 
-def _ragged_from_dense(array: NDArray[Any], ragged_rank: int) -> Ragged:
-    rows, width = array.shape[:2]
-    values: Any = array.reshape(rows * width, *array.shape[2:])
-    if ragged_rank > 1:
-        values = _ragged_from_dense(values, ragged_rank - 1)
-    return Ragged(values, np.arange(rows + 1, dtype=np.int64) * width)
+def _to_ragged(column: Any, levels: int) -> Any:
+    """A column of arrays, strings or ragged rows, ragged in so many dimensions."""
+    if levels == 0:
+        return column
+    if isinstance(column, Ragged):
+        return Ragged(_to_ragged(column.values, levels - 1), column.row_splits)
+    rows, width, *inner = column.shape
+    if isinstance(column, BytesColumn):
+        shape = (rows * width, *inner)
+        values: Any = BytesColumn(column.buffer, column.slices, is_text=column.is_text, shape=shape)
+    else:
+        values = column.reshape(rows * width, *inner)
+    return Ragged(_to_ragged(values, levels - 1), np.arange(rows + 1, dtype=np.int64) * width)

@@ -67,7 +67,7 @@ def _array_of_integers(value: Any, wanted: np.dtype[Any]) -> NDArray[Any]:
 def cast_exactly(array: NDArray[Any], dtype: str) -> NDArray[Any]:
     """`array` as `dtype`, contiguous and aligned; raises InexactError if a value changes.
 
-    Floats may be rounded to a narrower float, but not to infinity.
+    Floats may be rounded to a narrower float, but not to infinity. Times may change their unit.
 
     >>> cast_exactly(np.array([1, 2]), "uint8")
     array([1, 2], dtype=uint8)
@@ -87,6 +87,8 @@ def cast_exactly(array: NDArray[Any], dtype: str) -> NDArray[Any]:
 
 
 def _is_castable(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    if wanted.kind in "mM":
+        return given.kind == wanted.kind
     ranks = {"b": 0, "u": 0, "i": 0, "f": 1, "c": 2}
     if "bfloat16" in (given.name, wanted.name):
         ranks["V"] = 1  # how NumPy sees types that are not its own
@@ -95,6 +97,9 @@ def _is_castable(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
 
 def _find_lost(array: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
     """Where `cast` does not hold the value of `array`."""
+    if array.dtype.kind in "mM":
+        is_kept = (cast.astype(array.dtype) == array) | (np.isnat(array) & np.isnat(cast))
+        return np.asarray(~is_kept)
     if array.dtype.kind not in "biu":
         return np.asarray(np.isfinite(array) & ~np.isfinite(cast))
     if cast.dtype.kind in "biu":

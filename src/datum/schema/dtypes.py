@@ -8,12 +8,22 @@ import numpy as np
 
 from datum._optional import require
 
-__all__ = ["DTYPES", "EXACT_LISTS", "FLOATS_ON_WIRE", "INTEGERS", "STRINGS", "numpy_dtype"]
+__all__ = [
+    "DTYPES",
+    "EXACT_LISTS",
+    "FLOATS_ON_WIRE",
+    "INTEGERS",
+    "STRINGS",
+    "TIMES",
+    "numpy_dtype",
+]
 
 INTEGERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS_ON_WIRE = ("float16", "bfloat16", "float32")  # a FloatList holds them exactly
 STRINGS = ("bytes", "str")
-EXACT_LISTS = (*INTEGERS, *FLOATS_ON_WIRE, *STRINGS)  # what the lists of a Feature hold exactly
+_UNITS = ("D", "h", "m", "s", "ms", "us", "ns")  # of fixed length, unlike months and years
+TIMES = tuple(f"{kind}64[{unit}]" for kind in ("datetime", "timedelta") for unit in _UNITS)
+EXACT_LISTS = (*INTEGERS, *FLOATS_ON_WIRE, *STRINGS, *TIMES)  # what lists of a Feature hold
 DTYPES = (*EXACT_LISTS, "float64", "complex64", "complex128")
 
 

@@ -12,13 +12,14 @@ import numpy as np
 
 from datum.errors import SchemaError
 from datum.schema.casting import InexactError, as_array, is_encodable
-from datum.schema.dtypes import DTYPES, EXACT_LISTS, STRINGS
+from datum.schema.dtypes import DTYPES, EXACT_LISTS, STRINGS, TIMES
 
 __all__ = ["Encoding", "Feature"]
 
-Encoding = Literal["values", "raw", "sparse"]
+Encoding = Literal["values", "raw", "sparse", "image"]
 MAX_VALUES = 2**40  # far above any record, far below what overflows
-_ENCODINGS = ("values", "raw", "sparse")
+_ENCODINGS = ("values", "raw", "sparse", "image")
+_IMAGE_DTYPES = ("uint8", "uint16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +27,16 @@ class Feature:
     """What one feature holds in every record.
 
     Attributes:
-        dtype: one of `datum.schema.DTYPES`, or a NumPy type of such a name.
+        dtype: one of `datum.schema.DTYPES`, or a NumPy type of such a name. Times
+            ("datetime64[us]", "timedelta64[D]" ...) are stored as integers.
         shape: of the value in one record; None for a dimension whose length differs. Leading
             None dimensions come back as `Ragged`.
         encoding: "values" in the list types of tf.train.Feature; "raw" as little-endian bytes
             in one byte string, the default of types those lists cannot hold exactly; "sparse"
-            as indices and values under two or more keys. A sparse feature that a record lacks
-            is one without values.
+            as indices and values under two or more keys; "image" as the bytes of an image file,
+            of dtype uint8 or uint16 and shape (height, width, channels). A sparse feature that a
+            record lacks is one without values. Where values of a ragged or sparse feature are of
+            a type that lists cannot hold, they lie as raw bytes.
         sequence: whether the feature lies in the feature lists of a SequenceExample, one step
             for each item of the first dimension, which must be None.
         optional: whether records may lack it.
@@ -43,6 +47,8 @@ class Feature:
 
     >>> Feature("float32", (None, 4))
     Feature('float32', (None, 4))
+    >>> Feature("uint8", (None, None, 3), encoding="image")
+    Feature('uint8', (None, None, 3), encoding='image')
     """
 
     dtype: str
@@ -77,6 +83,11 @@ class Feature:
     def is_string(self) -> bool:
         """Whether the elements are `bytes` or `str`."""
         return self.dtype in STRINGS
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether its elements lie as little-endian bytes, not in a list of their type."""
+        return self.encoding == "raw" or self.dtype not in EXACT_LISTS
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` takes; what stands at its default is left out."""
@@ -137,7 +148,10 @@ def _checked_dtype(dtype: Any) -> str:
         return str(dtype)
     near = difflib.get_close_matches(str(dtype), DTYPES, 1)
     hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
-    raise SchemaError(f"expected a dtype of {', '.join(DTYPES)}, got {dtype!r}{hint}")
+    known = ", ".join(name for name in DTYPES if name not in TIMES)
+    raise SchemaError(
+        f"expected a dtype of {known}, datetime64[us], timedelta64[us], got {dtype!r}{hint}"
+    )
 
 
 def _checked_shape(shape: Any) -> tuple[int | None, ...]:
@@ -203,7 +217,29 @@ def _find_problem(feature: Feature) -> str | None:
     encoding = feature.encoding
     if encoding not in _ENCODINGS:
         return f"expected an encoding of {', '.join(_ENCODINGS)}, got {encoding!r}"
-    if encoding != "raw" and feature.dtype not in EXACT_LISTS:
+    if math.prod(n for n in feature.shape if n) > MAX_VALUES:
+        return f"expected a shape of at most {MAX_VALUES} values"
+    finds = (
+        _find_image_problem if encoding == "image" else _find_list_problem,
+        _find_sequence_problem,
+        _find_default_problem,
+        _find_keys_problem,
+    )
+    return next((problem for find in finds if (problem := find(feature))), None)
+
+
+def _find_image_problem(feature: Feature) -> str | None:
+    if feature.dtype not in _IMAGE_DTYPES:
+        return f"an image is of {' or '.join(_IMAGE_DTYPES)}"
+    if len(feature.shape) != 3 or 0 in feature.shape:
+        return "an image has the shape (height, width, channels); None where that differs"
+    return None
+
+
+def _find_list_problem(feature: Feature) -> str | None:
+    encoding = feature.encoding
+    is_nested = encoding == "values" and feature.ragged_rank > 1 and not feature.sequence
+    if feature.dtype not in EXACT_LISTS and not (encoding in ("raw", "sparse") or is_nested):
         return f"{feature.dtype} has no exact list type; use encoding='raw'"
     if encoding == "raw" and feature.is_string:
         return "strings are stored as values, not raw"
@@ -213,20 +249,14 @@ def _find_problem(feature: Feature) -> str | None:
         return "only leading dimensions of stored values may be None"
     if feature.shape[:1] == (None,) and 0 in feature.shape:
         return "a ragged feature cannot have rows of no values"
-    if math.prod(n for n in feature.shape if n) > MAX_VALUES:
-        return f"expected a shape of at most {MAX_VALUES} values"
-    for find in (_find_sequence_problem, _find_default_problem, _find_keys_problem):
-        problem = find(feature)
-        if problem:
-            return problem
     return None
 
 
 def _find_sequence_problem(feature: Feature) -> str | None:
     if not feature.sequence:
         return None
-    if feature.encoding == "sparse":
-        return "a sequence cannot be sparse"
+    if feature.encoding in ("sparse", "image"):
+        return f"a sequence cannot be {feature.encoding}"
     if feature.shape[:1] != (None,):
         return "a sequence needs None, its steps, as first dimension"
     most = 1 if feature.encoding == "raw" else 2
@@ -238,8 +268,9 @@ def _find_sequence_problem(feature: Feature) -> str | None:
 def _find_default_problem(feature: Feature) -> str | None:
     if feature.default is None:
         return None
-    if feature.sequence or feature.encoding == "sparse" or feature.dtype.startswith("complex"):
-        return "sequences, sparse and complex features cannot have a default"
+    has_none = feature.encoding in ("sparse", "image") or feature.dtype in TIMES
+    if feature.sequence or has_none or feature.dtype.startswith("complex"):
+        return "sequences, images, times, sparse and complex features cannot have a default"
     if feature.is_string and feature.shape:
         return "strings can have a default only in shape ()"
     if None in feature.shape[1:]:
@@ -252,6 +283,8 @@ def _find_keys_problem(feature: Feature) -> str | None:
         return None
     if feature.encoding == "sparse":
         wanted = len(feature.shape) + 1
+    elif feature.encoding == "image":
+        wanted = 1
     elif feature.encoding == "raw":
         wanted = 2 if None in feature.shape[1:] else 1
     else:

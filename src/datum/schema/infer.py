@@ -7,45 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError
-from datum.schema.dtypes import DTYPES, EXACT_LISTS, STRINGS
+from datum.schema.dtypes import EXACT_LISTS
 from datum.schema.feature import Feature
+from datum.schema.guess import ValueGuess, guess_array, guess_value
+from datum.schema.plain import plain_row, sparse_from_scipy
 from datum.schema.schema import Schema
 
-__all__ = ["infer_feature", "infer_schema"]
-
-# Above this an array is stored as raw bytes: a list costs more to parse, and integers more room.
-MAX_LISTED_VALUES = 256
-
-_Shape = tuple[int | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Guess:
-    """What the values of one feature have in common so far."""
-
-    dtype: str | None  # None: only empty lists were seen
-    shape: _Shape = ()
-    is_large: bool = False
-    has_negative: bool = False
-    is_uneven: bool = False  # rows within one value differ in length
-
-    def to_feature(self, *, optional: bool = False) -> Feature:
-        dtype = self.dtype or "float32"
-        is_raw = self.is_large or dtype not in EXACT_LISTS
-        if is_raw and self.is_uneven:
-            raise SchemaError(
-                f"expected rows of one length, as {dtype} is stored whole, got differing ones\n"
-                "hint: float32 and int64 can be ragged within a record"
-            )
-        shape = self.shape if self.dtype else (None,) * len(self.shape)
-        if not is_raw and None in shape:  # a stored list has its ragged dimensions first
-            last = len(shape) - shape[::-1].index(None)
-            shape = (None,) * last + shape[last:]
-        encoding: Any = "raw" if is_raw else "values"
-        return Feature(dtype, shape, encoding=encoding, optional=optional)
+__all__ = ["SchemaGuess", "infer_feature", "infer_schema"]
 
 
 def infer_feature(value: Any) -> Feature:
@@ -54,7 +25,7 @@ def infer_feature(value: Any) -> Feature:
     >>> infer_feature([1, 2])
     Feature('int64', (2,))
     """
-    return _guess(value).to_feature()
+    return guess_value(value).to_feature()
 
 
 def infer_schema(rows: Iterable[Mapping[str, Any]]) -> Schema:
@@ -68,120 +39,211 @@ def infer_schema(rows: Iterable[Mapping[str, Any]]) -> Schema:
         'tag': Feature('str', optional=True),
     })
     """
-    guesses: dict[str, _Guess] = {}
-    seen: dict[str, int] = {}
-    number = -1
-    for number, row in enumerate(rows):
-        for name, value in row.items():
-            if value is None:
-                continue
+    guess = SchemaGuess()
+    guess.add_rows(rows)
+    return guess.to_schema()
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What was seen of one feature, in how many records."""
+
+    guess: ValueGuess
+    records: int
+
+    def merge(self, other: _Seen) -> _Seen:
+        return _Seen(self.guess.merge(other.guess), self.records + other.records)
+
+
+class SchemaGuess:
+    """What the records seen so far have in common; guesses of several parts can be merged.
+
+    What comes out depends on the records, not on how they were parted; only the order of names is
+    that in which they were first seen. After an error a guess is as it was.
+
+    >>> guess = SchemaGuess()
+    >>> guess.add_rows([{"x": [1, 2, 3]}, {"x": [4]}])
+    >>> guess.to_schema()["x"]
+    Feature('int64', (None,))
+    """
+
+    __slots__ = ("_features", "records")
+
+    def __init__(self) -> None:
+        self.records = 0
+        self._features: dict[str, _Seen] = {}
+
+    @property
+    def seen(self) -> Mapping[str, tuple[ValueGuess, int]]:
+        """What was seen of each feature, and in how many records."""
+        return {name: (seen.guess, seen.records) for name, seen in self._features.items()}
+
+    @property
+    def features(self) -> Mapping[str, ValueGuess]:
+        """What was seen of each feature."""
+        return {name: seen.guess for name, seen in self._features.items()}
+
+    def copy(self) -> SchemaGuess:
+        """The same, to be added to on its own."""
+        other = SchemaGuess()
+        other.records = self.records
+        other._features = dict(self._features)
+        return other
+
+    def add_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """See rows; None is as good as nothing."""
+        features = dict(self._features)
+        number = -1
+        for number, row in enumerate(rows):
             try:
-                guess = _guess(value)
-                guesses[name] = _merge(guesses[name], guess) if name in guesses else guess
+                _add_row(features, row)
             except SchemaError as error:
-                raise SchemaError(f"record {number}, feature {name!r}: {error}") from None
-            seen[name] = seen.get(name, 0) + 1
-    return Schema(
-        {name: _finish(name, guess, seen[name] <= number) for name, guess in guesses.items()}
-    )
+                at = f"record {number}" + (f", feature {error.feature!r}" if error.feature else "")
+                raise SchemaError(f"{at}: {error}", record=number, feature=error.feature) from None
+        self._features = features
+        self.records += number + 1
 
+    def add_columns(self, columns: Mapping[str, Any]) -> None:
+        """See columns of one length; arrays tell by themselves, lists are looked through."""
+        features = dict(self._features)
+        count = 0
+        for name, column in columns.items():
+            count = len(column) if not hasattr(column, "shape") else column.shape[0]
+            seen = _see_column(name, column, count)
+            if seen is not None:
+                _put(features, name, seen)
+        self._features = features
+        self.records += count
 
-def _finish(name: str, guess: _Guess, is_optional: bool) -> Feature:
-    try:
-        return guess.to_feature(optional=is_optional)
-    except SchemaError as error:
-        raise SchemaError(f"feature {name!r}: {error}") from None
+    def add_seen(self, guesses: Mapping[str, tuple[ValueGuess, int]], records: int) -> None:
+        """See records by what was guessed of each feature, and how many of them have it."""
+        features = dict(self._features)
+        for name, (guess, present) in guesses.items():
+            _put(features, name, _Seen(guess, present))
+        self._features = features
+        self.records += records
 
+    def merge(self, other: SchemaGuess) -> SchemaGuess:
+        """What the records of both have in common."""
+        merged = self.copy()
+        merged.add_seen(other.seen, other.records)
+        return merged
 
-def _guess(value: Any) -> _Guess:
-    if isinstance(value, str):
-        return _Guess("str")
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return _Guess("bytes")
-    if isinstance(value, (np.ndarray, np.generic)):
-        return _guess_array(np.asarray(value))
-    if isinstance(value, (bool, int, float, complex)):
-        return _guess_scalar(value)
-    if isinstance(value, (list, tuple)):
-        return _guess_list(value)
-    raise SchemaError(f"expected numbers, strings, arrays or lists of them, got {type(value)!r}")
-
-
-def _guess_scalar(value: complex) -> _Guess:
-    if isinstance(value, bool):
-        return _Guess("bool")
-    if isinstance(value, int):
-        if not -(2**63) <= value < 2**64:
-            raise SchemaError(f"expected an integer of 64 bits, got {value}")
-        return _Guess("int64" if value < 2**63 else "uint64", has_negative=value < 0)
-    if isinstance(value, float):
-        with np.errstate(over="ignore"):
-            is_narrow = value != value or float(np.float32(value)) == value
-        return _Guess("float32" if is_narrow else "float64")
-    return _Guess("complex128")
-
-
-def _guess_list(value: list[Any] | tuple[Any, ...]) -> _Guess:
-    if not value:
-        return _Guess(None, (0,))
-    item = _guess(value[0])
-    for other in value[1:]:
-        item = _merge(item, _guess(other))
-    return replace(item, shape=(len(value), *item.shape), is_uneven=None in item.shape)
-
-
-def _guess_array(array: NDArray[Any]) -> _Guess:
-    if array.dtype.kind in "SUO":
-        return _guess_list(array.tolist()) if array.ndim else _guess(array.item())
-    if array.dtype.name not in DTYPES:
-        raise SchemaError(f"expected an array of {', '.join(DTYPES)}, got {array.dtype.name}")
-    has_negative = array.dtype.kind == "i" and bool((array < 0).any())
-    is_large = array.size > MAX_LISTED_VALUES
-    return _Guess(array.dtype.name, array.shape, is_large, has_negative)
-
-
-def _merge(first: _Guess, second: _Guess) -> _Guess:
-    """What holds both: int and float give float, 3 and 5 items give None."""
-    if first.dtype is None or second.dtype is None:
-        empty, other = (first, second) if first.dtype is None else (second, first)
-        if len(other.shape) < len(empty.shape):
-            raise SchemaError(f"expected a list, got {other.dtype} of shape {other.shape}")
-        shape = _merge_shapes(empty.shape, other.shape[: len(empty.shape)])
-        shape += other.shape[len(empty.shape) :]
-        return replace(other, shape=shape, is_uneven=other.is_uneven or empty.is_uneven)
-    if len(first.shape) != len(second.shape):
-        raise SchemaError(
-            f"expected {first.dtype} of shape {first.shape},"
-            f" got {second.dtype} of shape {second.shape}"
+    def to_schema(self) -> Schema:
+        """The schema that holds all records seen."""
+        return Schema(
+            {
+                name: seen.guess.to_feature(optional=seen.records < self.records)
+                for name, seen in self._features.items()
+            }
         )
-    has_negative = first.has_negative or second.has_negative
-    return _Guess(
-        _merge_dtypes(first.dtype, second.dtype, has_negative),
-        _merge_shapes(first.shape, second.shape),
-        first.is_large or second.is_large,
-        has_negative,
-        first.is_uneven or second.is_uneven,
-    )
+
+    @classmethod
+    def from_schema(cls, schema: Schema, *, records: int) -> SchemaGuess:
+        """What is known of records that were written under a schema that was inferred."""
+        guess = cls()
+        guess.records = records
+        for name, feature in schema.items() if records else ():
+            seen = _Seen(_guess_of(feature), records - feature.optional)
+            if seen.guess.to_feature(optional=feature.optional) != feature:
+                raise SchemaError(
+                    f"feature {name!r}: expected what could be inferred, got {feature!r}\n"
+                    "hint: give the schema",
+                    feature=name,
+                )
+            guess._features[name] = seen
+        return guess
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values that `from_json` takes."""
+        features = {
+            name: seen.guess.to_json() | {"records": seen.records}
+            for name, seen in self._features.items()
+        }
+        return {"records": self.records, "features": features}
+
+    @classmethod
+    def from_json(cls, found: Any) -> SchemaGuess:
+        """Read what `to_json` made."""
+        guess = cls()
+        try:
+            guess.records = int(found["records"])
+            for name, seen in found["features"].items():
+                guess._features[name] = _Seen(ValueGuess.from_json(seen), int(seen["records"]))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise SchemaError(f"expected a guess as JSON, got {found!r}") from None
+        return guess
+
+    def __repr__(self) -> str:
+        return f"SchemaGuess({len(self._features)} features of {self.records} records)"
 
 
-def _merge_shapes(first: _Shape, second: _Shape) -> _Shape:
-    return tuple(a if a == b else None for a, b in zip(first, second, strict=True))
-
-
-def _merge_dtypes(first: str, second: str, has_negative: bool) -> str:
-    if first == second:
-        return first
-    refusal = SchemaError(f"expected {first}, got {second}")
-    if first in STRINGS or second in STRINGS:
-        raise refusal
-    if "uint64" in (first, second) and {first[:3], second[:3]} == {"uin", "int"}:
-        if has_negative:  # no type holds both; NumPy would round them to floats
-            raise refusal
-        return "uint64"
+def _put(features: dict[str, _Seen], name: str, seen: _Seen) -> None:
     try:
-        merged = np.promote_types(first, second).name
-    except TypeError:  # bfloat16, which is not NumPy's own
-        raise refusal from None
-    if merged not in DTYPES:
-        raise refusal
-    return merged
+        features[name] = features[name].merge(seen) if name in features else seen
+    except SchemaError as error:
+        raise SchemaError(f"feature {name!r}: {error}", feature=name) from None
+
+
+def _add_row(features: dict[str, _Seen], row: Mapping[str, Any]) -> None:
+    for name, value in plain_row(row).items():
+        if value is None:
+            continue
+        try:
+            seen = _Seen(guess_value(value), 1)
+            features[name] = features[name].merge(seen) if name in features else seen
+        except SchemaError as error:
+            raise SchemaError(str(error), feature=name) from None
+
+
+def _see_column(name: str, column: Any, count: int) -> _Seen | None:
+    if isinstance(column, Masked):
+        seen = _see_column(name, column.values, count)
+        return seen and replace(seen, records=int(column.present.sum()))
+    guess = _guess_column(column)
+    if guess is not None:
+        return _Seen(guess, count)
+    found: dict[str, _Seen] = {}
+    for number, value in enumerate(column.tolist() if hasattr(column, "tolist") else column):
+        try:
+            _add_row(found, {name: value})
+        except SchemaError as error:
+            message = f"record {number}, feature {name!r}: {error}"
+            raise SchemaError(message, record=number, feature=name) from None
+    return found.get(name)
+
+
+def _guess_column(column: Any) -> ValueGuess | None:
+    """What a typed column says; None for lists and arrays of objects."""
+    if isinstance(column, Ragged):
+        inner = _guess_column(column.values)
+        if inner is None:
+            return None
+        return replace(inner, shape=(None, *inner.shape), is_uneven=None in inner.shape)
+    if hasattr(column, "tocoo"):
+        column = sparse_from_scipy(column)
+    if isinstance(column, Sparse):
+        items = _guess_column(column.values)
+        return items and replace(items, shape=tuple(column.dense_shape[1:]), kind="sparse")
+    if isinstance(column, BytesColumn):
+        return ValueGuess(("str" if column.is_text else "bytes",), column.shape[1:])
+    if isinstance(column, np.ndarray) and column.dtype.kind != "O":
+        found = guess_array(column)
+        one = guess_array(np.empty(column.shape[1:], column.dtype))
+        return replace(found, shape=one.shape, is_large=one.is_large)
+    return None
+
+
+def _guess_of(feature: Feature) -> ValueGuess:
+    """The guess that gives `feature`, if any does; of integers it supposes the worst."""
+    is_dense = feature.encoding in ("values", "raw")
+    kind: Any = "dense" if is_dense else feature.encoding
+    return ValueGuess(
+        (feature.dtype,),
+        feature.shape,
+        kind,
+        is_large=feature.encoding == "raw" and feature.dtype in EXACT_LISTS,
+        is_uneven=feature.encoding == "values" and None in feature.shape[1:],
+        has_negative=feature.dtype.startswith("int"),
+        has_unsigned=feature.dtype == "uint64",
+    )

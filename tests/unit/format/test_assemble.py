@@ -87,6 +87,21 @@ def test_a_default_fills_strings() -> None:
     assert column.to_list() == ["", "none"]
 
 
+def test_an_image_comes_as_the_bytes_of_its_file() -> None:
+    feature = Feature("uint16", (None, None, 3), encoding="image")
+    column = make(feature, (np.array([0, 0]), None, None, None), rows=1)
+    assert isinstance(column, BytesColumn)
+    assert column.to_list() == [b""]
+
+
+def test_integers_of_a_time_come_with_its_unit() -> None:
+    feature = Feature("timedelta64[ms]", (2,))
+    column = make(feature, (np.array([1, 2]), None, None, None), rows=1)
+    assert isinstance(column, np.ndarray)
+    assert column.dtype == "timedelta64[ms]"
+    assert column.astype(np.int64).tolist() == [[1, 2]]
+
+
 def test_a_raw_truth_value_other_than_0_and_1_names_its_row() -> None:
     raw = np.array([0, 1, 2, 0], np.uint8), None, None, None
     with pytest.raises(RowError, match="expected bool, got byte 2") as caught:

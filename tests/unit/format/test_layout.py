@@ -33,6 +33,12 @@ def keys_and_roles(feature: Feature) -> list[tuple[str, str]]:
         (Feature("float64", (None, None), keys=("k", "s")), [("k", "values"), ("s", "shape")]),
         (Feature("float64", keys=("k",)), [("k", "values")]),
         (
+            Feature("float64", (None, None), encoding="values"),
+            [("x", "values"), ("x_lengths_1", "lengths")],
+        ),
+        (Feature("uint8", (None, None, 3), encoding="image"), [("x", "values")]),
+        (Feature("uint8", (9, 9, 3), encoding="image", keys=("k",)), [("k", "values")]),
+        (
             Feature("int8", (9, 9), encoding="sparse", keys=("i", "j", "v")),
             [("v", "values"), ("i", "index"), ("j", "index")],
         ),
@@ -52,6 +58,19 @@ def test_a_feature_lies_under_these_keys(feature, expected):
         (Feature("bfloat16"), Kind.FLOAT, Layout.FIXED, Cell.FLOAT32, 1),
         (Feature("str", (4,)), Kind.BYTES, Layout.FIXED, Cell.SLICE, 4),
         (Feature("float64", (2,)), Kind.BYTES, Layout.FIXED, Cell.RAW, 16),
+        (Feature("datetime64[us]", (2,)), Kind.INT64, Layout.FIXED, Cell.INT64, 2),
+        (
+            Feature("uint16", (None, None, 3), encoding="image"),
+            *(Kind.BYTES, Layout.FIXED, Cell.SLICE, 1),
+        ),
+        (
+            Feature("float64", (None, None, 2), encoding="values"),
+            *(Kind.BYTES, Layout.VARIABLE, Cell.RAW, 16),
+        ),
+        (
+            Feature("float64", (9,), encoding="sparse"),
+            *(Kind.BYTES, Layout.VARIABLE, Cell.RAW, 8),
+        ),
         (Feature("complex64", (None, 2)), Kind.BYTES, Layout.VARIABLE, Cell.RAW, 16),
         (Feature("int8", (None, 2), sequence=True), Kind.INT64, Layout.STEPS, Cell.INT8, 2),
         (

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from datum import BytesColumn, Feature, Masked, Ragged, Schema, Sparse
 from datum.format import RecordFile, encode, parse
 from datum.schema import DTYPES, numpy_dtype
+from datum.schema.dtypes import EXACT_LISTS, STRINGS, TIMES
 
-NUMBERS = [dtype for dtype in DTYPES if dtype not in ("bytes", "str")]
-LISTED = [dtype for dtype in DTYPES if dtype not in ("float64", "complex64", "complex128")]
+NUMBERS = [dtype for dtype in DTYPES if dtype not in (*STRINGS, *TIMES)]
+LISTED = [dtype for dtype in EXACT_LISTS if dtype not in TIMES]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 LENGTHS = st.integers(0, 3)
 

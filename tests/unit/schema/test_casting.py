@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datum.schema import DTYPES, InexactError, as_array, cast_exactly, numpy_dtype
+from datum.schema.dtypes import STRINGS, TIMES
 
-NUMBERS = [dtype for dtype in DTYPES if dtype not in ("bytes", "str")]
+NUMBERS = [dtype for dtype in DTYPES if dtype not in (*STRINGS, *TIMES)]
 INTEGERS = [dtype for dtype in NUMBERS if "int" in dtype]
 
 
@@ -42,6 +43,25 @@ def test_integers_go_where_they_fit(given_dtype, dtype):
             with pytest.raises(InexactError, match=f"^{value}$") as caught:
                 cast_exactly(array, dtype)
             assert caught.value.position == 1
+
+
+def test_times_change_their_unit_where_nothing_is_lost():
+    days = np.array(["2020-02-29", "NaT", "1600-01-01"], "datetime64[D]")
+    for dtype in ("datetime64[h]", "datetime64[us]"):
+        cast = cast_exactly(days, dtype)
+        assert cast.dtype == dtype
+        assert cast_exactly(cast, "datetime64[D]").tolist() == days.tolist()
+    with pytest.raises(InexactError, match="^1600-01-01$") as caught:
+        cast_exactly(days, "datetime64[ns]")
+    assert caught.value.position == 2
+    with pytest.raises(InexactError, match="^61 seconds$"):
+        cast_exactly(np.array([60, 61], "timedelta64[s]"), "timedelta64[m]")
+
+
+@pytest.mark.parametrize("given_array", [np.array([1]), np.array([1], "timedelta64[s]")])
+def test_only_dates_are_dates(given_array):
+    with pytest.raises(InexactError, match="values$"):
+        cast_exactly(given_array, "datetime64[s]")
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.sampled_from(["float16", "float32", "float64"]))

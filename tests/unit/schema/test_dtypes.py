@@ -35,4 +35,9 @@ def test_every_dtype_of_numpy_that_records_can_hold_is_there():
         *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
         *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
         *("bytes", "str"),
+        *(
+            f"{kind}64[{unit}]"
+            for kind in ("datetime", "timedelta")
+            for unit in ("D", "h", "m", "s", "ms", "us", "ns")
+        ),
     }

@@ -70,10 +70,29 @@ def test_an_unknown_dtype_is_refused_and_the_nearest_named():
         Feature("qqq")
 
 
-@pytest.mark.parametrize("dtype", [None, 3, object, "object", "datetime64[s]", ["int64"]])
+@pytest.mark.parametrize("dtype", [None, 3, object, "object", "datetime64[Y]", "datetime64", ["int64"]])
 def test_whatever_is_no_dtype_is_refused(dtype):
     with pytest.raises(SchemaError, match="expected a dtype of"):
         Feature(dtype)
+
+
+def test_an_image_may_be_of_any_size_and_any_number_of_channels():
+    for shape in ((None, None, None), (None, None, 3), (4, 5, 1)):
+        feature = Feature("uint16", shape, encoding="image", keys=("image/encoded",))
+        assert Feature.from_json(feature.to_json()) == feature
+        assert repr(feature) == f"Feature('uint16', {shape}, encoding='image', keys={feature.keys})"
+
+
+def test_what_lists_cannot_hold_lies_as_raw_bytes():
+    for feature in (
+        Feature("float64"),
+        Feature("uint8", encoding="raw"),
+        Feature("float64", (5,), encoding="sparse"),
+        Feature("complex64", (None, None), encoding="values"),
+    ):
+        assert feature.is_raw
+    for dtype in ("float32", "int64", "str", "datetime64[us]"):
+        assert not Feature(dtype).is_raw
 
 
 @pytest.mark.parametrize("shape", [3, (1.5,), ("a",), "ab", None])
@@ -96,13 +115,23 @@ def test_a_negative_length_is_refused():
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (dict(dtype="int64", encoding="row"), "expected an encoding of values, raw, sparse, got"),
+        (dict(dtype="int64", encoding="row"), "expected an encoding of values, raw, sparse, im"),
         (dict(dtype="float64", encoding="values"), "float64 has no exact list type; use encoding="),
         (dict(dtype="complex64", encoding="values"), "complex64 has no exact list type; use"),
         (dict(dtype="str", encoding="raw"), "strings are stored as values, not raw"),
         (dict(dtype="int8", encoding="sparse"), "needs the length of every dimension"),
         (dict(dtype="int8", shape=(None,), encoding="sparse"), "needs the length of every"),
-        (dict(dtype="float64", shape=(3,), encoding="sparse"), "float64 has no exact list type"),
+        (dict(dtype="float64", shape=(None,), encoding="values"), "float64 has no exact list type"),
+        (dict(dtype="int8", shape=(1, 1, 1), encoding="image"), "an image is of uint8 or uint16"),
+        (dict(dtype="uint8", shape=(None, None), encoding="image"), "(height, width, channels)"),
+        (dict(dtype="uint8", shape=(0, 1, 1), encoding="image"), "(height, width, channels)"),
+        (
+            dict(dtype="uint8", shape=(None, 1, 1), encoding="image", sequence=True),
+            "a sequence cannot be image",
+        ),
+        (dict(dtype="uint8", shape=(1, 1, 1), encoding="image", default=1), "cannot have a default"),
+        (dict(dtype="uint8", shape=(1, 1, 1), encoding="image", keys=("a", "b")), "expected 1 keys"),
+        (dict(dtype="datetime64[s]", default=1), "cannot have a default"),
         (dict(dtype="int8", shape=(3,), encoding="sparse", default=0), "cannot have a default"),
         (dict(dtype="complex64", default=0), "complex features cannot have a default"),
         (dict(dtype="str", shape=(2,), default="a"), "strings can have a default only in shape ()"),

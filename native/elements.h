@@ -1,0 +1,97 @@
+// The types of a feature's elements, as they lie in memory before they are written.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace datum {
+
+enum class Element : uint8_t {
+  kBool,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUint8,
+  kUint16,
+  kUint32,
+  kUint64,
+  kFloat16,
+  kBfloat16,
+  kFloat32,
+  kFloat64,
+  kComplex,  // of any width
+  kTime,     // int64, of which the lowest is none
+  kBytes,
+  kText,
+  kFile,  // bytes that are known for a file's
+};
+
+constexpr bool is_string(Element element) {
+  return element == Element::kBytes || element == Element::kText;
+}
+
+// A number of 16 bits that C++ has no type for.
+struct Half {
+  uint16_t bits;
+};
+struct Bfloat {
+  uint16_t bits;
+};
+
+// Exact for every bit pattern, the payloads of NaNs included.
+inline float to_float(Half half) {
+  const uint32_t sign = static_cast<uint32_t>(half.bits & 0x8000) << 16;
+  const uint32_t exponent = (half.bits >> 10) & 0x1f;
+  const uint32_t fraction = half.bits & 0x3ff;
+  uint32_t bits;
+  if (exponent == 0x1f) {
+    bits = 0x7f800000 | (fraction << 13);
+  } else if (exponent == 0) {  // zero or subnormal: fraction * 2^-24
+    bits = std::bit_cast<uint32_t>(static_cast<float>(fraction) * 0x1p-24f);
+  } else {
+    bits = ((exponent + 127 - 15) << 23) | (fraction << 13);
+  }
+  return std::bit_cast<float>(sign | bits);
+}
+
+inline float to_float(Bfloat number) {
+  return std::bit_cast<float>(static_cast<uint32_t>(number.bits) << 16);
+}
+
+// Calls `use(T{})` with the type of an element that is a number, not a complex one.
+template <typename Use>
+auto with_number(Element element, Use&& use) {
+  switch (element) {
+    case Element::kBool:
+      return use(bool{});
+    case Element::kInt8:
+      return use(int8_t{});
+    case Element::kInt16:
+      return use(int16_t{});
+    case Element::kInt32:
+      return use(int32_t{});
+    case Element::kUint8:
+      return use(uint8_t{});
+    case Element::kUint16:
+      return use(uint16_t{});
+    case Element::kUint32:
+      return use(uint32_t{});
+    case Element::kUint64:
+      return use(uint64_t{});
+    case Element::kFloat16:
+      return use(Half{});
+    case Element::kBfloat16:
+      return use(Bfloat{});
+    case Element::kFloat32:
+      return use(float{});
+    case Element::kFloat64:
+      return use(double{});
+    default:
+      return use(int64_t{});
+  }
+}
+
+}  // namespace datum

@@ -1,0 +1,110 @@
+// Bindings of csv_columns.h.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "../csv_columns.h"
+#include "bindings.h"
+
+namespace datum::python {
+namespace {
+
+using TextInput = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+constexpr size_t kMaxTextBytes = size_t{1} << 31;  // offsets within it are 32 bits
+constexpr const char* kFaults[] = {"fields", "nul", "text", "quote", "length"};
+constexpr const char* kTypes[] = {"empty", "bool", "int64", "float64", "str"};
+
+// The text is held for as long as its columns are.
+struct CsvText {
+  TextInput text;
+  CsvColumns columns;
+};
+
+void make_csv_text(CsvText* self, const TextInput& text, char delimiter, size_t columns,
+                   bool is_last, size_t max_row_bytes, std::vector<std::string> absent,
+                   std::vector<std::string> blank, size_t threads) {
+  if (text.shape(0) >= kMaxTextBytes || max_row_bytes >= kMaxTextBytes || threads == 0) {
+    throw std::invalid_argument("expected less than 2 GiB of text, and a thread");
+  }
+  const CsvOptions options{static_cast<uint8_t>(delimiter), columns, is_last, max_row_bytes,
+                           threads};
+  CsvRows rows;
+  {
+    nb::gil_scoped_release release;
+    rows = read_csv_rows({text.data(), text.shape(0)}, options);
+  }
+  new (self) CsvText{text, CsvColumns(text.data(), std::move(rows), CsvWords(std::move(absent)),
+                                      CsvWords(std::move(blank)), threads)};
+}
+
+nb::list header(const CsvText& self) {
+  nb::list names;
+  for (const std::string& name : self.columns.rows().header) {
+    names.append(nb::bytes(name.data(), name.size()));
+  }
+  return names;
+}
+
+nb::list bad_rows(const CsvText& self) {
+  nb::list found;
+  for (const CsvBadRow& bad : self.columns.rows().bad) {
+    found.append(nb::make_tuple(bad.record, bad.offset, kFaults[static_cast<size_t>(bad.fault)],
+                                bad.fields));
+  }
+  return found;
+}
+
+std::vector<uint32_t> look(CsvText& self, const std::vector<size_t>& columns) {
+  for (const size_t column : columns) {
+    if (column >= self.columns.rows().columns) throw std::out_of_range("no such column");
+  }
+  nb::gil_scoped_release release;
+  return self.columns.look(columns);
+}
+
+nb::tuple take(CsvText& self, size_t column, uint32_t seen) {
+  if (column >= self.columns.rows().columns) throw std::out_of_range("no such column");
+  CsvColumn taken;
+  {
+    nb::gil_scoped_release release;
+    taken = self.columns.take(column, seen);
+  }
+  const char* type = kTypes[static_cast<size_t>(taken.type)];
+  const bool has_absent = taken.present.size() != 0;
+  const Cell cell = taken.type == CsvType::kBool ? Cell::kBool : Cell::kInt64;
+  nb::object present = nb::none();
+  if (has_absent) present = to_array(Cell::kBool, std::move(taken.present));
+  return nb::make_tuple(type, to_array(cell, std::move(taken.values)), present);
+}
+
+size_t count_lines(const TextInput& text, size_t begin, size_t end) {
+  if (begin > end || end > text.shape(0)) throw std::out_of_range("beyond the text");
+  nb::gil_scoped_release release;
+  return count_csv_lines({text.data() + begin, end - begin});
+}
+
+}  // namespace
+
+void bind_text(nb::module_& module) {
+  nb::class_<CsvText>(module, "CsvText")
+      .def("__init__", make_csv_text, nb::arg("text"), nb::arg("delimiter"), nb::arg("columns"),
+           nb::arg("is_last"), nb::arg("max_row_bytes"), nb::arg("absent"), nb::arg("blank"),
+           nb::arg("threads"))
+      .def_prop_ro("header", header)
+      .def_prop_ro("rows", [](const CsvText& self) { return self.columns.rows().rows; })
+      .def_prop_ro("end", [](const CsvText& self) { return self.columns.rows().end; })
+      .def_prop_ro("bad_rows", bad_rows)
+      .def("look", look, nb::arg("columns"))
+      .def("take", take, nb::arg("column"), nb::arg("seen"));
+  module.def("count_lines", count_lines, nb::arg("text"), nb::arg("begin"), nb::arg("end"));
+  module.def(
+      "csv_type", [](uint32_t seen) { return kTypes[static_cast<size_t>(csv_type_of(seen))]; },
+      nb::arg("seen"));
+}
+
+}  // namespace datum::python

@@ -1,0 +1,23 @@
+// Numbers in decimal text, read only where the number says as much as the text.
+#pragma once
+
+#include <cstdint>
+
+#include "wire.h"
+
+namespace datum {
+
+enum class NumberKind : uint8_t { kNone, kInteger, kFloat };
+
+struct Number {
+  NumberKind kind = NumberKind::kNone;
+  int64_t integer = 0;  // kInteger
+  double real = 0;      // kFloat, and kInteger rounded
+};
+
+// An integer is `-?(0|[1-9][0-9]*)` within 64 bits; "-0" is a float, for its sign. A float has a
+// point, an exponent or both, or is one of the usual words for NaN and infinity. Leading zeros, a
+// leading plus and values beyond the range of a double are no numbers: they stay text.
+Number read_number(ByteSpan text);
+
+}  // namespace datum

@@ -1,0 +1,148 @@
+"""Rows or columns into sources that the core can write, under a schema or while guessing one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from datum import _core
+from datum.columns import Masked
+from datum.errors import SchemaError
+from datum.format.layout import check_keys
+from datum.format.row_plans import GivenPlan, GuessedPlan, collect_rows
+from datum.format.sources import make_sources
+from datum.schema import Schema, SchemaGuess, ValueGuess
+
+__all__ = ["Collection", "collect", "collect_guessing"]
+
+_Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """The values of some records, ready to be written.
+
+    Attributes:
+        schema: what they were collected under.
+        count: how many records there are.
+        sources: of each feature that any record has, one for each of its keys.
+        guess: what is known after these records, if the schema was guessed.
+    """
+
+    schema: Schema
+    count: int
+    sources: dict[str, list[_core.Source]]
+    guess: SchemaGuess | None = None
+
+
+def collect(data: Mapping[str, Any] | Iterable[Any], schema: Schema) -> Collection:
+    """Collect rows or columns that must fit `schema`."""
+    check_keys(schema)
+    if not isinstance(data, Mapping):
+        rows = list(data)
+        return Collection(schema, len(rows), collect_rows(rows, GivenPlan(schema)))
+    count = _column_length(data)
+    strays = [name for name in data if name not in schema]
+    if strays:
+        raise SchemaError(
+            f"expected features {', '.join(schema)}, got {strays[0]!r}", feature=strays[0]
+        )
+    absent = [name for name in schema if name not in data and not schema[name].optional]
+    if absent:
+        message = f"feature {absent[0]!r}: expected a column, got none"
+        raise SchemaError(message, feature=absent[0])
+    rows, loose = _rows_of_loose(data, count)
+    sources = collect_rows(rows, GivenPlan(schema.select(loose))) if loose else {}
+    for name in data:
+        if name not in loose:
+            sources[name] = make_sources(name, schema[name], data[name], count)
+    return Collection(schema, count, sources)
+
+
+def collect_guessing(
+    data: Mapping[str, Any] | Iterable[Any], guess: SchemaGuess, specs: dict[str, Any]
+) -> Collection:
+    """Collect rows or columns under the guess so far, widened as they ask for it.
+
+    `specs` keeps what the native collector is told from one call to the next.
+    """
+    if not isinstance(data, Mapping):
+        rows = list(data)
+        plan = GuessedPlan(guess, specs)
+        sources = collect_rows(rows, plan)
+        return _finish(guess, plan.seen, len(rows), sources)
+    count = _column_length(data)
+    rows, loose = _rows_of_loose(data, count)
+    seen: dict[str, tuple[ValueGuess, int]] = {}
+    sources = {}
+    if loose:
+        plan = GuessedPlan(guess, specs, only=set(loose))
+        sources = collect_rows(rows, plan)
+        seen = plan.seen
+    typed = SchemaGuess()
+    typed.add_columns({name: column for name, column in data.items() if name not in loose})
+    seen |= typed.seen
+    found = _finish(guess, seen, count, sources)
+    for name in data:
+        if name not in loose:
+            sources[name] = make_sources(name, found.schema[name], data[name], count)
+    return found
+
+
+def _finish(
+    guess: SchemaGuess,
+    seen: Mapping[str, tuple[ValueGuess, int]],
+    count: int,
+    sources: dict[str, list[_core.Source]],
+) -> Collection:
+    guess = guess.copy()
+    guess.add_seen(seen, count)
+    schema = guess.to_schema()
+    check_keys(schema)
+    return Collection(schema, count, sources, guess)
+
+
+def _rows_of_loose(data: Mapping[str, Any], count: int) -> tuple[_Rows, list[str]]:
+    """Rows of the columns that do not tell what they hold, and their names."""
+    loose = {name: column for name, column in data.items() if _is_loose(column)}
+    lists = [_to_list(column) for column in loose.values()]
+    if not lists:
+        return [{} for _ in range(count)], []
+    return [dict(zip(loose, values, strict=True)) for values in zip(*lists, strict=True)], [*loose]
+
+
+def _is_loose(column: Any) -> bool:
+    if isinstance(column, Masked):
+        return _is_loose(column.values)
+    is_array = isinstance(column, np.ndarray) and column.dtype.kind in "OSU"
+    return is_array or isinstance(column, (list, tuple))
+
+
+def _to_list(column: Any) -> list[Any]:
+    if isinstance(column, Masked):
+        values = zip(_to_list(column.values), column.present.tolist(), strict=True)
+        return [value if there else None for value, there in values]
+    return list(column) if isinstance(column, (list, tuple)) else column.tolist()
+
+
+def _column_length(data: Mapping[str, Any]) -> int:
+    lengths = {name: _length(name, column) for name, column in data.items()}
+    if len(set(lengths.values())) > 1:
+        raise SchemaError(f"expected columns of one length, got {lengths}")
+    return next(iter(lengths.values()), 0)
+
+
+def _length(name: str, column: Any) -> int:
+    shape = getattr(column, "shape", None)
+    if shape:
+        return int(shape[0])
+    if isinstance(column, (bytes, str)) or shape == () or not hasattr(column, "__len__"):
+        raise SchemaError(
+            f"feature {name!r}: expected a column, got {type(column)!r}\n"
+            "hint: for a single row, pass a list of one dict",
+            feature=name,
+        )
+    return len(column)

@@ -1,0 +1,340 @@
+"""The manifest of a dataset: what it holds, and in which files."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from datum import _core
+from datum.errors import ManifestError, SchemaError, SplitError
+from datum.format.compression import Compression
+from datum.format.index import FRAME_BYTES
+from datum.format.manifest_file import read_manifest, replace_file
+from datum.format.naming import MANIFEST_NAME, check_split_name
+from datum.format.strict_json import (
+    check_size,
+    describe,
+    join_path,
+    parse_json,
+    plain_value,
+    restore_floats,
+    stored_value,
+)
+from datum.schema import Feature, Schema, is_encodable
+
+__all__ = ["Manifest", "ShardInfo", "SplitInfo"]
+
+VERSION = 1
+MAX_COUNT = 2**53  # what every reader of JSON holds exactly
+MAX_DEFAULT_VALUES = 2**20  # a default is spread to the whole shape: few bytes could ask for any
+
+_NO_CHECKSUM = "00000000"
+_CHECKSUM = re.compile(rb'"checksum": "([0-9a-f]{8})"')  # the first: it comes before any content
+_CRC = re.compile(r"[0-9a-f]{8}")
+_FILE_NAME = re.compile(r'[^\x00-\x1f\x7f/\\:*?"<>|.][^\x00-\x1f\x7f/\\:*?"<>|]*(?<![. ])')
+
+
+@dataclass(frozen=True, slots=True)
+class ShardInfo:
+    """One file of records.
+
+    Attributes:
+        name: of the file, in the folder of the manifest.
+        records: how many it holds.
+        bytes: its size on disk.
+        crc32c: the checksum of all of it, as it is on disk.
+    """
+
+    name: str
+    records: int
+    bytes: int
+    crc32c: int
+
+
+@dataclass(frozen=True, slots=True)
+class SplitInfo:
+    """The shards of one split, in the order of their records."""
+
+    shards: tuple[ShardInfo, ...]
+
+    @property
+    def records(self) -> int:
+        """How many records all shards hold."""
+        return sum(shard.records for shard in self.shards)
+
+    @property
+    def bytes(self) -> int:
+        """The size of all shards on disk."""
+        return sum(shard.bytes for shard in self.shards)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Manifest:
+    """What a dataset holds, checked as a whole; two are equal if their bytes are.
+
+    Attributes:
+        schema: what each record holds.
+        splits: the shards of each split, by its name.
+        metadata: what else is known of features, by their names: class names, vocabularies.
+        statistics: what was counted in each split, by its name.
+        compression: of all shards.
+        version: of the format.
+
+    `metadata` and `statistics` hold plain JSON values (NumPy's are made such), and floats that are
+    not finite. The order of features and splits is kept; that of other names has no meaning.
+
+    >>> shard = ShardInfo("train-00000-of-00001.tfrecord", records=0, bytes=0, crc32c=0)
+    >>> manifest = Manifest(Schema({"x": Feature("int64")}), {"train": SplitInfo((shard,))})
+    >>> Manifest.from_bytes(manifest.to_bytes()) == manifest
+    True
+    """
+
+    schema: Schema
+    splits: Mapping[str, SplitInfo]
+    metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    statistics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    compression: Compression | None = None
+    version: int = VERSION
+
+    def __post_init__(self) -> None:
+        _check_version(self.version)
+        if self.compression not in (None, "gzip", "zlib"):
+            got = describe(self.compression)
+            raise ManifestError(f"$.compression: expected null, gzip or zlib, got {got}")
+        if not isinstance(self.schema, Schema):
+            object.__setattr__(self, "schema", Schema(self.schema))
+        for feature in self.schema.values():
+            if feature.default is not None:
+                _check_default(feature)
+        object.__setattr__(self, "splits", dict(self.splits))
+        _check_splits(self.splits, is_plain=self.compression is None)
+        for name in ("metadata", "statistics"):
+            object.__setattr__(self, name, _plain_objects(getattr(self, name), f"$.{name}"))
+        strays = [name for name in self.statistics if name not in self.splits]
+        if strays:
+            path = join_path("$.statistics", strays[0])
+            raise ManifestError(f"{path}: expected the name of a split, got another")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Manifest) and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The manifest as a file: equal manifests make equal bytes. docs/format.md tells them.
+
+        ManifestError if it holds more than a reader takes: 256 MiB, or 2^23 values.
+        """
+        found = {
+            "format": "datum",
+            "version": self.version,
+            "checksum": _NO_CHECKSUM,
+            "compression": self.compression,
+            "schema": self.schema.to_json(),
+            "splits": {name: _split_to_json(split) for name, split in self.splits.items()},
+            "metadata": stored_value(self.metadata),
+            "statistics": stored_value(self.statistics),
+        }
+        text = json.dumps(found, ensure_ascii=False, allow_nan=False, indent=2)
+        data = text.encode() + b"\n"
+        check_size(data)
+        return data.replace(_NO_CHECKSUM.encode(), b"%08x" % _core.crc32c(data), 1)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, file: str = "<memory>") -> Manifest:
+        """Read what `to_bytes` made; otherwise ManifestError, with the path of the trouble.
+
+        Fields that are not known are passed by, but not in the schema.
+        """
+        try:
+            return cls._from_json(parse_json(data), data)
+        except ManifestError as error:
+            raise ManifestError(f"{file}: {error}") from None
+        except RecursionError:  # of the schema: all else is checked for its depth
+            raise ManifestError(f"{file}: $.schema: expected less nesting, got more") from None
+
+    @classmethod
+    def _from_json(cls, found: Any, data: bytes) -> Manifest:
+        found = _expect(found, dict, "$")
+        if found.get("format") != "datum":
+            got = describe(found.get("format"))
+            raise ManifestError(f"$.format: expected 'datum', got {got}")
+        _check_version(_take(found, "version", int, "$"))
+        _check_checksum(found, data)
+        splits = _take(found, "splits", dict, "$")
+        return cls(
+            schema=_schema_from_json(_take(found, "schema", dict, "$")),
+            splits={
+                name: _split_from_json(split, join_path("$.splits", name))
+                for name, split in splits.items()
+            },
+            metadata=restore_floats(_take(found, "metadata", dict, "$"), "$.metadata"),
+            statistics=restore_floats(_take(found, "statistics", dict, "$"), "$.statistics"),
+            compression=_take(found, "compression", object, "$"),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the manifest into a folder, or to a file: whole and on the disk, or not at all."""
+        path = Path(path)
+        replace_file(path / MANIFEST_NAME if path.is_dir() else path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Manifest:
+        """Read the manifest of a folder, or from a file."""
+        file, data = read_manifest(Path(path))
+        return cls.from_bytes(data, file=os.fspath(file))
+
+
+def _check_version(version: Any) -> None:
+    if type(version) is int and version > VERSION:
+        raise ManifestError(
+            f"$.version: expected at most {VERSION}, got {version}: a newer Datum wrote this\n"
+            "hint: upgrade, pip install --upgrade datum"
+        )
+    if type(version) is not int or version != VERSION:
+        raise ManifestError(f"$.version: expected {VERSION}, got {describe(version)}")
+
+
+def _check_checksum(found: dict[str, Any], data: bytes) -> None:
+    """Refuse a file that is not as it was written; null is for those who edit it by hand."""
+    stored = _take(found, "checksum", object, "$")
+    if stored is None:
+        return
+    place = _CHECKSUM.search(data)
+    is_sound = False
+    if place is not None and place[1].decode() == stored:
+        start, end = place.span(1)
+        crc = _core.crc32c(_NO_CHECKSUM.encode(), _core.crc32c(data[:start]))
+        is_sound = int(stored, 16) == _core.crc32c(data[end:], crc)
+    if not is_sound:
+        raise ManifestError(
+            f"$.checksum: expected that of the file, got {describe(stored)}:"
+            " the manifest was changed or damaged after it was written\n"
+            'hint: restore it; or, if the change is meant, set "checksum" to null'
+        )
+
+
+# Splits and shards.
+
+
+def _split_to_json(split: SplitInfo) -> dict[str, Any]:
+    shards = [
+        {"name": s.name, "records": s.records, "bytes": s.bytes, "crc32c": f"{s.crc32c:08x}"}
+        for s in split.shards
+    ]
+    return {"shards": shards}
+
+
+def _split_from_json(found: Any, path: str) -> SplitInfo:
+    shards = _take(_expect(found, dict, path), "shards", list, path)
+    return SplitInfo(
+        tuple(_shard_from_json(shard, f"{path}.shards[{i}]") for i, shard in enumerate(shards))
+    )
+
+
+def _shard_from_json(found: Any, path: str) -> ShardInfo:
+    found = _expect(found, dict, path)
+    crc = _take(found, "crc32c", str, path)
+    if not _CRC.fullmatch(crc):
+        raise ManifestError(f"{path}.crc32c: expected eight hex digits, got {describe(crc)}")
+    name = _take(found, "name", str, path)
+    records, nbytes = (_take(found, count, int, path) for count in ("records", "bytes"))
+    return ShardInfo(name, records, nbytes, int(crc, 16))
+
+
+def _check_splits(splits: Mapping[str, SplitInfo], *, is_plain: bool) -> None:
+    seen: dict[str, str] = {}
+    records = nbytes = 0
+    for name, split in splits.items():
+        path = join_path("$.splits", str(name))
+        try:
+            check_split_name(name)
+        except SplitError as error:
+            raise ManifestError(f"{path}: {error}") from None
+        for i, shard in enumerate(split.shards):
+            at = f"{path}.shards[{i}]"
+            _check_shard(shard, at, is_plain=is_plain)
+            first = seen.setdefault(shard.name.casefold(), at)
+            if first is not at:  # on some disks names that differ only in case are one
+                raise ManifestError(f"{at}.name: expected a file of its own, got that of {first}")
+        records, nbytes = records + split.records, nbytes + split.bytes
+    for what, total in (("records", records), ("bytes", nbytes)):
+        if total > MAX_COUNT:
+            raise ManifestError(f"$.splits: expected at most 2^53 {what} in all, got more")
+
+
+def _check_shard(shard: ShardInfo, path: str, *, is_plain: bool) -> None:
+    if not _is_file_name(shard.name):
+        got = describe(shard.name)
+        raise ManifestError(f"{path}.name: expected a file of the same folder, got {got}")
+    for name in ("records", "bytes", "crc32c"):
+        count, limit = getattr(shard, name), 2**32 - 1 if name == "crc32c" else MAX_COUNT
+        if type(count) is not int or not 0 <= count <= limit:
+            got = describe(count)
+            raise ManifestError(f"{path}.{name}: expected an integer up to {limit}, got {got}")
+    if is_plain and (shard.bytes == 0) != (shard.records == 0):
+        raise ManifestError(f"{path}: expected no bytes for no records, got {shard}")
+    if is_plain and shard.bytes < FRAME_BYTES * shard.records:
+        raise ManifestError(f"{path}: expected {FRAME_BYTES} bytes or more a record, got {shard}")
+
+
+def _is_file_name(name: Any) -> bool:
+    """Whether this names a file of the same folder, on any system, that is not the manifest."""
+    if type(name) is not str or not _FILE_NAME.fullmatch(name) or not is_encodable(name):
+        return False
+    return len(name.encode()) <= 255 and name.casefold() != MANIFEST_NAME
+
+
+# The rest.
+
+
+def _schema_from_json(found: dict[str, Any]) -> Schema:
+    features = {}
+    for name, feature in found.items():
+        path = join_path("$.schema", name)
+        try:
+            features[name] = _feature_from_json(_expect(feature, dict, path))
+        except ValueError as error:  # SchemaError among them
+            raise ManifestError(f"{path}: {str(error)[:500]}") from None
+    return Schema(features)
+
+
+def _feature_from_json(found: dict[str, Any]) -> Feature:
+    bare = Feature.from_json({name: found[name] for name in found if name != "default"})
+    if found.get("default") is None:
+        return bare
+    _check_default(bare)
+    return Feature.from_json(found)
+
+
+def _check_default(feature: Feature) -> None:
+    if math.prod(n for n in feature.shape if n) > MAX_DEFAULT_VALUES:
+        raise SchemaError(f"expected a default of at most {MAX_DEFAULT_VALUES} values")
+
+
+def _plain_objects(found: Any, path: str) -> dict[str, dict[str, Any]]:
+    plain: dict[str, dict[str, Any]] = _expect(plain_value(found, path), dict, path)
+    for name, value in plain.items():
+        _expect(value, dict, join_path(path, name))
+    return plain
+
+
+def _take(found: dict[str, Any], name: str, kind: type, path: str) -> Any:
+    """A field that must be there, of this kind."""
+    if name not in found:
+        raise ManifestError(f"{path}: expected a field {name!r}, got none")
+    return _expect(found[name], kind, join_path(path, name))
+
+
+def _expect(value: Any, kind: type, path: str) -> Any:
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        kinds = {dict: "an object", list: "a list", str: "a text", int: "an integer"}
+        raise ManifestError(f"{path}: expected {kinds[kind]}, got {describe(value)}")
+    return value

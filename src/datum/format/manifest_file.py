@@ -1,0 +1,88 @@
+"""Manifests on disk: read without trusting what is there, replaced at once or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from datum.errors import ManifestError, WriteError
+from datum.format.naming import MANIFEST_NAME
+from datum.format.strict_json import MAX_BYTES
+
+__all__ = ["read_manifest", "replace_file"]
+
+
+def read_manifest(path: Path) -> tuple[Path, bytes]:
+    """The manifest of a folder, or the file itself, and what it holds."""
+    try:
+        if stat.S_ISDIR(path.stat().st_mode):
+            return path / MANIFEST_NAME, _read(path / MANIFEST_NAME)
+        return path, _read(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise ManifestError(_describe_missing(path)) from None
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        raise ManifestError(f"{path}: expected a manifest to read: {error}") from error
+
+
+def _read(path: Path) -> bytes:
+    # Not blocking: a FIFO would wait for a writer before it could be refused.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ManifestError(f"{path}: expected a regular file, got something else")
+        data = b""
+        if status.st_size <= MAX_BYTES:
+            with open(descriptor, "rb", closefd=False) as file:
+                data = file.read(MAX_BYTES + 1)
+    finally:
+        os.close(descriptor)
+    if max(status.st_size, len(data)) > MAX_BYTES:
+        raise ManifestError(f"{path}: expected at most {MAX_BYTES} bytes, got more")
+    return data
+
+
+def _describe_missing(path: Path) -> str:
+    folder = path.parent if path.name == MANIFEST_NAME else path
+    if folder.is_dir():
+        found = f"{folder}: expected a dataset, got a folder that was never published:"
+        found += f" it has no {MANIFEST_NAME}"
+        hint = "datum.format.read_batches reads TFRecord files that have no manifest"
+    else:
+        found = f"{folder}: expected a dataset, got no such folder or file"
+        hint = "check the path"
+    staging = folder.absolute().with_name(f".{folder.absolute().name}.partial")
+    if staging.is_dir():
+        hint = f"a write did not finish; the same call again continues what is in {staging}"
+    return f"{found}\nhint: {hint}"
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file beside, put it on the disk, and rename it to `path`."""
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.new")
+    try:
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise WriteError(f"{path}: expected to write the manifest, got: {error}") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the names in a folder on the disk, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,227 @@
+"""Rows through the native collector: under a schema, or under a guess that they widen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+from datum import _core
+from datum.errors import SchemaError
+from datum.format.row_features import is_collectable, row_feature, skipped_feature
+from datum.format.sources import make_sources
+from datum.schema import Schema, SchemaGuess, ValueGuess, guess_value, plain_row
+from datum.schema.plain import plain_times
+
+__all__ = ["GivenPlan", "GuessedPlan", "RowPlan", "collect_rows"]
+
+_Sources = dict[str, list[_core.Source]]
+
+
+class RowPlan(Protocol):
+    """What rows are collected under, and what to do when one does not fit."""
+
+    ignores_none: bool
+
+    def features(self) -> list[_core.RowFeature]:
+        """What the native collector is told; the same objects where nothing changed."""
+        ...
+
+    def widen(self, code: str, number: int, name: str, row: dict[str, Any]) -> bool:
+        """Whether the features were changed so that `row`, which does not fit, may fit."""
+        ...
+
+    def leave(self, name: str) -> None:
+        """Have a feature gathered in Python."""
+        ...
+
+    def take(self, found: list[Any], rows: list[dict[str, Any]]) -> _Sources:
+        """The sources of each feature, from what was collected of it natively, if it was."""
+        ...
+
+
+def collect_rows(rows: list[Any], plan: RowPlan) -> _Sources:
+    """Collect natively; where a row does not fit, make it plain, widen, or gather the long way.
+
+    Rows that hold other than plain values are replaced in the list.
+    """
+    collector = _core.RowCollector(plan.features(), plan.ignores_none)
+    is_changed = False
+    while True:
+        try:
+            if is_changed:
+                collector.update(plan.features(), rows)
+                is_changed = False
+            collector.collect(rows)
+            return plan.take(collector.finish(), rows)
+        except _core.Fault as fault:
+            code, number, name = fault.args
+        plain = _as_plain(rows[number], number)
+        if plain is not None:
+            rows[number] = plain
+            continue
+        is_changed = True
+        if not plan.widen(code, number, name, rows[number]):
+            plan.leave(name)
+
+
+def _as_plain(row: Any, number: int) -> dict[str, Any] | None:
+    """A row of plain values, or None if it is one already."""
+    try:
+        plain = plain_row(row)
+    except SchemaError as error:
+        at = f"record {number}" + (f", feature {error.feature!r}" if error.feature else "")
+        raise SchemaError(f"{at}: {error}", record=number, feature=error.feature) from None
+    is_same = type(row) is dict and row.keys() == plain.keys()
+    return None if is_same and all(row[name] is plain[name] for name in row) else plain
+
+
+class GivenPlan:
+    """A schema that rows must fit."""
+
+    ignores_none = True
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._specs = {
+            name: row_feature(name, feature) if is_collectable(feature) else skipped_feature(name)
+            for name, feature in schema.items()
+        }
+
+    def features(self) -> list[_core.RowFeature]:
+        """One for each feature of the schema."""
+        return list(self._specs.values())
+
+    def widen(self, code: str, number: int, name: str, row: dict[str, Any]) -> bool:
+        """Refuse what cannot fit; let the others be looked at in Python."""
+        del row
+        if code == "unknown key":
+            raise SchemaError(
+                f"record {number}: expected features {', '.join(self._schema)}, got {name!r} too\n"
+                "hint: add it to the schema, or drop it from the rows",
+                record=number,
+                feature=name,
+            )
+        if code == "missing":
+            raise SchemaError(
+                f"record {number}, feature {name!r}: expected a value, got none\n"
+                "hint: mark the feature optional=True",
+                record=number,
+                feature=name,
+            )
+        return False
+
+    def leave(self, name: str) -> None:
+        """Have a feature gathered in Python."""
+        self._specs[name] = skipped_feature(name)
+
+    def take(self, found: list[Any], rows: list[dict[str, Any]]) -> _Sources:
+        """The sources of each feature."""
+        sources = {}
+        for (name, feature), part in zip(self._schema.items(), found, strict=True):
+            if part is not None:
+                sources[name] = [part[0]]
+            else:
+                values = [row.get(name) for row in rows]
+                sources[name] = make_sources(name, feature, values, len(rows))
+        return sources
+
+
+class GuessedPlan:
+    """A guess that is widened by what rows hold; `guess` itself stays as it is.
+
+    `specs` keeps what the native collector is told from one plan to the next. Of the features that
+    were guessed so far, only those named in `only` are looked for.
+    """
+
+    ignores_none = True
+
+    def __init__(
+        self, guess: SchemaGuess, specs: dict[str, Any], *, only: set[str] | None = None
+    ) -> None:
+        seen = {name: one for name, one in guess.seen.items() if only is None or name in only}
+        self._records = guess.records
+        self._guesses = {name: guessed for name, (guessed, _) in seen.items()}
+        self._optional = {name for name, (_, records) in seen.items() if records < guess.records}
+        self._specs = specs
+        self._left: set[str] = set()
+        self._present: dict[str, int] = {}
+
+    @property
+    def seen(self) -> dict[str, tuple[ValueGuess, int]]:
+        """What is known of each feature once rows are taken, and how many of them have it."""
+        return {name: (self._guesses[name], count) for name, count in self._present.items()}
+
+    def features(self) -> list[_core.RowFeature]:
+        """One for each feature seen so far, that takes what leaves its guess as it is."""
+        return [self._spec(name) for name in self._guesses]
+
+    def _spec(self, name: str) -> _core.RowFeature:
+        if name in self._left:
+            return skipped_feature(name)
+        # Whether integers are negative makes no difference to what is taken.
+        guess = replace(self._guesses[name], has_negative=False)
+        known = (guess, name in self._optional)
+        if self._specs.get(name, (None, None))[0] != known:
+            self._specs[name] = (known, _make_spec(name, *known))
+        spec: _core.RowFeature = self._specs[name][1]
+        return spec
+
+    def widen(self, code: str, number: int, name: str, row: dict[str, Any]) -> bool:
+        """Merge what the values of `row` say into the guesses."""
+        del code
+        before = dict(self._guesses), set(self._optional)
+        for name, value in row.items():
+            if value is None:
+                continue
+            if name not in self._guesses and (number or self._records):
+                self._optional.add(name)
+            self._merge(name, value, number)
+        self._optional |= {name for name in self._guesses if row.get(name) is None}
+        return before != (self._guesses, self._optional)
+
+    def _merge(self, name: str, value: Any, number: int) -> None:
+        try:
+            found = guess_value(value)
+            known = self._guesses.get(name)
+            self._guesses[name] = found if known is None else known.merge(found)
+        except SchemaError as error:
+            message = f"record {number}, feature {name!r}: {error}"
+            raise SchemaError(message, record=number, feature=name) from None
+
+    def leave(self, name: str) -> None:
+        """Have a feature gathered in Python."""
+        self._left.add(name)
+
+    def take(self, found: list[Any], rows: list[dict[str, Any]]) -> _Sources:
+        """The sources of each feature; what was not collected is guessed and gathered now."""
+        sources = {}
+        for name, part in zip(list(self._guesses), found, strict=True):
+            if part is None:
+                sources[name] = self._gather(name, [row.get(name) for row in rows])
+                continue
+            source, missing, has_negative = part
+            if has_negative and not self._guesses[name].has_negative:
+                self._guesses[name] = replace(self._guesses[name], has_negative=True)
+            sources[name] = [source]
+            self._present[name] = len(rows) - missing
+        return sources
+
+    def _gather(self, name: str, values: list[Any]) -> list[_core.Source]:
+        times = plain_times(values)
+        if times is not None:
+            self._merge(name, times[0], 0)  # one tells for all
+        else:
+            for number, value in enumerate(values):
+                if value is not None:
+                    self._merge(name, value, number)
+        self._present[name] = sum(value is not None for value in values)
+        feature = self._guesses[name].to_feature(optional=True)
+        return make_sources(name, feature, values, len(values))
+
+
+def _make_spec(name: str, guess: ValueGuess, is_optional: bool) -> _core.RowFeature:
+    feature = guess.to_feature(optional=is_optional)
+    is_exact = guess.kind == "image" or (bool(guess.dtypes) and guess.shape == feature.shape)
+    if is_exact and is_collectable(feature):
+        return row_feature(name, feature, guess)
+    return skipped_feature(name)

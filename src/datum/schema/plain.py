@@ -1,0 +1,215 @@
+"""Values of any Python type as plain ones: numbers, strings, arrays, and lists of these."""
+
+from __future__ import annotations
+
+import array
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import operator
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.columns import BytesColumn, Masked, Ragged, Sparse
+from datum.errors import SchemaError
+
+__all__ = [
+    "ImageBytes",
+    "is_picture",
+    "plain_row",
+    "plain_times",
+    "plain_value",
+    "sparse_from_scipy",
+]
+
+_PLAIN = (str, bytes, bool, int, float, complex, type(None))
+_HINTS: dict[type, str] = {
+    decimal.Decimal: "make it a float or a str",
+    set: "make it a sorted list",
+    frozenset: "make it a sorted list",
+    dict: "name its parts in the row itself; lists cannot hold dicts",
+}
+
+
+class ImageBytes(bytes):
+    """The content of an image file, where no schema tells it from other bytes."""
+
+
+def plain_row(row: Any) -> dict[str, Any]:
+    """A row, or a dataclass instance, of plain values; what holds names is flattened with "/".
+
+    >>> plain_row({"id": 1, "box": {"x": 2, "y": None}})
+    {'id': 1, 'box/x': 2, 'box/y': None}
+    """
+    if not isinstance(row, Mapping) and not _is_dataclass(row):
+        raise SchemaError(f"expected a dict of values, got {type(row)!r}")
+    flat: dict[str, Any] = {}
+    _flatten(row, "", flat)
+    return flat
+
+
+def _flatten(row: Any, prefix: str, flat: dict[str, Any]) -> None:
+    for name, value in _items(row):
+        if not isinstance(name, str):
+            raise SchemaError(f"expected names that are str, got {name!r}")
+        whole = prefix + name
+        if isinstance(value, Mapping) or _is_dataclass(value):
+            _flatten(value, f"{whole}/", flat)
+            continue
+        if whole in flat:
+            raise SchemaError("expected one value of this name, got two", feature=whole)
+        try:
+            flat[whole] = plain_value(value)
+        except SchemaError as error:
+            raise SchemaError(str(error), feature=whole) from error
+
+
+def _items(row: Any) -> list[tuple[Any, Any]]:
+    if isinstance(row, Mapping):
+        return list(row.items())
+    return [(field.name, getattr(row, field.name)) for field in dataclasses.fields(row)]
+
+
+def _is_dataclass(value: Any) -> bool:
+    is_own = isinstance(value, (Ragged, Sparse, Masked, BytesColumn))
+    return dataclasses.is_dataclass(value) and not isinstance(value, type) and not is_own
+
+
+def plain_value(value: Any) -> Any:
+    """`value` if it is plain, else what stands for it; raises SchemaError if nothing does.
+
+    Plain are numbers, `str`, `bytes`, NumPy arrays and scalars of them, lists of these, `Sparse`,
+    pictures (see `is_picture`), and None.
+
+    >>> plain_value(dt.date(2024, 2, 29))
+    np.datetime64('2024-02-29')
+    """
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, (list, tuple)):
+        return _plain_list(value)
+    if isinstance(value, np.ndarray):
+        return _plain_array(value)
+    if isinstance(value, np.generic):
+        return value
+    for kind, convert in _CONVERSIONS:
+        if isinstance(value, kind):
+            return convert(value)
+    if isinstance(value, _PLAIN) or is_picture(value):
+        return value
+    return _plain_object(value)
+
+
+def plain_times(values: list[Any]) -> NDArray[Any] | None:
+    """Datetimes without a zone, or dates, as one array with NaT for None; None if any is not."""
+    types = set(map(type, values)) - {type(None)}
+    if types == {dt.date}:
+        return np.array(values, "datetime64[D]")
+    if types == {dt.datetime} and all(value is None or value.tzinfo is None for value in values):
+        return np.array(values, "datetime64[us]")
+    return None
+
+
+def is_picture(value: Any) -> bool:
+    """Whether `value` stands for an image: a file, by its path or content, or one of Pillow."""
+    return isinstance(value, (PurePath, ImageBytes)) or _is_of(value, "PIL.")
+
+
+def _is_of(value: Any, package: str) -> bool:
+    return any(base.__module__.startswith(package) for base in type(value).__mro__)
+
+
+def _plain_list(values: list[Any] | tuple[Any, ...]) -> Any:
+    plain = [plain_value(item) for item in values]
+    if len(plain) == len(values) and all(map(operator.is_, plain, values)):
+        return values
+    return tuple(plain) if isinstance(values, tuple) else plain
+
+
+def _plain_array(array: NDArray[Any]) -> Any:
+    if isinstance(array, np.ma.MaskedArray):
+        raise SchemaError(
+            "expected an array without a mask, got a masked one\nhint: fill it, or pass lists"
+        )
+    if array.dtype.kind == "O":
+        return plain_value(array.tolist())
+    return array if type(array) is np.ndarray else np.asarray(array)
+
+
+def _plain_datetime(value: dt.datetime) -> Any:
+    if value != value:  # NaT of pandas, which is of no unit
+        return None
+    if hasattr(value, "to_datetime64"):  # of pandas, which may have nanoseconds
+        return value.to_datetime64()
+    if value.tzinfo is not None:
+        value = value.astimezone(dt.timezone.utc).replace(tzinfo=None)
+    return np.datetime64(value, "us")
+
+
+def _plain_time(value: dt.time) -> Any:
+    if value.tzinfo is not None:
+        raise SchemaError("expected a time of day without a zone\nhint: make it a datetime")
+    seconds = (value.hour * 60 + value.minute) * 60 + value.second
+    return np.timedelta64(seconds * 10**6 + value.microsecond, "us")
+
+
+def _plain_timedelta(value: dt.timedelta) -> Any:
+    if hasattr(value, "to_timedelta64"):
+        return value.to_timedelta64()
+    return np.timedelta64(value, "us")
+
+
+# In this order: a datetime is a date, too.
+_CONVERSIONS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (enum.Enum, lambda member: plain_value(member.value)),
+    (dt.datetime, _plain_datetime),
+    (dt.date, lambda date: np.datetime64(date, "D")),
+    (dt.time, _plain_time),
+    (dt.timedelta, _plain_timedelta),
+    (bytearray, bytes),
+    (memoryview, bytes),
+    (array.array, np.asarray),
+    (Sparse, lambda sparse: sparse),
+    (BytesColumn, lambda column: column.to_list()),
+    (Ragged, lambda ragged: [plain_value(row) for row in ragged]),
+)
+
+
+def _plain_object(value: Any) -> Any:
+    """Things of other packages, told by what they can do."""
+    if type(value).__name__ == "NAType":  # of pandas
+        return None
+    if hasattr(value, "tocoo") and not _is_of(value, "torch"):
+        sparse = sparse_from_scipy(value)
+        if len(sparse.dense_shape) == 2 and sparse.dense_shape[0] == 1:  # how SciPy gives a row
+            return Sparse(sparse.indices[:, 1:], sparse.values, sparse.dense_shape[1:])
+        return sparse
+    if hasattr(value, "__array__"):
+        return _plain_array(_array_of(value))
+    hint = next((text for kind, text in _HINTS.items() if isinstance(value, kind)), None)
+    raise SchemaError(
+        f"expected numbers, strings, arrays or lists of them, got {type(value)!r}\n"
+        f"hint: {hint or 'make it one of these, or leave it out'}"
+    )
+
+
+def _array_of(value: Any) -> NDArray[Any]:
+    if hasattr(value, "detach") and hasattr(value, "cpu"):  # a tensor that may be on a device
+        value = value.detach().cpu()
+    try:
+        return np.asarray(value)
+    except Exception as error:  # whatever a stranger's __array__ raises
+        raise SchemaError(f"expected an array, got {type(value)!r}: {error}") from error
+
+
+def sparse_from_scipy(matrix: Any) -> Sparse:
+    """A SciPy sparse array; its duplicates are summed, as SciPy means them."""
+    coo = matrix.tocoo().copy()
+    coo.sum_duplicates()
+    places = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
+    return Sparse(np.stack(places, axis=1), coo.data, coo.shape)

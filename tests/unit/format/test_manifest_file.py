@@ -1,0 +1,79 @@
+import os
+import stat
+
+import pytest
+
+from datum.errors import ManifestError, WriteError
+from datum.format import manifest_file
+from datum.format.manifest_file import read_manifest, replace_file
+
+
+def test_a_folder_or_its_manifest_is_read(tmp_path):
+    path = tmp_path / "datum.json"
+    path.write_bytes(b"{}")
+    assert read_manifest(tmp_path) == read_manifest(path) == (path, b"{}")
+
+
+def test_a_folder_without_a_manifest_was_never_published(tmp_path):
+    for path in (tmp_path, tmp_path / "datum.json"):
+        with pytest.raises(
+            ManifestError, match=r"never published: it has no datum\.json"
+        ) as caught:
+            read_manifest(path)
+        assert str(caught.value).startswith(f"{tmp_path}: ")
+
+
+def test_what_an_unfinished_write_left_is_pointed_at(tmp_path, monkeypatch):
+    (tmp_path / ".photos.partial").mkdir()
+    with pytest.raises(ManifestError, match=r"did not finish.*\.photos\.partial"):
+        read_manifest(tmp_path / "photos")
+    (tmp_path / "photos").mkdir()
+    monkeypatch.chdir(tmp_path / "photos")
+    for path in (tmp_path / "photos", manifest_file.Path("."), manifest_file.Path("datum.json")):
+        with pytest.raises(ManifestError, match=r"never published(.|\n)*\.photos\.partial"):
+            read_manifest(path)
+
+
+def test_a_path_to_nothing_is_told(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    for path in (tmp_path / "photos", tmp_path / "file" / "datum.json"):
+        with pytest.raises(ManifestError, match="no such folder or file"):
+            read_manifest(path)
+
+
+@pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="root may read everything")
+def test_a_manifest_that_may_not_be_read_is_told(tmp_path):
+    path = tmp_path / "datum.json"
+    path.touch(mode=0)
+    with pytest.raises(ManifestError, match=r"datum\.json.*Permission denied"):
+        read_manifest(path)
+
+
+def test_a_replaced_file_has_the_new_content_and_ordinary_rights(tmp_path):
+    path = tmp_path / "datum.json"
+    path.write_bytes(b"old")
+    before = stat.S_IMODE(path.stat().st_mode)
+    replace_file(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("failing", ["fsync", "replace"])
+def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path, monkeypatch, failing):
+    path = tmp_path / "datum.json"
+    path.write_bytes(b"old")
+
+    def fail(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(manifest_file.os, failing, fail)
+    with pytest.raises(WriteError, match=r"datum\.json: .*No space left"):
+        replace_file(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_in_no_folder_cannot_be_written(tmp_path):
+    with pytest.raises(WriteError, match="No such file"):
+        replace_file(tmp_path / "missing" / "datum.json", b"new")
