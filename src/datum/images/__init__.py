@@ -1,0 +1,28 @@
+"""Images: told by their content, checked, prepared for storing, and decoded exactly."""
+
+from datum.images.check import check_decodes, read_header
+from datum.images.decode import decode, decode_pixels, ids_of_colours
+from datum.images.file import read_file, read_file_header, sniff_file
+from datum.images.header import ImageError, ImageFormat, ImageHeader, sniff_format
+from datum.images.options import ImageOptions
+from datum.images.palette import palette_of
+from datum.images.prepare import PreparedImage, prepare
+
+__all__ = [
+    "ImageError",
+    "ImageFormat",
+    "ImageHeader",
+    "ImageOptions",
+    "PreparedImage",
+    "check_decodes",
+    "decode",
+    "decode_pixels",
+    "ids_of_colours",
+    "palette_of",
+    "prepare",
+    "read_file",
+    "read_file_header",
+    "read_header",
+    "sniff_file",
+    "sniff_format",
+]
