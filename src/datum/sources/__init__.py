@@ -1,0 +1,71 @@
+"""Where records come from: folders, tables, files of text, and Python objects."""
+
+import importlib
+import typing
+
+from datum.sources.source import Block, IndexedPart, Reject, Source, StreamedPart
+
+if typing.TYPE_CHECKING:
+    from datum.sources.adopt import as_source
+    from datum.sources.arrow import ArrowTable
+    from datum.sources.class_folders import ClassFolders
+    from datum.sources.csv import CsvTable
+    from datum.sources.image_table import ImageTable
+    from datum.sources.json_lines import JsonLines
+    from datum.sources.json_text import JsonText
+    from datum.sources.labelled_images import LabelledImages, LabelledSplit
+    from datum.sources.masks import MaskSplit, SegmentationMasks
+    from datum.sources.numpy_files import NumpyFile
+    from datum.sources.python import PythonRows
+    from datum.sources.table import ColumnTable
+    from datum.sources.voc import VocDetection, VocSplit
+
+__all__ = [
+    "ArrowTable",
+    "Block",
+    "ClassFolders",
+    "ColumnTable",
+    "CsvTable",
+    "ImageTable",
+    "IndexedPart",
+    "JsonLines",
+    "JsonText",
+    "LabelledImages",
+    "LabelledSplit",
+    "MaskSplit",
+    "NumpyFile",
+    "PythonRows",
+    "Reject",
+    "SegmentationMasks",
+    "Source",
+    "StreamedPart",
+    "VocDetection",
+    "VocSplit",
+    "as_source",
+]
+
+# Imported when they are asked for, so that `import datum` stays quick.
+_HOMES = {
+    "ArrowTable": "arrow",
+    "ClassFolders": "class_folders",
+    "ColumnTable": "table",
+    "CsvTable": "csv",
+    "ImageTable": "image_table",
+    "JsonLines": "json_lines",
+    "JsonText": "json_text",
+    "LabelledImages": "labelled_images",
+    "LabelledSplit": "labelled_images",
+    "MaskSplit": "masks",
+    "NumpyFile": "numpy_files",
+    "PythonRows": "python",
+    "SegmentationMasks": "masks",
+    "VocDetection": "voc",
+    "VocSplit": "voc",
+    "as_source": "adopt",
+}
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,285 @@
+"""Arrow arrays as columns: views of Arrow's memory wherever both lay values out alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.columns import BytesColumn, Masked, Ragged
+from datum.errors import SourceError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ArrowColumns", "convert_table"]
+
+_MAX_OFFSET = 2**31 - 1  # of the string and list types with short offsets
+_HINTS = {
+    "decimal": "cast it to float64, or to string to keep every digit",
+    "map": "make it a struct, or a list of keys and one of values",
+    "union": "give each type a column of its own",
+    "month_day_nano_interval": "cast it to a duration",
+}
+
+
+class ArrowColumns:
+    """The columns of an Arrow table.
+
+    Attributes:
+        columns: by name; fields of structs are named "struct/field".
+        metadata: `class_names` of columns whose texts were given as a dictionary, and what was
+            left out.
+    """
+
+    def __init__(self) -> None:
+        self.columns: dict[str, Any] = {}
+        self.metadata: dict[str, dict[str, Any]] = {}
+
+    def add(self, name: str, array: pa.Array) -> None:
+        """Convert a column; structs, also those in lists, give one for each field."""
+        import pyarrow as pa
+
+        kind = array.type
+        if pa.types.is_struct(kind):
+            for field, child in zip(kind, array.flatten(), strict=True):
+                self.add(f"{name}/{field.name}", _decoded(child))
+        elif _is_list(kind) and pa.types.is_struct(kind.value_type):
+            for field, child in _unzip(array):
+                self.add(f"{name}/{field}", child)
+        elif pa.types.is_null(kind):
+            self.metadata[name] = {"left_out": "no record has a value"}
+        elif name in self.columns:
+            raise SourceError(f"expected columns of different names, got {name!r} twice")
+        elif pa.types.is_dictionary(kind):
+            self._add_dictionary(name, array)
+        else:
+            self.columns[name] = _Converter(name).convert(array)
+
+    def _add_dictionary(self, name: str, array: pa.DictionaryArray) -> None:
+        """Texts become ids, whose names are kept; other values are as good as their dictionary."""
+        import pyarrow as pa
+
+        names = array.dictionary
+        is_text = pa.types.is_string(names.type) or pa.types.is_large_string(names.type)
+        if not is_text or names.null_count or len(names.unique()) < len(names):
+            self.add(name, array.dictionary_decode())
+            return
+        self.columns[name] = _Converter(name).convert(array.indices.cast(pa.int64()))
+        self.metadata[name] = {"class_names": names.to_pylist()}
+
+
+def convert_table(table: pa.Table | pa.RecordBatch) -> ArrowColumns:
+    """The columns of a table; nulls make a column `Masked`."""
+    import pyarrow as pa
+
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    found = ArrowColumns()
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if table.column_names.count(name) > 1:
+            raise SourceError(f"expected columns of different names, got {name!r} twice")
+        found.add(name, combine(column))
+    return found
+
+
+def combine(column: pa.ChunkedArray) -> pa.Array:
+    """One array of all chunks; without copying if there is only one."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if column.nbytes > _MAX_OFFSET:
+        column = column.cast(_widen(column.type))
+    if column.num_chunks == 0:
+        return pa.array([], column.type)
+    return pa.concat_arrays(column.chunks)
+
+
+def _widen(kind: pa.DataType) -> pa.DataType:
+    import pyarrow as pa
+
+    if pa.types.is_string(kind):
+        return pa.large_string()
+    if pa.types.is_binary(kind):
+        return pa.large_binary()
+    return pa.large_list(_widen(kind.value_type)) if pa.types.is_list(kind) else kind
+
+
+def _decoded(array: Any) -> Any:
+    """Without a dictionary: only columns of their own keep theirs."""
+    import pyarrow as pa
+
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def _unzip(array: Any) -> Iterator[tuple[str, pa.Array]]:
+    """A list of structs as a list for each field."""
+    import pyarrow as pa
+
+    items = array.flatten()
+    offsets = pa.array(_splits_of(array))
+    mask = array.is_null() if array.null_count else None
+    for field, child in zip(items.type, items.flatten(), strict=True):
+        yield field.name, pa.LargeListArray.from_arrays(offsets, child, mask=mask)
+
+
+def _splits_of(array: Any) -> NDArray[np.int64]:
+    import pyarrow.compute as pc
+
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def _present(array: Any) -> NDArray[np.bool_]:
+    present: NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    return present
+
+
+class _Converter:
+    """Converts one column; its name is for errors."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def convert(self, array: pa.Array) -> Any:
+        values = self._values(array)
+        return Masked(values, _present(array)) if array.null_count else values
+
+    def _values(self, array: Any) -> Any:
+        """What the array holds, with blanks for nulls."""
+        import pyarrow as pa
+
+        kind = array.type
+        types = pa.types
+        if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
+            return _numbers(array)
+        if types.is_timestamp(kind) or types.is_duration(kind) or types.is_date(kind):
+            return _times(array)
+        if types.is_time(kind):
+            return _times(array)
+        if types.is_fixed_size_binary(kind):
+            return _strings(array.cast(pa.large_binary()))
+        if types.is_large_string(kind) or types.is_large_binary(kind):
+            return _strings(array)
+        if types.is_string(kind) or types.is_binary(kind):
+            return _strings(array)
+        if _is_list(kind):
+            return self._lists(array)
+        if isinstance(kind, pa.BaseExtensionType):
+            return self._extension(array)
+        return self._values(self._cast_rare(array))
+
+    def _cast_rare(self, array: Any) -> Any:
+        """Types that are another one, laid out otherwise."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        text = str(array.type)
+        if text in ("string_view", "binary_view"):
+            return array.cast(pa.large_string() if text == "string_view" else pa.large_binary())
+        if text.startswith(("list_view", "large_list_view")):
+            return array.cast(pa.large_list(array.type.value_type))
+        if text.startswith("run_end_encoded"):
+            return pc.run_end_decode(array)
+        if pa.types.is_dictionary(array.type):  # within a list
+            return array.dictionary_decode()
+        hint = next((hint for word, hint in _HINTS.items() if word in text), None)
+        raise SourceError(
+            f"column {self.name!r}: expected numbers, texts, times or lists of them, got {text}"
+            f"\nhint: {hint or 'cast it, or leave it out'}"
+        )
+
+    def _extension(self, array: Any) -> Any:
+        if hasattr(array, "to_numpy_ndarray") and not array.null_count:  # tensors of one shape
+            return array.to_numpy_ndarray()
+        return self._values(array.storage)
+
+    def _lists(self, array: Any) -> Any:
+        import pyarrow as pa
+
+        items = array.flatten()  # without those of null lists
+        if items.null_count:
+            at = int(np.flatnonzero(~_present(items))[0])
+            row = int(np.searchsorted(_splits_of(array), at, "right")) - 1
+            raise SourceError(
+                f"record {row}: column {self.name!r}: expected a list without nulls in it"
+            )
+        values = self._values(items)
+        if not pa.types.is_fixed_size_list(array.type) or isinstance(values, Ragged):
+            return Ragged(values, _splits_of(array))
+        return _reshape(values, array)
+
+
+def _reshape(values: Any, array: Any) -> Any:
+    """Lists of one size: a dimension of the array, or of the shape of texts."""
+    size = array.type.list_size
+    rows = len(array) - array.null_count
+    present = _present(array) if array.null_count else slice(None)
+    if isinstance(values, BytesColumn):
+        slices = np.zeros((len(array), size, *values.shape[1:], 2), np.int64)
+        slices[present] = values.slices.reshape(rows, size, *values.shape[1:], 2)
+        shape = slices.shape[:-1]
+        return BytesColumn(values.buffer, slices, is_text=values.is_text, shape=shape)
+    shaped = values.reshape(rows, size, *values.shape[1:])
+    if not array.null_count:
+        return shaped
+    blank = np.zeros((len(array), *shaped.shape[1:]), shaped.dtype)
+    blank[present] = shaped
+    return blank
+
+
+def _numbers(array: Any) -> NDArray[Any]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if array.null_count:
+        blank = False if pa.types.is_boolean(array.type) else 0
+        array = pc.fill_null(array, pa.scalar(blank).cast(array.type))
+    numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _times(array: Any) -> NDArray[Any]:
+    """Times as NumPy's; those with a zone are moments, told in UTC."""
+    import pyarrow as pa
+
+    kind = array.type
+    unit = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
+    is_span = pa.types.is_duration(kind) or pa.types.is_time(kind)
+    narrow = pa.types.is_date32(kind) or pa.types.is_time32(kind)
+    numbers = array.cast(pa.int32()).cast(pa.int64()) if narrow else array.cast(pa.int64())
+    return _numbers(numbers).view(f"{'m' if is_span else 'M'}8[{unit}]")
+
+
+def _strings(array: Any) -> BytesColumn:
+    import pyarrow as pa
+
+    kind = array.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    is_large = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
+    _, offsets, data = array.buffers()
+    count = len(array)
+    width: Any = np.int64 if is_large else np.int32
+    if offsets is None or not offsets.size:
+        return BytesColumn(b"", np.zeros((count, 2), np.int64), is_text=is_text)
+    ends = np.frombuffer(offsets, width)[array.offset : array.offset + count + 1]
+    slices = np.empty((count, 2), np.int64)
+    slices[:, 0] = ends[:-1]
+    np.subtract(ends[1:], ends[:-1], out=slices[:, 1])
+    if array.null_count:
+        slices[~_present(array)] = 0
+    buffer: Any = b"" if data is None else np.frombuffer(data, np.uint8)
+    return BytesColumn(buffer, slices, is_text=is_text)

@@ -1,0 +1,164 @@
+"""Images in folders that are named after their class."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.errors import SourceError
+from datum.schema import Feature, Schema
+from datum.sources.image_part import IMAGE, FilePart
+from datum.sources.listing import (
+    FoundFile,
+    as_text,
+    fingerprint_of,
+    list_files,
+    list_folders,
+    looks_like_image,
+    open_folder,
+)
+from datum.sources.splits import is_split_name
+
+__all__ = ["ClassFolders"]
+
+_SCHEMA = Schema({"image": IMAGE, "label": Feature("int64"), "filename": Feature("str")})
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFolders:
+    """Images in `<path>/<class>/`, or in `<path>/<split>/<class>/`; folders within count too.
+
+    Gives image, label (a position in the class names, which are sorted and the same for all
+    splits), and filename, which is also the key: the path within `path`.
+
+    Attributes:
+        path: the folder.
+        splits: the folders of splits: their names, or a dict of split and folder, where "." is
+            `path` itself. By default they are looked for by their names: train, val, test ...
+    """
+
+    path: str | os.PathLike[str]
+    _: KW_ONLY
+    splits: Sequence[str] | Mapping[str, str] | None = None
+
+    def parts(self) -> dict[str, FilePart]:
+        """The images of each split; one split, `train`, if there are no folders of splits."""
+        root = open_folder(self.path)
+        listed = {
+            split: _list_classes(open_folder(root / folder), "" if folder == "." else f"{folder}/")
+            for split, folder in self._split_folders(root).items()
+        }
+        classes = sorted({name for found in listed.values() for name in found.images})
+        if not classes:
+            raise SourceError(
+                f"{root}: expected folders of images, one for each class, got none\n"
+                "hint: a folder holds `cat/1.jpg`, `dog/2.jpg` or `train/cat/1.jpg`"
+            )
+        ids = {name: number for number, name in enumerate(classes)}
+        return {split: _make_part(root, found, ids) for split, found in listed.items()}
+
+    def _split_folders(self, root: Path) -> dict[str, str]:
+        if isinstance(self.splits, Mapping):
+            return dict(self.splits)
+        if self.splits is not None:
+            if isinstance(self.splits, str):
+                raise SourceError(f"expected `splits` as a list or a dict, got {self.splits!r}")
+            return {name: name for name in self.splits}
+        return _find_splits(root)
+
+
+def _find_splits(root: Path) -> dict[str, str]:
+    """The folders that are splits: they hold folders, and one of them at least is called so."""
+    folders = list_folders(root)
+    if not any(map(is_split_name, folders)):
+        return {"train": "."}
+    nested, flat = [], []
+    for name in folders:
+        if list_folders(root / name) and (is_split_name(name) or not _has_images(root / name)):
+            nested.append(name)
+        elif _has_images(root / name):
+            flat.append(name)
+    named = [name for name in nested if is_split_name(name)]
+    if not named and not (flat and all(map(is_split_name, flat))):
+        return {"train": "."}
+    if not flat:
+        return {name: name for name in nested}
+    got = f"{', '.join(flat[:5])} with images but no folders"
+    if named:
+        got = f"{', '.join(named)} with folders and {got}"
+    take = f"splits={named!r} takes those alone, " if named else ""
+    raise SourceError(
+        f"{root}: expected folders of splits, each with a folder for each class, got {got}\n"
+        f"hint: {take}splits={{'train': '.'}} takes every folder for a class"
+    )
+
+
+def _has_images(folder: Path) -> bool:
+    with os.scandir(folder) as entries:
+        return any(
+            not entry.name.startswith(".")
+            and not entry.is_dir()
+            and looks_like_image(folder, entry.name)
+            for entry in entries
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Classes:
+    """The images of one split, by class, and the files that are none."""
+
+    images: dict[str, list[FoundFile]]
+    skipped: list[str]
+
+
+def _list_classes(folder: Path, prefix: str) -> _Classes:
+    images: dict[str, list[FoundFile]] = {}
+    skipped = []
+    for file in list_files(folder):
+        label, slash, _ = file.name.partition("/")
+        if slash and looks_like_image(folder, file.name):
+            images.setdefault(label, []).append(file._replace(name=prefix + file.name))
+        else:
+            skipped.append(as_text(prefix + file.name))
+    return _Classes(images, skipped)
+
+
+@dataclass(frozen=True, slots=True)
+class _RowMaker:
+    """Gives records without touching their files."""
+
+    root: str
+    names: list[str]
+    keys: list[str]
+    labels: NDArray[np.int64]
+
+    def __call__(self, number: int) -> dict[str, Any]:
+        return {
+            "image": Path(f"{self.root}/{self.names[number]}"),
+            "label": int(self.labels[number]),
+            "filename": self.keys[number],
+        }
+
+
+def _make_part(root: Path, found: _Classes, ids: Mapping[str, int]) -> FilePart:
+    files = sorted(file for images in found.images.values() for file in images)
+    names = [file.name for file in files]
+    keys = [as_text(name) for name in names]
+    label_of = {file.name: ids[label] for label, images in found.images.items() for file in images}
+    labels = np.array([label_of[name] for name in names], np.int64)
+    class_names = [as_text(name) for name in ids]
+    return FilePart(
+        _RowMaker(os.fspath(root), names, keys, labels),
+        schema=_SCHEMA,
+        keys=keys,
+        fingerprint=fingerprint_of(files, "class folders", class_names),
+        stored_bytes=sum(file.size for file in files),
+        metadata={"label": {"class_names": class_names}},
+        skipped=tuple(found.skipped),
+    )

@@ -1,0 +1,71 @@
+"""Records made one by one from files, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.errors import SourceError
+from datum.schema import Feature, Schema
+from datum.sources.source import Block, Reject
+
+__all__ = ["IMAGE", "FilePart", "UnusableRecordError"]
+
+# Channels are left open: they are known once every image has been looked at.
+IMAGE = Feature("uint8", (None, None, None), encoding="image")
+
+
+class UnusableRecordError(SourceError):
+    """A record that has to be rejected.
+
+    Attributes:
+        where: the file that is to blame.
+    """
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(reason)
+        self.where = where
+
+
+@dataclass(eq=False, slots=True)
+class FilePart:
+    """The records of one split, each made by a call of `make_row` with its number.
+
+    Attributes:
+        make_row: gives a record, or raises UnusableRecordError.
+        schema, metadata, fingerprint, keys, stored_bytes, is_slow_python: as of `IndexedPart`.
+        skipped: files that are no records, by name: those that are no images, or that nothing
+            refers to.
+    """
+
+    make_row: Callable[[int], dict[str, Any]]
+    _: KW_ONLY
+    schema: Schema | None
+    keys: Sequence[str] | None
+    fingerprint: str | None
+    stored_bytes: int | None
+    metadata: Mapping[str, Mapping[str, Any]]
+    is_slow_python: bool = False
+    skipped: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.keys or ())
+
+    def read(self, numbers: NDArray[np.int64]) -> Block:
+        """The records of these numbers, in the order given."""
+        rows, kept, rejects = [], [], []
+        keys = self.keys or ()
+        make_row = self.make_row
+        for number in numbers.tolist():
+            try:
+                rows.append(make_row(number))
+                kept.append(number)
+            except UnusableRecordError as error:
+                rejects.append(Reject(number, keys[number], error.where, str(error)))
+        return Block(
+            rows, np.array(kept, np.int64), [keys[number] for number in kept], tuple(rejects)
+        )

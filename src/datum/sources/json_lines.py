@@ -1,0 +1,122 @@
+"""Records in JSON Lines: an object on each line."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from datum.schema import Schema
+from datum.sources.files import Paths, find_split_files, fingerprint_files, open_file
+from datum.sources.json_reading import make_decoder
+from datum.sources.row_blocks import RowBlocks
+from datum.sources.source import Block, StreamedPart
+
+__all__ = ["JsonLines"]
+
+MAX_LINE_BYTES = 64 * 2**20  # far above any record that is meant
+
+
+class JsonLines:
+    """Records in one or more files with a JSON object on each line (.jsonl, .ndjson, also .gz).
+
+    Objects within objects become features named "outer/inner". Lines that are no object, and those
+    with bad UTF-8 or a name that occurs twice, are rejected; empty lines are left out.
+
+    Args:
+        path: a file, a list of files, a pattern such as `data/*.jsonl`, or a dict of these by
+            split.
+        key: the member that names the records; it stays a feature, too.
+        allow_nan: whether to take NaN and Infinity, which are not JSON, though Python writes them.
+        split: what the split is called, if `path` is no dict.
+    """
+
+    def __init__(
+        self,
+        path: Paths | Mapping[str, Paths],
+        *,
+        key: str | None = None,
+        allow_nan: bool = False,
+        split: str = "train",
+    ) -> None:
+        self._paths = find_split_files(path, split)
+        self._key = key
+        self._allow_nan = allow_nan
+
+    def parts(self) -> Mapping[str, StreamedPart]:
+        """The records of each split."""
+        return {
+            name: _JsonLinesPart(paths, self._key, self._allow_nan)
+            for name, paths in self._paths.items()
+        }
+
+
+class _JsonLinesPart:
+    """The lines of some files, one after the other."""
+
+    def __init__(self, paths: list[Path], key: str | None, allow_nan: bool) -> None:
+        self.schema: Schema | None = None
+        self.metadata: Mapping[str, Mapping[str, Any]] = {}
+        self.fingerprint: str | None = fingerprint_files(paths, key, allow_nan)
+        self._paths = paths
+        self._key = key
+        self._decoder = make_decoder(allow_nan=allow_nan)
+
+    def blocks(self) -> Iterator[Block]:
+        """The records of all lines."""
+        blocks = RowBlocks(has_keys=self._key is not None)
+        for path in self._paths:
+            with open_file(path) as file:
+                for line, text in _lines(io.BufferedReader(file)):
+                    try:
+                        row = self._read(text)
+                        blocks.add(row, "" if self._key is None else self._key_of(row))
+                    except ValueError as error:
+                        blocks.reject(f"{path}, line {line}", str(error))
+                    if blocks.is_full:
+                        yield blocks.take()
+        if len(blocks):
+            yield blocks.take()
+
+    def _key_of(self, row: dict[str, Any]) -> str:
+        key = row.get(self._key or "")
+        if not isinstance(key, (str, int)) or isinstance(key, bool):
+            raise ValueError(f"expected a key {self._key!r} that is a text, got {key!r}")
+        return str(key)
+
+    def _read(self, text: bytes | None) -> dict[str, Any]:
+        if text is None:
+            raise ValueError(f"expected at most {MAX_LINE_BYTES} bytes in a line, got more")
+        try:
+            found = self._decoder.decode(text.decode())
+        except UnicodeDecodeError as error:
+            raise ValueError(f"expected UTF-8, got {error}") from None
+        except json.JSONDecodeError as error:
+            raise ValueError(f"expected JSON, got {error}") from None
+        except RecursionError:
+            raise ValueError("expected JSON, got one that is nested too deeply") from None
+        if not isinstance(found, dict):
+            raise ValueError(f"expected an object, got {_kind_of(found)}")
+        return found
+
+
+def _lines(file: io.BufferedReader) -> Iterator[tuple[int, bytes | None]]:
+    """The lines that are not empty, by their numbers; None for one that is too long."""
+    number = 0
+    while text := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        if number == 1 and text.startswith(b"\xef\xbb\xbf"):
+            text = text[3:]
+        if len(text) > MAX_LINE_BYTES:
+            while text and not text.endswith(b"\n"):
+                text = file.readline(MAX_LINE_BYTES)
+            yield number, None
+        elif not text.isspace() and text:
+            yield number, text
+
+
+def _kind_of(value: Any) -> str:
+    kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+    return kinds.get(type(value), "a number")

@@ -1,0 +1,237 @@
+"""Segmentation: images, and masks that hold the class of every pixel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Any
+
+from datum.errors import SourceError
+from datum.images import (
+    ImageError,
+    ImageHeader,
+    decode_pixels,
+    ids_of_colours,
+    palette_of,
+    read_file,
+    read_file_header,
+)
+from datum.schema import Feature, Schema
+from datum.sources.image_index import ImageIndex
+from datum.sources.image_part import IMAGE, FilePart, UnusableRecordError
+from datum.sources.image_sets import SetLine, find_set_files, read_set_file, set_file_of
+from datum.sources.listing import FoundFile, as_text, fingerprint_of, open_folder
+from datum.sources.splits import read_split_options
+
+__all__ = ["MaskSplit", "SegmentationMasks"]
+
+_SET_FOLDERS = (".", "ImageSets/Segmentation", "ImageSets")
+_SCHEMA = Schema(
+    {
+        "image": IMAGE,
+        "label": Feature("uint8", (None, None, 1), encoding="image"),
+        "filename": Feature("str"),
+    }
+)
+
+ColourMap = Mapping[tuple[int, int, int], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskSplit:
+    """Where a split is, within the folder of the dataset.
+
+    Attributes:
+        set_dir: the folder with the list `<split>.txt`; by default the dataset's own,
+            ImageSets/Segmentation or ImageSets.
+        set_path: the list itself, if it is not called as the split.
+        image_dir, label_dir: the folders of the images and of the masks.
+        image_extension, label_extension: of all of them; by default any that is found.
+    """
+
+    set_dir: str | None = None
+    set_path: str | None = None
+    image_dir: str = "JPEGImages"
+    label_dir: str = "SegmentationClass"
+    image_extension: str | None = None
+    label_extension: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentationMasks:
+    """Images in `JPEGImages/`, masks in `SegmentationClass/`, the names of a split in a list.
+
+    Gives image; label, the mask, whose pixels are class ids: those of a palette or of grey values,
+    of 8 or 16 bits, or of the colours in `colour_map`; and filename. The name in the list is the
+    key. A line of a list may also hold two paths within `path`, of an image and of its mask. The
+    palette of the first mask is kept in the metadata.
+
+    Attributes:
+        path: the folder.
+        splits: the options of each split, a `MaskSplit` or a dict; by default there is a split for
+            each list called train, val, test ..., or one, `train`, of all masks.
+        colour_map: the id of each colour, for masks whose classes are colours: {(r, g, b): id}.
+    """
+
+    path: str | os.PathLike[str]
+    _: KW_ONLY
+    splits: Mapping[str, MaskSplit | Mapping[str, Any]] | None = None
+    colour_map: ColourMap | None = None
+
+    def __post_init__(self) -> None:
+        colour: Any
+        for colour, number in (self.colour_map or {}).items():
+            is_colour = isinstance(colour, tuple) and len(colour) == 3
+            if not is_colour or not all(value in range(256) for value in colour):
+                raise SourceError(f"`colour_map`: expected (red, green, blue), got {colour!r}")
+            if number not in range(65536):
+                raise SourceError(f"`colour_map`: expected an id of 0 to 65535, got {number!r}")
+
+    def parts(self) -> dict[str, FilePart]:
+        """The images and masks of each split."""
+        root = open_folder(self.path)
+        splits = self.splits
+        if splits is None:
+            splits = dict.fromkeys(find_set_files(root, _SET_FOLDERS) or ["train"], MaskSplit())
+        options = read_split_options(MaskSplit, splits, MaskSplit())
+        return {split: self._make_part(root, split, given) for split, given in options.items()}
+
+    def _make_part(self, root: Path, split: str, options: MaskSplit) -> FilePart:
+        listed = set_file_of(
+            root,
+            split,
+            set_dir=options.set_dir,
+            set_path=options.set_path,
+            folders=_SET_FOLDERS,
+        )
+        lines = None if listed is None else read_set_file(listed)
+        pairs = _Pairs.of_paths(root) if _are_paths(lines) else _Pairs.of_folders(root, options)
+        if lines is None:
+            lines = [SetLine((stem,), 0) for stem in sorted(pairs.masks.stems)]
+        rows = _RowMaker(pairs, lines, listed, self.colour_map)
+        files = rows.find_files()
+        colours = sorted((self.colour_map or {}).items())
+        return FilePart(
+            rows,
+            schema=_SCHEMA,
+            keys=[as_text(line.names[0]) for line in lines],
+            fingerprint=fingerprint_of(files, "masks", colours, options, lines),
+            stored_bytes=sum(file.size for file in files),
+            metadata={} if colours else rows.describe_palette(),
+            is_slow_python=self.colour_map is not None,
+            skipped=pairs.unused(files) if listed is None else (),
+        )
+
+
+def _are_paths(lines: list[SetLine] | None) -> bool:
+    return bool(lines) and all(len(line.names) == 2 for line in lines or ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Where images and masks are found by their names."""
+
+    images: ImageIndex
+    masks: ImageIndex
+    image_extension: str | None = None
+    label_extension: str | None = None
+
+    @classmethod
+    def of_paths(cls, root: Path) -> _Pairs:
+        index = ImageIndex.of_folder(root)
+        return cls(index, index)
+
+    @classmethod
+    def of_folders(cls, root: Path, options: MaskSplit) -> _Pairs:
+        return cls(
+            ImageIndex.of_folder(root / options.image_dir),
+            ImageIndex.of_folder(root / options.label_dir),
+            options.image_extension,
+            options.label_extension,
+        )
+
+    def find(self, line: SetLine) -> tuple[FoundFile, FoundFile]:
+        """The image and the mask of a line."""
+        image, mask = line.names[0], line.names[-1]
+        if len(line.names) == 1 and mask not in self.masks.stems:
+            mask = mask.rpartition(".")[0] or mask  # a name with the extension of the image
+        found = self.images.find(image, self.image_extension)
+        return found, self.masks.find(mask, self.label_extension)
+
+    def unused(self, files: list[FoundFile]) -> tuple[str, ...]:
+        """The names of images that have no mask."""
+        used = {file.name for file in files}
+        return tuple(as_text(name) for name in sorted(set(self.images.files) - used))
+
+
+@dataclass(frozen=True, slots=True)
+class _RowMaker:
+    pairs: _Pairs
+    lines: list[SetLine]
+    listed: Path | None
+    colour_map: ColourMap | None
+
+    def find_files(self) -> list[FoundFile]:
+        """The images and masks, as far as they are there."""
+        found: set[FoundFile] = set()
+        for line in self.lines:
+            try:
+                found.update(self.pairs.find(line))
+            except UnusableRecordError:
+                continue
+        return sorted(found)
+
+    def describe_palette(self) -> dict[str, dict[str, Any]]:
+        """The colours of the ids, as the first mask that is there has them."""
+        for line in self.lines:
+            try:
+                colours = palette_of(read_file(self.pairs.masks.path_of(self.pairs.find(line)[1])))
+            except (ImageError, UnusableRecordError):
+                continue
+            return {"label": {"palette": [list(colour) for colour in colours]}} if colours else {}
+        return {}
+
+    def __call__(self, number: int) -> dict[str, Any]:
+        line = self.lines[number]
+        try:
+            image, mask = self.pairs.find(line)
+        except UnusableRecordError as error:
+            if self.listed is None:
+                raise
+            where = f"{self.listed}, line {line.number}"
+            raise UnusableRecordError(where, f"{error} in {error.where}") from None
+        image_path = self.pairs.images.path_of(image)
+        mask_path = self.pairs.masks.path_of(mask)
+        self._check_pair(image_path, mask_path)
+        label = mask_path if self.colour_map is None else self._read_ids(mask_path)
+        return {"image": image_path, "label": label, "filename": as_text(image.name)}
+
+    def _check_pair(self, image_path: Path, mask_path: Path) -> None:
+        image, mask = _header(image_path), _header(mask_path)
+        if (image.height, image.width) != (mask.height, mask.width):
+            raise UnusableRecordError(
+                str(mask_path),
+                f"expected a mask of {image.width} x {image.height} pixels like the image,"
+                f" got {mask.width} x {mask.height}",
+            )
+        if self.colour_map is None and mask.channels > 1 and not mask.has_palette:
+            raise UnusableRecordError(
+                str(mask_path),
+                "expected class ids, grey or in a palette, got colours\n"
+                "hint: colour_map={(0, 0, 0): 0, (128, 0, 0): 1} gives the id of each colour",
+            )
+
+    def _read_ids(self, path: Path) -> Any:
+        try:
+            return ids_of_colours(decode_pixels(read_file(path), 3), self.colour_map or {})
+        except ImageError as error:
+            raise UnusableRecordError(str(path), str(error).removeprefix(f"{path}: ")) from None
+
+
+def _header(path: Path) -> ImageHeader:
+    try:
+        return read_file_header(path)
+    except ImageError as error:
+        raise UnusableRecordError(str(path), str(error).removeprefix(f"{path}: ")) from None

@@ -1,0 +1,111 @@
+"""Lists of Python values as columns: typed ones where all values are of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.columns import Masked, Ragged
+from datum.errors import SchemaError, SourceError
+from datum.schema import Feature, InexactError, SchemaGuess, as_array, numpy_dtype
+from datum.sources.arrow_columns import ArrowColumns
+
+__all__ = ["add_objects"]
+
+
+def add_objects(name: str, values: Sequence[Any], found: ArrowColumns) -> None:
+    """Add the column of `values`, None where a record has none, to those found.
+
+    Dicts give a column for each of their names; what cannot be typed stays a list.
+    """
+    kinds = set(map(type, values)) - {type(None)}
+    if not kinds:
+        found.metadata[name] = {"left_out": "no record has a value"}
+    elif all(issubclass(kind, Mapping) for kind in kinds):
+        for inner in dict.fromkeys(key for row in values if row is not None for key in row):
+            parts = [None if row is None else row.get(inner) for row in values]
+            add_objects(f"{name}/{inner}", parts, found)
+    elif any(issubclass(kind, Mapping) for kind in kinds):
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise SourceError(f"column {name!r}: expected only dicts, or none, got {names}")
+    elif name in found.columns:
+        raise SourceError(f"expected columns of different names, got {name!r} twice")
+    elif kinds in ({str}, {bytes}):
+        found.columns[name] = _strings(name, values, is_text=kinds == {str})
+    else:
+        feature = _feature_of(name, values)
+        if feature is None:  # all of them mean None
+            found.metadata[name] = {"left_out": "no record has a value"}
+        else:
+            found.columns[name] = _typed(values, feature)
+
+
+def _strings(name: str, values: Sequence[Any], *, is_text: bool) -> Any:
+    import pyarrow as pa
+
+    try:
+        array = pa.array(values, pa.large_string() if is_text else pa.large_binary())
+    except UnicodeEncodeError as error:
+        record = next(at for at, value in enumerate(values) if value == error.object)
+        raise SourceError(
+            f"record {record}: column {name!r}: expected text that UTF-8 can hold,"
+            f" got {error.object!r}"
+        ) from None
+    column = ArrowColumns()
+    column.add(name, array)
+    return column.columns[name]
+
+
+def _feature_of(name: str, values: Sequence[Any]) -> Feature | None:
+    guess = SchemaGuess()
+    try:
+        guess.add_columns({name: list(values)})
+        return guess.to_schema().get(name)
+    except SchemaError as error:
+        raise SourceError(str(error)) from error
+
+
+def _typed(values: Sequence[Any], feature: Feature) -> Any:
+    """An array or `Ragged` of the values if they fit into one; the list itself if not."""
+    if feature.encoding not in ("values", "raw") or feature.is_string:
+        return list(values)
+    present = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    given = [value for value in values if value is not None]
+    try:
+        column = _ragged(given, feature) if None in feature.shape else _dense(given, feature)
+    except (InexactError, TypeError, ValueError):
+        return list(values)
+    return column if present.all() else Masked(_spread(column, present), present)
+
+
+def _dense(values: list[Any], feature: Feature) -> NDArray[Any]:
+    array = as_array(values, feature.dtype)
+    if array.shape != (len(values), *feature.shape):
+        raise ValueError("expected values of one shape")
+    return array
+
+
+def _ragged(values: list[Any], feature: Feature) -> Ragged:
+    if feature.shape != (None,):
+        raise ValueError("expected rows of single values")
+    splits = np.concatenate([[0], np.cumsum([len(row) for row in values], dtype=np.int64)])
+    if all(isinstance(row, (list, tuple)) for row in values):
+        items = [item for row in values for item in row]
+        return Ragged(as_array(items, feature.dtype), splits)
+    arrays = [as_array(row, feature.dtype) for row in values]
+    blank = np.empty(0, numpy_dtype(feature.dtype))
+    return Ragged(np.concatenate([blank, *arrays]), splits)
+
+
+def _spread(column: Any, present: NDArray[np.bool_]) -> Any:
+    """The column with blanks where nothing is present."""
+    if isinstance(column, Ragged):
+        lengths = np.zeros(len(present), np.int64)
+        lengths[present] = column.row_lengths
+        return Ragged(column.values, np.concatenate([[0], np.cumsum(lengths)]))
+    blank = np.zeros((len(present), *column.shape[1:]), column.dtype)
+    blank[present] = column
+    return blank

@@ -1,0 +1,116 @@
+"""Objects of Python as rows: dicts, pairs of a key and a dict, dataclasses, tuples."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.sources.source import Block, Reject
+
+__all__ = ["RowReader", "is_keyed"]
+
+
+def is_keyed(item: Any) -> bool:
+    """Whether it is a pair of a key and a row.
+
+    >>> is_keyed(("a.jpg", {"x": 1})), is_keyed((1.5, 2.5))
+    (True, False)
+    """
+    is_pair = type(item) is tuple and len(item) == 2
+    return is_pair and _is_key(item[0]) and _is_record(item[1])
+
+
+def _is_key(key: Any) -> bool:
+    return isinstance(key, (str, int, np.integer)) and not isinstance(key, bool)
+
+
+def _is_record(row: Any) -> bool:
+    is_instance = dataclasses.is_dataclass(row) and not isinstance(row, type)
+    return isinstance(row, Mapping) or is_instance or hasattr(row, "_fields")
+
+
+class RowReader:
+    """Makes blocks of rows; all of them have a key, or none.
+
+    `names` are those of the values of plain tuples.
+    """
+
+    def __init__(self, names: tuple[str, ...] | None, *, is_keyed: bool) -> None:
+        self._names = names
+        self._is_keyed = is_keyed
+        self._fields: dict[type, Callable[[Any], dict[str, Any]]] = {}
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self._names, self._is_keyed
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._names, self._is_keyed = state
+        self._fields = {}
+
+    def read(
+        self, items: list[Any], numbers: NDArray[np.int64], rejects: Sequence[Reject] = ()
+    ) -> Block:
+        """The block of these items; those that are no rows join the rejects."""
+        if not self._is_keyed and set(map(type, items)) <= {dict}:
+            return Block(items, numbers, None, rejects)
+        rows: list[dict[str, Any]] = []
+        keys: list[str] = []
+        bad: list[int] = []
+        found = list(rejects)
+        for at, item in enumerate(items):
+            try:
+                key, row = self._split(item)
+                rows.append(row if type(row) is dict else self._to_dict(row))
+            except TypeError as error:
+                bad.append(at)
+                found.append(Reject(int(numbers[at]), None, "", str(error)))
+                continue
+            keys.append(key)
+        kept = np.delete(numbers, bad) if bad else numbers
+        return Block(rows, kept, keys if self._is_keyed else None, found)
+
+    def key_of(self, item: Any, number: int) -> str:
+        """The key of an item, or one that no other has if it is none."""
+        return str(item[0]) if is_keyed(item) else f"record {number}"
+
+    def _split(self, item: Any) -> tuple[str, Any]:
+        if not self._is_keyed:
+            return "", item
+        if not is_keyed(item):
+            raise TypeError(f"expected a key and a dict, as before, got {_describe(item)}")
+        return str(item[0]), item[1]
+
+    def _to_dict(self, row: Any) -> dict[str, Any]:
+        kind = type(row)
+        if kind not in self._fields:
+            self._fields[kind] = self._find_fields(row)
+        return self._fields[kind](row)
+
+    def _find_fields(self, row: Any) -> Callable[[Any], dict[str, Any]]:
+        """How to make dicts of rows of this type."""
+        if isinstance(row, Mapping):
+            return dict
+        if dataclasses.is_dataclass(row) and not isinstance(row, type):
+            names = [field.name for field in dataclasses.fields(row)]
+            return lambda row: {name: getattr(row, name) for name in names}
+        if isinstance(row, tuple) and hasattr(row, "_fields"):
+            return lambda row: dict(zip(row._fields, row, strict=True))
+        if isinstance(row, tuple):
+            return self._name_values
+        raise TypeError(f"expected a dict of values, got {_describe(row)}")
+
+    def _name_values(self, row: tuple[Any, ...]) -> dict[str, Any]:
+        names: Sequence[str] = self._names or ()
+        if self._names is None:
+            names = ("x", "y") if len(row) == 2 else [str(at) for at in range(len(row))]
+        if len(names) != len(row):
+            raise TypeError(f"expected a tuple of {len(names)} values, got {len(row)}")
+        return dict(zip(names, row, strict=True))
+
+
+def _describe(item: Any) -> str:
+    return f"a tuple of {len(item)}" if type(item) is tuple else type(item).__name__

@@ -1,0 +1,61 @@
+"""Rows gathered into blocks, numbered as they come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from datum.sources.source import Block, Reject
+
+__all__ = ["BLOCK_RECORDS", "RowBlocks"]
+
+BLOCK_RECORDS = 4096
+
+
+class RowBlocks:
+    """Gathers rows, all with a key or none, and those that cannot be read.
+
+    >>> blocks = RowBlocks(has_keys=False)
+    >>> blocks.add({"x": 1})
+    >>> blocks.reject("a.jsonl, line 2", "expected an object, got a number")
+    >>> blocks.add({"x": 3})
+    >>> blocks.take().numbers
+    array([0, 2])
+    """
+
+    def __init__(self, *, has_keys: bool) -> None:
+        self._has_keys = has_keys
+        self._first = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._rows: list[dict[str, Any]] = []
+        self._keys: list[str] = []
+        self._rejects: list[Reject] = []
+
+    def __len__(self) -> int:
+        return len(self._rows) + len(self._rejects)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to take a block."""
+        return len(self) >= BLOCK_RECORDS
+
+    def add(self, row: dict[str, Any], key: str = "") -> None:
+        """Add the next record."""
+        self._rows.append(row)
+        self._keys.append(key)
+
+    def reject(self, where: str, reason: str, key: str | None = None) -> None:
+        """Count a record that cannot be read."""
+        self._rejects.append(Reject(self._first + len(self), key, where, reason))
+
+    def take(self) -> Block:
+        """What was gathered since the last time."""
+        numbers = np.arange(self._first, self._first + len(self))
+        numbers = np.delete(numbers, [reject.record - self._first for reject in self._rejects])
+        block = Block(self._rows, numbers, self._keys if self._has_keys else None, self._rejects)
+        self._first += len(self)
+        self._clear()
+        return block

@@ -1,0 +1,147 @@
+"""Dense vectors that are to be stored by their values that are not zero."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.columns import Masked, Sparse
+from datum.errors import SchemaError, SourceError
+from datum.schema import Feature, SchemaGuess, as_array
+from datum.sources.mapped import map_source
+from datum.sources.source import Block, IndexedPart, Part, Source
+
+__all__ = ["sparse_source"]
+
+_SCAN_RECORDS = 4096  # looked at together to learn types and shapes
+
+
+def sparse_source(source: Source, names: Sequence[str]) -> tuple[Source, dict[str, Feature]]:
+    """The source with these features sparse, and what they are then.
+
+    All records are looked at first, unless the source knows its schema. A feature whose length
+    differs between records stays as it is: it is stored as a list of its own length.
+    """
+    found = _find_features(source, names)
+    sparse = {}
+    for name in names:
+        feature = _known(found, name)
+        if not feature.shape or feature.is_string or feature.encoding == "image":
+            raise SchemaError(
+                f"feature {name!r}: expected arrays of numbers to store sparse, got {feature!r}",
+                feature=name,
+            )
+        if None not in feature.shape:
+            sparse[name] = replace(feature, encoding="sparse", default=None, keys=())
+    if not sparse:
+        return source, {}
+    change = _Sparsify(tuple(sparse.items()))
+    return map_source(source, change, name=f"sparse {sorted(sparse)}", features=sparse), sparse
+
+
+def _known(found: Mapping[str, Feature], name: str) -> Feature:
+    if name not in found:
+        near = difflib.get_close_matches(name, found, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(found)}"
+        raise SchemaError(f"expected a feature to store sparse, got {name!r}\nhint: {hint}")
+    return found[name]
+
+
+def _find_features(source: Source, names: Sequence[str]) -> dict[str, Feature]:
+    """The features of all splits; of those not named, only that they are there."""
+    guess = SchemaGuess()
+    others: dict[str, Feature] = {}
+    for split, part in source.parts().items():
+        if part.schema is not None:
+            others.update(part.schema)
+            named = part.schema.select([name for name in names if name in part.schema])
+            guess = guess.merge(SchemaGuess.from_schema(named, records=2))  # more than one
+            continue
+        if not getattr(part, "is_repeatable", True):
+            raise SourceError(
+                f"split {split!r}: expected records that can be read twice, as shapes are looked"
+                " for first, got an iterator\nhint: pass a function that returns the iterator"
+            )
+        for block in _blocks(part):
+            _look(block, names, guess, others)
+    return {**others, **guess.to_schema()}
+
+
+def _blocks(part: Part) -> Iterator[Block]:
+    if not isinstance(part, IndexedPart):
+        yield from part.blocks()
+        return
+    for first in range(0, len(part), _SCAN_RECORDS):
+        yield part.read(np.arange(first, min(first + _SCAN_RECORDS, len(part))))
+
+
+def _look(
+    block: Block, names: Sequence[str], guess: SchemaGuess, others: dict[str, Feature]
+) -> None:
+    if isinstance(block.data, list):
+        guess.add_rows({name: row.get(name) for name in names} for row in block.data)
+        seen = {name for row in block.data for name in row}
+    else:
+        guess.add_columns({name: block.data[name] for name in names if name in block.data})
+        seen = set(block.data)
+    others.update(dict.fromkeys(sorted(seen.difference(names)), Feature("bytes")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sparsify:
+    """Changes blocks; it can be sent to other processes."""
+
+    features: tuple[tuple[str, Feature], ...]
+
+    def __call__(self, block: Block) -> Block:
+        data: Any
+        if isinstance(block.data, list):
+            data = [self._change_row(row) for row in block.data]
+        else:
+            data = dict(block.data)
+            for name, feature in self.features:
+                if name in data:
+                    data[name] = _sparse_column(data[name], feature)
+        return replace(block, data=data)
+
+    def _change_row(self, row: dict[str, Any]) -> dict[str, Any]:
+        changed = {
+            name: _sparse_of(row[name], feature)
+            for name, feature in self.features
+            if row.get(name) is not None
+        }
+        return {**row, **changed}
+
+
+def _sparse_of(value: Any, feature: Feature) -> Any:
+    if isinstance(value, Sparse) or hasattr(value, "tocoo"):
+        return value
+    try:
+        array = as_array(value, feature.dtype)
+    except Exception:  # the writer says what is wrong with it
+        return value
+    places = _places(array)
+    return Sparse(places, array[tuple(places.T)], array.shape)
+
+
+def _sparse_column(column: Any, feature: Feature) -> Any:
+    if isinstance(column, Masked):
+        return Masked(_sparse_column(column.values, feature), column.present)
+    if not isinstance(column, np.ndarray) or column.dtype.kind not in "biufc":
+        values = column if isinstance(column, list) else list(column)
+        return [None if value is None else _sparse_of(value, feature) for value in values]
+    places = _places(column)
+    return Sparse(places, column[tuple(places.T)], column.shape)
+
+
+def _places(array: NDArray[Any]) -> NDArray[np.int64]:
+    """Where an array is not zero; a negative zero counts, as it would come back positive."""
+    is_set = array != 0
+    if array.dtype.kind == "f":
+        is_set |= np.signbit(array)
+    return np.argwhere(is_set)

@@ -1,0 +1,62 @@
+"""What splits are called, and the options that each of them can have."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from datum.errors import SourceError
+
+__all__ = ["is_split_name", "read_split_options", "split_of_file"]
+
+_NAMES = "train|training|trainval|val|valid|validation|dev|test|testing|eval|evaluation"
+_NAME = re.compile(rf"(?:{_NAMES})[-_]?\d*", re.IGNORECASE)
+_FILE = re.compile(rf"((?:{_NAMES})\d*)(?:[-_. ].*)?", re.IGNORECASE)
+
+_Options = TypeVar("_Options")
+
+
+def is_split_name(name: str) -> bool:
+    """Whether a folder or file of this name holds a split, by custom.
+
+    >>> is_split_name("val2017"), is_split_name("cat")
+    (True, False)
+    """
+    return _NAME.fullmatch(name) is not None
+
+
+def split_of_file(name: str) -> str | None:
+    """The split that a file belongs to by its name, in small letters; None if it names none.
+
+    >>> split_of_file("train-00000-of-00002.parquet"), split_of_file("trains.csv")
+    ('train', None)
+    """
+    found = _FILE.fullmatch(name)
+    return None if found is None else found[1].lower()
+
+
+def read_split_options(
+    kind: type[_Options], splits: Mapping[str, Any], defaults: _Options
+) -> dict[str, _Options]:
+    """The options of each split as `kind`; what a split does not give is as in `defaults`."""
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    given = {name: getattr(defaults, name) for name in names}
+    found: dict[str, _Options] = {}
+    for split, options in splits.items():
+        if isinstance(options, kind):
+            found[split] = options
+            continue
+        if not isinstance(options, Mapping):
+            raise SourceError(
+                f"split {split!r}: expected a dict of {', '.join(names)}, got {options!r}"
+            )
+        for name in options:
+            if name not in names:
+                near = difflib.get_close_matches(str(name), names, 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+                raise SourceError(f"split {split!r}: unknown option {name!r}\nhint: {hint}")
+        found[split] = kind(**{**given, **options})
+    return found

@@ -1,0 +1,208 @@
+"""Tables in memory: dicts of columns, pandas DataFrames, Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.columns import BytesColumn, Masked, Ragged, Sparse
+from datum.errors import SourceError
+from datum.schema import DTYPES
+from datum.schema.plain import sparse_from_scipy
+from datum.sources.arrow_columns import ArrowColumns, combine, convert_table
+from datum.sources.object_columns import add_objects
+from datum.sources.pandas_columns import add_series, convert_frame
+from datum.sources.table_part import TablePart, keys_of
+
+__all__ = ["ColumnTable", "is_arrow", "is_pandas"]
+
+
+class ColumnTable:
+    """A table in memory, as one split.
+
+    `data` is a dict of columns of one length (arrays, lists, `Ragged`, `Sparse`, SciPy matrices,
+    `Masked`, `BytesColumn`, Arrow arrays, pandas Series), a pandas DataFrame, or an Arrow table or
+    record batch. Values are not copied where that can be helped: don't change them before the
+    dataset is written. Categories that are texts become ids, with `class_names` in the metadata.
+
+    Args:
+        data: the table.
+        key: the column that names the records; it stays a feature, too.
+        index: whether to take the index of a DataFrame; None for only if it has a name.
+        split: what the split is called.
+
+    >>> part = ColumnTable({"x": np.arange(3), "name": ["a", None, "c"]}).parts()["train"]
+    >>> part.schema
+    Schema({
+        'x': Feature('int64'),
+        'name': Feature('str', optional=True),
+    })
+    """
+
+    def __init__(
+        self, data: Any, *, key: str | None = None, index: bool | None = None, split: str = "train"
+    ) -> None:
+        if is_pandas(data, "DataFrame"):
+            rows = len(data)
+            found = convert_frame(data, index=index)
+        elif is_arrow(data, "Table", "RecordBatch"):
+            rows = data.num_rows
+            found = convert_table(data)
+        elif isinstance(data, Mapping):
+            rows = _check_lengths(data)
+            found = _convert_dict(data)
+        else:
+            raise SourceError(
+                f"expected a dict of columns, a DataFrame or an Arrow table, got {type(data)!r}"
+            )
+        if not found.columns and not found.metadata:
+            raise SourceError("expected a table with columns, got none")
+        if key is not None and key not in found.columns:
+            raise SourceError(f"expected a key among {', '.join(found.columns)}, got {key!r}")
+        keys = None if key is None else keys_of(key, found.columns[key])
+        part = TablePart(found.columns, metadata=found.metadata, keys=keys, rows=rows)
+        self._parts = {split: part}
+
+    def parts(self) -> Mapping[str, TablePart]:
+        """The one split."""
+        return self._parts
+
+
+def is_pandas(value: Any, *names: str) -> bool:
+    """Whether `value` is of a class of pandas, or derived from one, of one of these names."""
+    return _is_of(value, "pandas", names)
+
+
+def is_arrow(value: Any, *names: str) -> bool:
+    """Whether `value` is of a class of pyarrow of one of these names."""
+    return _is_of(value, "pyarrow", names)
+
+
+def _is_of(value: Any, package: str, names: tuple[str, ...]) -> bool:
+    return any(
+        base.__name__ in names and base.__module__.partition(".")[0] == package
+        for base in type(value).__mro__
+    )
+
+
+def _check_lengths(data: Mapping[Any, Any]) -> int:
+    lengths = {}
+    for name, column in data.items():
+        if not isinstance(name, str):
+            raise SourceError(f"expected names of columns that are str, got {name!r}")
+        lengths[name] = _length(name, column)
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name!r}: {length}" for name, length in lengths.items())
+        raise SourceError(f"expected columns of one length, got {told}")
+    return next(iter(lengths.values()), 0)
+
+
+def _length(name: str, column: Any) -> int:
+    shape = getattr(column, "shape", None)
+    if shape is not None and len(shape):
+        return int(shape[0])
+    if isinstance(column, (str, bytes, Mapping)) or shape == () or not hasattr(column, "__len__"):
+        raise SourceError(
+            f"column {name!r}: expected an array or a list, got {type(column)!r}\n"
+            "hint: for a single record, pass a list of one dict"
+        )
+    return len(column)
+
+
+def _convert_dict(data: Mapping[str, Any]) -> ArrowColumns:
+    found = ArrowColumns()
+    for name, column in data.items():
+        _add_column(name, column, found)
+    return found
+
+
+def _add_column(name: str, column: Any, found: ArrowColumns) -> None:
+    if isinstance(column, np.ma.MaskedArray):
+        gone = np.asarray(np.ma.getmaskarray(column).reshape(len(column), -1).any(axis=1))
+        column = Masked(np.ma.filled(column, np.zeros(1, column.dtype)[0]), ~gone)
+    if isinstance(column, (Ragged, Sparse, Masked, BytesColumn)):
+        found.columns[name] = column
+    elif hasattr(column, "tocoo") and hasattr(column, "tocsr"):
+        found.columns[name] = sparse_from_scipy(column)
+    elif is_arrow(column, "Array"):
+        found.add(name, column)
+    elif is_arrow(column, "ChunkedArray"):
+        found.add(name, combine(column))
+    elif is_pandas(column, "Series", "Index"):
+        add_series(name, column, found)
+    elif is_pandas(column, "ExtensionArray"):
+        add_series(name, _as_series(column), found)
+    elif not isinstance(column, np.ndarray) and hasattr(column, "__array__"):
+        _add_array(name, _as_array(name, column), found)
+    elif isinstance(column, np.ndarray):
+        _add_array(name, column, found)
+    else:
+        add_objects(name, _as_list(name, column), found)
+
+
+def _as_series(column: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series(column)
+
+
+def _as_list(name: str, column: Any) -> Sequence[Any]:
+    if isinstance(column, (list, tuple)):
+        return column
+    try:
+        return list(column)
+    except TypeError:
+        raise SourceError(
+            f"column {name!r}: expected an array or a list, got {type(column)!r}"
+        ) from None
+
+
+def _as_array(name: str, column: Any) -> NDArray[Any]:
+    if hasattr(column, "detach") and hasattr(column, "cpu"):  # a tensor, maybe on a device
+        column = column.detach().cpu()
+    try:
+        return np.asarray(column)
+    except Exception as error:  # whatever a stranger's __array__ raises
+        raise SourceError(f"column {name!r}: expected an array, got: {error}") from error
+
+
+def _add_array(name: str, array: NDArray[Any], found: ArrowColumns) -> None:
+    kind = array.dtype.kind
+    if kind == "O" or kind == "T":
+        add_objects(name, array.tolist(), found)
+    elif kind == "S":
+        found.columns[name] = _fixed_strings(array)
+    elif kind == "U":
+        found.columns[name] = _texts(name, array)
+    elif array.dtype.names is not None:
+        for field in array.dtype.names:
+            _add_array(f"{name}/{field}", array[field], found)
+    elif array.dtype.name in DTYPES:
+        found.columns[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
+    else:
+        raise SourceError(
+            f"column {name!r}: expected an array of numbers, texts or times, got {array.dtype}\n"
+            "hint: cast it with .astype(...)"
+        )
+
+
+def _fixed_strings(array: NDArray[Any]) -> BytesColumn:
+    """Byte strings of one size, without the zeros that NumPy fills them up with."""
+    whole = np.ascontiguousarray(array)
+    size = whole.dtype.itemsize
+    slices = np.empty((whole.size, 2), np.int64)
+    slices[:, 0] = np.arange(whole.size) * size
+    slices[:, 1] = np.char.str_len(whole).reshape(-1)
+    return BytesColumn(whole.reshape(-1).view(np.uint8), slices, shape=array.shape)
+
+
+def _texts(name: str, array: NDArray[Any]) -> BytesColumn:
+    flat = ArrowColumns()
+    add_objects(name, array.reshape(-1).tolist(), flat)
+    if name not in flat.columns:  # no text at all
+        return BytesColumn(b"", np.zeros((0, 2), np.int64), is_text=True, shape=array.shape)
+    column = flat.columns[name]
+    return BytesColumn(column.buffer, column.slices, is_text=True, shape=array.shape)

@@ -1,0 +1,293 @@
+"""Object detection as Pascal VOC has it: images, and boxes in XML files."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from datum.errors import SourceError
+from datum.images import ImageError, read_file, read_file_header
+from datum.schema import Feature, Schema
+from datum.sources.image_index import ImageIndex
+from datum.sources.image_part import IMAGE, FilePart, UnusableRecordError
+from datum.sources.image_sets import SetLine, find_set_files, read_set_file, set_file_of
+from datum.sources.listing import FoundFile, as_text, fingerprint_of, list_files, open_folder
+from datum.sources.splits import read_split_options
+from datum.sources.voc_xml import Annotation, VocObject, read_annotation
+
+__all__ = ["VocDetection", "VocSplit"]
+
+_SET_FOLDERS = ("ImageSets", "ImageSets/Main")
+_BACKGROUND = "background"  # what class 0 is called
+_NUMBERS = Feature("float32", (None,))
+_SCHEMA = Schema(
+    {
+        "image": IMAGE,
+        "xmin": _NUMBERS,
+        "xmax": _NUMBERS,
+        "ymin": _NUMBERS,
+        "ymax": _NUMBERS,
+        "area": _NUMBERS,
+        "pose": Feature("str", (None,)),
+        "labels": Feature("int64", (None,)),
+        "is_truncated": Feature("bool", (None,)),
+        "labels_difficult": Feature("bool", (None,)),
+        "filename": Feature("str"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VocSplit:
+    """Where a split is, within the folder of the dataset.
+
+    Attributes:
+        extension: of all images; by default any that is found.
+        set_dir: the folder with the list `<split>.txt`; by default ImageSets or ImageSets/Main.
+        set_path: the list itself, if it is not called as the split.
+        image_dir: the folder of the images.
+        annotation_dir: the folder of the XML files.
+    """
+
+    extension: str | None = None
+    set_dir: str | None = None
+    set_path: str | None = None
+    image_dir: str = "JPEGImages"
+    annotation_dir: str = "Annotations"
+
+
+@dataclass(frozen=True, slots=True)
+class VocDetection:
+    """Images in `JPEGImages/`, boxes in `Annotations/`, the names of a split in `ImageSets/`.
+
+    Gives image; xmin, xmax, ymin, ymax as fractions of the image's width and height, cut at its
+    borders; area, of the box in those fractions; pose; labels, positions in the class names, of
+    which the first, 0, is the background; is_truncated; labels_difficult; and filename. The name in
+    the list is the key. Boxes without area are kept.
+
+    Attributes:
+        path: the folder.
+        splits: the options of each split, a `VocSplit` or a dict; by default there is a split for
+            each list called train, val, test ..., or one, `train`, of all annotations.
+        classes: their names, from id 1 on; by default the lines of `classes.names`, or else the
+            names found in all annotations, sorted.
+        unannotated: what to do with images that have no XML file, in a split where others have:
+            "reject" them, or take them for "empty" of objects.
+    """
+
+    path: str | os.PathLike[str]
+    _: KW_ONLY
+    splits: Mapping[str, VocSplit | Mapping[str, Any]] | None = None
+    classes: Sequence[str] | None = None
+    unannotated: Literal["reject", "empty"] = "reject"
+
+    def __post_init__(self) -> None:
+        if self.unannotated not in ("reject", "empty"):
+            raise SourceError(
+                f"expected `unannotated` to be 'reject' or 'empty', got {self.unannotated!r}"
+            )
+
+    def parts(self) -> dict[str, FilePart]:
+        """The images of each split."""
+        root = open_folder(self.path)
+        splits = self.splits
+        if splits is None:
+            splits = dict.fromkeys(find_set_files(root, _SET_FOLDERS) or ["train"], VocSplit())
+        options = read_split_options(VocSplit, splits, VocSplit())
+        drafts = {split: _Draft.read(root, split, given) for split, given in options.items()}
+        names = self._class_names(root, drafts.values())
+        return {
+            split: draft.to_part(names, self.unannotated, options[split])
+            for split, draft in drafts.items()
+        }
+
+    def _class_names(self, root: Path, drafts: Iterable[_Draft]) -> list[str]:
+        listed = root / "classes.names"
+        if self.classes is not None:
+            names = list(self.classes)
+        elif listed.exists():
+            lines = read_file(listed).decode("utf-8-sig", "replace").splitlines()
+            names = [line.strip() for line in lines if line.strip()]
+        else:
+            names = sorted({name for draft in drafts for name in draft.find_classes()})
+        others = [name for name in names if name.lower() != _BACKGROUND]
+        twice = next((name for name in others if others.count(name) > 1), None)
+        if twice is not None:
+            raise SourceError(f"{root}: expected classes of different names, got {twice!r} twice")
+        return [_BACKGROUND, *others]
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """The images and annotations of a split, before the classes are known."""
+
+    lines: list[SetLine]
+    listed: Path | None
+    images: ImageIndex
+    annotations: dict[str, FoundFile]
+    folder: Path
+    extension: str | None
+
+    @classmethod
+    def read(cls, root: Path, split: str, options: VocSplit) -> _Draft:
+        images = ImageIndex.of_folder(root / options.image_dir)
+        folder = open_folder(root / options.annotation_dir)
+        annotations = {
+            file.name[: -len(".xml")]: file
+            for file in list_files(folder)
+            if file.name.lower().endswith(".xml")
+        }
+        listed = set_file_of(
+            root,
+            split,
+            set_dir=options.set_dir,
+            set_path=options.set_path,
+            folders=_SET_FOLDERS,
+        )
+        if listed is not None:
+            lines = read_set_file(listed)
+        else:
+            lines = [SetLine((name,), 0) for name in sorted(annotations)]
+        return cls(lines, listed, images, annotations, folder, options.extension)
+
+    def find_classes(self) -> set[str]:
+        """The names of all objects; what cannot be read is told when it is its turn."""
+        found: set[str] = set()
+        for line in self.lines:
+            try:
+                annotation = self.read_annotation(line)
+            except UnusableRecordError:
+                continue
+            if annotation is not None:
+                found.update(item.name for item in annotation.objects)
+        return found
+
+    def read_annotation(self, line: SetLine) -> Annotation | None:
+        """What is known of an image; None if it has no XML file."""
+        file = self.annotation_file(line)
+        return None if file is None else read_annotation(self.folder / file.name)
+
+    def annotation_file(self, line: SetLine) -> FoundFile | None:
+        """The XML file of an image, whether its name has an extension or not."""
+        name = line.names[0]
+        return self.annotations.get(name) or self.annotations.get(name.rpartition(".")[0])
+
+    def find_image(self, line: SetLine) -> FoundFile:
+        """The image of a line, or an error that names the line."""
+        try:
+            return self.images.find(line.names[0], self.extension)
+        except UnusableRecordError as error:
+            if self.listed is None:
+                raise
+            where = f"{self.listed}, line {line.number}"
+            raise UnusableRecordError(where, f"{error} in {error.where}") from None
+
+    def find_files(self) -> list[FoundFile]:
+        """The images and annotations of the split, as far as they are there."""
+        found = []
+        for line in self.lines:
+            annotation = self.annotation_file(line)
+            if annotation is not None:
+                found.append(annotation)
+            try:
+                found.append(self.find_image(line))
+            except UnusableRecordError:
+                continue
+        return sorted(set(found))
+
+    def to_part(self, names: list[str], unannotated: str, options: VocSplit) -> FilePart:
+        files = self.find_files()
+        is_labelled = any(self.annotation_file(line) for line in self.lines)
+        is_empty_fine = unannotated == "empty" or not is_labelled
+        used = {file.name for file in files}
+        unused = sorted(set(self.images.files) - used) if self.listed is None else []
+        return FilePart(
+            _RowMaker(self, _ids_of(names), is_empty_fine),
+            schema=_SCHEMA,
+            keys=[as_text(line.names[0]) for line in self.lines],
+            fingerprint=fingerprint_of(files, "voc", names, options, is_empty_fine, self.lines),
+            stored_bytes=sum(file.size for file in files),
+            metadata={"labels": {"class_names": names}},
+            is_slow_python=True,
+            skipped=tuple(map(as_text, unused)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _RowMaker:
+    draft: _Draft
+    ids: dict[str, int]
+    is_empty_fine: bool
+
+    def __call__(self, number: int) -> dict[str, Any]:
+        draft, line = self.draft, self.draft.lines[number]
+        image = draft.find_image(line)
+        path = draft.images.path_of(image)
+        annotation = draft.read_annotation(line)
+        if annotation is None:
+            if not self.is_empty_fine:
+                raise UnusableRecordError(
+                    str(path),
+                    f"expected an annotation {line.names[0]}.xml in {draft.folder}, got none\n"
+                    "hint: unannotated='empty' takes it for an image without objects",
+                )
+            annotation = Annotation(0.0, 0.0, [])
+        where = str(draft.folder / f"{line.names[0]}.xml")
+        boxes = self._boxes(annotation, path, where)
+        objects = annotation.objects
+        return {
+            "image": path,
+            **boxes,
+            "pose": [item.pose for item in objects],
+            "labels": [self._id_of(item, where) for item in objects],
+            "is_truncated": [item.is_truncated for item in objects],
+            "labels_difficult": [item.is_difficult for item in objects],
+            "filename": as_text(image.name),
+        }
+
+    def _id_of(self, item: VocObject, where: str) -> int:
+        number = self.ids.get(item.name, self.ids.get(item.name.lower()))
+        if number is not None:
+            return number
+        near = difflib.get_close_matches(item.name, self.ids, 1)
+        got = f"{item.name!r}, near to {near[0]!r}" if near else repr(item.name)
+        raise UnusableRecordError(where, f"expected one of the classes, got {got}")
+
+    def _boxes(self, annotation: Annotation, path: Path, where: str) -> dict[str, list[float]]:
+        width, height = annotation.width, annotation.height
+        if annotation.objects and not (width > 0 and height > 0):
+            try:
+                header = read_file_header(path)
+            except ImageError as error:
+                reason = str(error).removeprefix(f"{path}: ")
+                raise UnusableRecordError(str(path), reason) from None
+            width, height = header.width, header.height
+        found: dict[str, list[float]] = {"xmin": [], "xmax": [], "ymin": [], "ymax": [], "area": []}
+        for item in annotation.objects:
+            is_inside = item.xmin <= width and item.xmax >= 0 and item.ymin <= height
+            if not is_inside or item.ymax < 0:
+                raise UnusableRecordError(
+                    where,
+                    f"object {item.name!r}: expected a box within {width:g} x {height:g},"
+                    f" got {item.xmin:g}, {item.ymin:g}, {item.xmax:g}, {item.ymax:g}",
+                )
+            left, right = _fraction(item.xmin, width), _fraction(item.xmax, width)
+            top, bottom = _fraction(item.ymin, height), _fraction(item.ymax, height)
+            values = (left, right, top, bottom, (right - left) * (bottom - top))
+            for column, value in zip(found.values(), values, strict=True):
+                column.append(value)
+        return found
+
+
+def _ids_of(names: list[str]) -> dict[str, int]:
+    """The id of each class, by its name and by that in small letters."""
+    exact = {name: number for number, name in enumerate(names)}
+    return {name.lower(): number for name, number in exact.items()} | exact
+
+
+def _fraction(position: float, length: float) -> float:
+    return min(max(position / length, 0.0), 1.0)
