@@ -1,0 +1,75 @@
+"""Records that can be read in any order: each shard is made by itself, straight from the source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.sources import IndexedPart
+from datum.writing.block_writer import BlockSettings, BlockWriter, WrittenBlock
+
+__all__ = ["DirectSplit", "PartWriter", "block_bounds"]
+
+BLOCK_BYTES = 8 * 2**20  # of records made at once by one worker
+BLOCK_RECORDS = 4096
+_SAMPLE_RECORDS = 256  # made to learn how large records are
+
+
+@dataclass(eq=False)
+class PartWriter:
+    """Reads records of a part by their numbers and makes them; a worker process gets a copy."""
+
+    part: IndexedPart
+    settings: BlockSettings
+    threads: int = 1
+    _writer: BlockWriter | None = None
+
+    def __call__(self, numbers: NDArray[np.int64]) -> WrittenBlock:
+        """Make the records of these numbers."""
+        if self.settings.schema is not None:
+            return self._make_writer().write(self.part.read(numbers))
+        if self._writer is None:
+            self._writer = self._make_writer()
+        return self._writer.write(self.part.read(numbers))
+
+    def _make_writer(self) -> BlockWriter:
+        return BlockWriter(self.settings, threads=self.threads)
+
+
+class DirectSplit:
+    """A split whose records are read in the order in which they are stored."""
+
+    def __init__(
+        self, part: IndexedPart, order: NDArray[np.int64], settings: BlockSettings
+    ) -> None:
+        self.part = part
+        self.records = len(order)
+        self._order = order
+        self._settings = settings
+        self.write_piece = PartWriter(part, settings)
+        self.nbytes = self._estimate_bytes()
+
+    def _estimate_bytes(self) -> int:
+        """About how many bytes the records take; it depends on nothing but the data."""
+        known = self.part.stored_bytes
+        is_changed = self._settings.images.changes_bytes
+        if known is not None and not is_changed:
+            return int(known * self.records / max(len(self.part), 1)) + 64 * self.records
+        sample = np.sort(self._order)[:_SAMPLE_RECORDS]
+        if not len(sample):
+            return 0
+        made = PartWriter(self.part, self._settings)(sample)
+        return int(made.framed.nbytes / max(len(made.framed), 1) * self.records)
+
+    def pieces(self, first: int, last: int) -> list[NDArray[np.int64]]:
+        """The records from `first` to before `last`, in blocks."""
+        bounds = block_bounds(first, last, self.nbytes / max(self.records, 1))
+        return [self._order[start:end] for start, end in bounds]
+
+
+def block_bounds(first: int, last: int, record_bytes: float) -> list[tuple[int, int]]:
+    """Ranges of records that one worker makes at once."""
+    step = int(np.clip(BLOCK_BYTES / max(record_bytes, 1.0), 1, BLOCK_RECORDS))
+    return [(start, min(start + step, last)) for start in range(first, last, step)]

@@ -1,0 +1,200 @@
+"""Taking in sources whose schema or length is not known: all records, before the first shard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.errors import SourceError
+from datum.format.statistics import Statistics
+from datum.schema import Schema, SchemaGuess
+from datum.sources import Block, IndexedPart, Reject
+from datum.sources.source import Part
+from datum.writing.block_writer import BlockSettings, BlockWriter, WrittenBlock
+from datum.writing.direct import BLOCK_RECORDS, PartWriter
+from datum.writing.division import Division, split_of_reject
+from datum.writing.duplicates import KeyLedger
+from datum.writing.options import WriteOptions
+from datum.writing.order import hash_records, shuffled_places
+from datum.writing.parts import Intake, blocks_of
+from datum.writing.pictures import ImageFacts
+from datum.writing.pool import WorkerProcesses, can_be_sent, map_ordered
+from datum.writing.progress import Progress
+from datum.writing.spill import Run, Spill
+
+__all__ = ["Taken", "take_in"]
+
+
+@dataclass
+class SplitTaken:
+    """What was taken in of one split."""
+
+    spill: Spill
+    statistics: Statistics | None = None
+    rejects: list[Reject] = field(default_factory=list)
+    duplicates: set[int] = field(default_factory=set)
+
+    @property
+    def runs(self) -> list[Run]:
+        """The records, in the order of their places."""
+        return self.spill.runs(dropped=self.duplicates)
+
+
+@dataclass
+class Taken:
+    """What was taken in of all splits, and the schema that holds it."""
+
+    splits: dict[str, SplitTaken]
+    schema: Schema
+    images: dict[str, ImageFacts]
+
+
+def take_in(
+    intake: Intake,
+    settings: BlockSettings,
+    options: WriteOptions,
+    *,
+    division: Division | None,
+    folder: Path,
+    progress: Progress,
+) -> Taken:
+    """Read all parts, make their records, and keep them until it is known where they go."""
+    splits = {
+        name: SplitTaken(Spill(folder / name, is_shuffled=options.shuffle))
+        for name in intake.splits
+    }
+    images: dict[str, ImageFacts] = {}
+    writer = BlockWriter(settings, threads=options.workers)
+    merged: SchemaGuess | None = None
+    progress.stage("reading", _total(intake))
+    for name, part in intake.parts.items():
+        ledger = KeyLedger(folder / f"{name}.keys")
+        for split, written in _write_blocks(name, part, division, writer, options):
+            taken = splits[split]
+            _keep(taken, written, ledger, options)
+            for feature, facts in written.images.items():
+                images.setdefault(feature, ImageFacts()).merge(facts)
+            if written.guess is not None and written.guess is not merged:
+                merged = written.guess if merged is None else merged.merge(written.guess)
+            progress.advance(len(written.numbers), written.framed.nbytes)
+        _drop_duplicates(ledger, [splits[split] for split in _targets(name, intake)], settings)
+    schema = settings.schema
+    if schema is None:
+        schema = merged.to_schema() if merged is not None else Schema({})
+    return Taken(splits, schema, images)
+
+
+def _total(intake: Intake) -> int | None:
+    lengths = [len(part) for part in intake.parts.values() if isinstance(part, IndexedPart)]
+    return sum(lengths) if len(lengths) == len(intake.parts) else None
+
+
+def _targets(part_name: str, intake: Intake) -> list[str]:
+    return [part_name] if intake.fractions is None else list(intake.fractions)
+
+
+def _write_blocks(
+    name: str, part: Part, division: Division | None, writer: BlockWriter, options: WriteOptions
+) -> Iterator[tuple[str, WrittenBlock]]:
+    """The records of a part, with the split they belong to."""
+    if isinstance(part, IndexedPart) and part.is_slow_python and options.workers > 1:
+        work = PartWriter(part, writer.settings)
+        if can_be_sent(work):
+            yield from _write_elsewhere(name, part, division, work, options)
+            return
+    divided: Iterator[tuple[str, Block]]
+    if division is None:
+        divided = ((name, block) for block in blocks_of(part))
+    else:
+        divided = _divide(part, division)
+
+    def prepare(pair: tuple[str, Block]) -> tuple[str, Any]:
+        return pair[0], writer.prepare(pair[1])
+
+    for split, prepared in map_ordered(prepare, divided, workers=options.workers):
+        yield split, writer.encode(*prepared)
+
+
+def _write_elsewhere(
+    name: str,
+    part: IndexedPart,
+    division: Division | None,
+    work: PartWriter,
+    options: WriteOptions,
+) -> Iterator[tuple[str, WrittenBlock]]:
+    """The same in worker processes: they are given numbers, and read the records themselves."""
+
+    def pieces() -> Iterator[tuple[str, NDArray[np.int64]]]:
+        for first in range(0, len(part), BLOCK_RECORDS):
+            numbers = np.arange(first, min(first + BLOCK_RECORDS, len(part)))
+            if division is None:
+                yield name, numbers
+                continue
+            keys = None if part.keys is None else [part.keys[number] for number in numbers.tolist()]
+            splits = division.splits_of(numbers, keys)
+            for at, split in enumerate(division.fractions):
+                if (splits == at).any():
+                    yield split, numbers[splits == at]
+
+    with WorkerProcesses(work, count=options.workers) as processes:
+        yield from map_ordered(
+            lambda piece: (piece[0], processes(piece[1])), pieces(), workers=options.workers
+        )
+
+
+def _divide(part: Part, division: Division) -> Iterator[tuple[str, Block]]:
+    """Each block as one block for each split that has records in it."""
+    for block in blocks_of(part):
+        found = division.splits_of(block.numbers, block.keys)
+        lost = [split_of_reject(reject, division) for reject in block.rejects]
+        for at, name in enumerate(division.fractions):
+            rejects = [
+                reject for reject, split in zip(block.rejects, lost, strict=True) if split == at
+            ]
+            taken = _select(block, np.flatnonzero(found == at))
+            if len(taken) or rejects:
+                yield name, replace(taken, rejects=rejects)
+
+
+def _select(block: Block, at: NDArray[np.intp]) -> Block:
+    keys = None if block.keys is None else [block.keys[i] for i in at.tolist()]
+    data: Any = block.data
+    if isinstance(data, list):
+        data = [data[i] for i in at.tolist()]
+    else:
+        data = {name: column[at] for name, column in data.items()}
+    return Block(data, block.numbers[at], keys)
+
+
+def _keep(
+    taken: SplitTaken, written: WrittenBlock, ledger: KeyLedger, options: WriteOptions
+) -> None:
+    hashes = hash_records(written.numbers, written.keys)
+    if written.keys is not None:
+        ledger.add(hashes, written.numbers, written.keys)
+    if options.shuffle:
+        places = shuffled_places(hashes, options.seed)
+    else:
+        places = written.numbers.astype(np.uint64)
+    taken.spill.add(written.framed, places, written.numbers, written.schema)
+    taken.rejects += written.rejects
+    statistics = written.statistics
+    taken.statistics = (
+        statistics if taken.statistics is None else taken.statistics.merge(statistics)
+    )
+
+
+def _drop_duplicates(ledger: KeyLedger, splits: list[SplitTaken], settings: BlockSettings) -> None:
+    duplicates = ledger.find_duplicates()
+    if duplicates and settings.on_error == "raise":
+        raise SourceError(str(duplicates[0]))
+    for reject in duplicates:
+        # Records of one key are in one split, unless it is stratified: then it is looked for.
+        for taken in splits:
+            taken.duplicates.add(reject.record)
+        splits[0].rejects.append(reject)

@@ -1,0 +1,190 @@
+"""One write, once its arguments are understood: shards, manifest, and the files beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from datum.format.manifest import Manifest, SplitInfo
+from datum.format.naming import MANIFEST_NAME
+from datum.format.statistics import Statistics
+from datum.schema import Feature, Schema
+from datum.sources import IndexedPart, Reject
+from datum.writing.append import Appended, join_metadata
+from datum.writing.block_writer import BlockSettings
+from datum.writing.direct import DirectSplit
+from datum.writing.division import Division
+from datum.writing.encoders import FeatureEncoder
+from datum.writing.indexed_order import order_part
+from datum.writing.intake import take_in
+from datum.writing.legacy import legacy_files
+from datum.writing.make import MadeShard, SplitPlan, make_shards
+from datum.writing.options import WriteOptions
+from datum.writing.parts import Intake, known_schema, override
+from datum.writing.pictures import ImageFacts, refine_images
+from datum.writing.progress import Progress
+from datum.writing.shard import write_synced
+from datum.writing.spilled import SpilledSplit
+from datum.writing.staging import QUARANTINE, Staging
+
+if TYPE_CHECKING:
+    from datum.images import ImageOptions
+
+__all__ = ["Job", "MadeSplit"]
+
+
+@dataclass
+class MadeSplit:
+    """The shards of one split, and what was found out about its records."""
+
+    shards: list[MadeShard]
+    statistics: Statistics | None
+    rejects: list[Reject]
+
+
+@dataclass
+class Job:
+    """One write, once its arguments are understood."""
+
+    intake: Intake
+    division: Division | None
+    options: WriteOptions
+    images: ImageOptions
+    encoders: Mapping[str, FeatureEncoder]
+    appended: Appended | None
+    staging: Staging
+    progress: Progress
+
+    def make(self) -> tuple[Manifest, dict[str, MadeSplit]]:
+        """Make the shards, and the manifest that names them."""
+        given = {**self.options.features, **_features_of(self.encoders)}
+        schema = known_schema(self.intake, self.options.schema, given)
+        if self.appended is not None and schema is not None:
+            schema = self.appended.widen(schema)
+        settings = BlockSettings(schema, given, self.images, self.encoders, self.options.on_error)
+        is_direct = schema is not None and all(
+            isinstance(part, IndexedPart) for part in self.intake.parts.values()
+        )
+        self.staging.begin(self._plan_name())
+        found = self._make_direct(settings) if is_direct else self._make_spilled(settings, given)
+        made, schema, images = found
+        schema = refine_images(schema, images)
+        return self._manifest(schema, images, made), made
+
+    def _make_direct(self, settings: BlockSettings) -> Any:
+        """Straight from the parts: they can be read in any order, and the schema is known."""
+        plans: dict[str, SplitPlan] = {}
+        rejects: dict[str, list[Reject]] = {}
+        for name, part in self.intake.parts.items():
+            assert isinstance(part, IndexedPart)
+            ordered = order_part(part, name, self.division, self.options)
+            for split, order, duplicates in ordered:
+                plans[split] = DirectSplit(part, order, settings)
+                rejects[split] = duplicates
+        shards = self._shards(plans)
+        made = {}
+        images: dict[str, ImageFacts] = {}
+        for split, found in shards.items():
+            statistics = None
+            for shard in found:
+                rejects[split] += shard.rejects
+                if shard.statistics is not None:
+                    statistics = (
+                        shard.statistics
+                        if statistics is None
+                        else statistics.merge(shard.statistics)
+                    )
+                for name, facts in shard.images.items():
+                    images.setdefault(name, ImageFacts()).merge(facts)
+            made[split] = MadeSplit(found, statistics, rejects[split])
+        return made, settings.schema, images
+
+    def _make_spilled(self, settings: BlockSettings, given: Mapping[str, Feature]) -> Any:
+        """By way of the disk: records come one after the other, or their schema is not known."""
+        taken = take_in(
+            self.intake,
+            settings,
+            self.options,
+            division=self.division,
+            folder=self.staging.spill,
+            progress=self.progress,
+        )
+        schema = taken.schema if settings.schema is not None else override(taken.schema, given)
+        if self.appended is not None:
+            schema = self.appended.widen(schema)
+        plans: dict[str, SplitPlan] = {
+            name: SpilledSplit(split.runs, schema) for name, split in taken.splits.items()
+        }
+        shards = self._shards(plans)
+        made = {
+            name: MadeSplit(shards[name], split.statistics, split.rejects)
+            for name, split in taken.splits.items()
+        }
+        return made, schema, taken.images
+
+    def _shards(self, plans: Mapping[str, SplitPlan]) -> dict[str, list[MadeShard]]:
+        generation = 0 if self.appended is None else self.appended.generation
+        return make_shards(
+            plans, self.options, self.staging, generation=generation, progress=self.progress
+        )
+
+    def _plan_name(self) -> str | None:
+        """A name for all that decides the bytes; None if a part may have changed unnoticed."""
+        parts = {name: part.fingerprint for name, part in self.intake.parts.items()}
+        if None in parts.values():
+            return None
+        plan = {
+            "parts": parts,
+            "fractions": self.intake.fractions,
+            "options": self.options.describe(),
+            "images": asdict(self.images),
+            "encoders": {name: encoder.describe() for name, encoder in self.encoders.items()},
+            "appended": None if self.appended is None else self.appended.describe(),
+        }
+        return hashlib.blake2b(
+            json.dumps(plan, sort_keys=True).encode(), digest_size=16
+        ).hexdigest()
+
+    def _manifest(
+        self, schema: Schema, images: Mapping[str, ImageFacts], made: Mapping[str, MadeSplit]
+    ) -> Manifest:
+        parts = [part.metadata for part in self.intake.parts.values()]
+        described = {name: {"encoder": found.describe()} for name, found in self.encoders.items()}
+        pictured = {name: facts.to_json() for name, facts in images.items() if name in schema}
+        manifest = Manifest(
+            schema,
+            {
+                name: SplitInfo(tuple(one.shard for one in split.shards))
+                for name, split in made.items()
+            },
+            join_metadata([*parts, described, pictured]),
+            {
+                name: {} if split.statistics is None else split.statistics.to_json()
+                for name, split in made.items()
+            },
+            self.options.compression,
+        )
+        return manifest if self.appended is None else self.appended.join(manifest)
+
+    def save(self, manifest: Manifest, made: Mapping[str, MadeSplit]) -> None:
+        """Write the files that stand beside the shards; the manifest comes last."""
+        folder = self.staging.data
+        lines = [
+            json.dumps({"split": name, **asdict(reject)}, ensure_ascii=False, sort_keys=True)
+            for name, split in made.items()
+            for reject in sorted(split.rejects, key=lambda reject: reject.record)
+        ]
+        if self.options.on_error == "quarantine" and lines:
+            earlier = b"" if self.appended is None else self.appended.quarantine
+            write_synced(folder / QUARANTINE, earlier + ("\n".join(lines) + "\n").encode())
+        if self.options.legacy_metadata:
+            for name, content in legacy_files(manifest.schema, manifest.splits).items():
+                write_synced(folder / name, content)
+        write_synced(folder / MANIFEST_NAME, manifest.to_bytes())
+
+
+def _features_of(encoders: Mapping[str, FeatureEncoder]) -> dict[str, Feature]:
+    return {name: encoder.feature for name, encoder in encoders.items()}

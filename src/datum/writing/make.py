@@ -1,0 +1,177 @@
+"""Making the shards: pieces of work done side by side, written in order, noted when done."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+from datum.format import Framed
+from datum.format.manifest import ShardInfo
+from datum.format.naming import shard_name
+from datum.format.statistics import Statistics
+from datum.sources import Reject
+from datum.writing.block_writer import WrittenBlock
+from datum.writing.direct import DirectSplit
+from datum.writing.options import WriteOptions
+from datum.writing.pictures import ImageFacts
+from datum.writing.pool import WorkerProcesses, can_be_sent, map_ordered
+from datum.writing.progress import Progress
+from datum.writing.shard import ShardWriter
+from datum.writing.staging import Staging
+
+__all__ = ["MadeShard", "SplitPlan", "make_shards"]
+
+_UNMADE = ShardInfo("", 0, 0, 0)  # until it is on the disk
+_PENDING_SHARDS = 2  # that may still be on their way to the disk while the next is made
+
+
+class SplitPlan(Protocol):
+    """The records of one split in the order in which they are stored."""
+
+    records: int
+    nbytes: int
+
+    def pieces(self, first: int, last: int) -> list[Any]:
+        """The records from `first` to before `last`, in pieces of work."""
+        ...
+
+    def write_piece(self, piece: Any) -> WrittenBlock | Framed:
+        """Make the records of one piece."""
+        ...
+
+
+@dataclass
+class MadeShard:
+    """A shard, and what was found out while it was made."""
+
+    shard: ShardInfo = _UNMADE
+    statistics: Statistics | None = None
+    images: dict[str, ImageFacts] = field(default_factory=dict)
+    rejects: list[Reject] = field(default_factory=list)
+    is_resumed: bool = False
+
+    def add(self, made: WrittenBlock) -> None:
+        """Count what was found out about a piece."""
+        found = made.statistics
+        self.statistics = found if self.statistics is None else self.statistics.merge(found)
+        self.rejects += made.rejects
+        for name, facts in made.images.items():
+            self.images.setdefault(name, ImageFacts()).merge(facts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for the next run if this one is interrupted."""
+        return {
+            "shard": asdict(self.shard),
+            "statistics": None if self.statistics is None else self.statistics.to_json(limit=None),
+            "images": {name: facts.to_json() for name, facts in self.images.items()},
+            "rejects": [asdict(reject) for reject in self.rejects],
+        }
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> MadeShard:
+        """Read what `to_json` made."""
+        statistics = found["statistics"]
+        return cls(
+            ShardInfo(**found["shard"]),
+            None if statistics is None else Statistics.from_json(statistics),
+            {name: ImageFacts.from_json(facts) for name, facts in found["images"].items()},
+            [Reject(**reject) for reject in found["rejects"]],
+            is_resumed=True,
+        )
+
+
+@dataclass
+class _Job:
+    """One shard that is to be made."""
+
+    split: str
+    name: str
+    pieces: list[Any]
+    work: Callable[[Any], WrittenBlock | Framed]
+    made: MadeShard = field(default_factory=MadeShard)
+
+
+def make_shards(
+    plans: Mapping[str, SplitPlan],
+    options: WriteOptions,
+    staging: Staging,
+    *,
+    generation: int,
+    progress: Progress,
+) -> dict[str, list[MadeShard]]:
+    """Make all shards that an earlier run has not made already."""
+    progress.stage("writing", sum(plan.records for plan in plans.values()))
+    shards: dict[str, list[MadeShard]] = {split: [] for split in plans}
+    jobs = []
+    with contextlib.ExitStack() as stack:
+        for split, plan in plans.items():
+            work = _worker(plan, options, stack)
+            for name, first, last in _shard_ranges(split, plan, options, generation):
+                done = staging.load_done(name)
+                if done is not None:
+                    shards[split].append(MadeShard.from_json(done))
+                    progress.advance(last - first, 0)
+                    continue
+                job = _Job(split, name, plan.pieces(first, last), work)
+                shards[split].append(job.made)
+                jobs.append(job)
+        _run(jobs, options, staging, progress)
+    return shards
+
+
+def _shard_ranges(
+    split: str, plan: SplitPlan, options: WriteOptions, generation: int
+) -> Iterator[tuple[str, int, int]]:
+    count = options.shard_count(split, records=plan.records, nbytes=plan.nbytes)
+    for number in range(count):
+        first, last = (plan.records * n // count for n in (number, number + 1))
+        yield shard_name(split, number, count, generation=generation), first, last
+
+
+def _worker(
+    plan: SplitPlan, options: WriteOptions, stack: contextlib.ExitStack
+) -> Callable[[Any], WrittenBlock | Framed]:
+    """What does a piece of work: this process, or others where the interpreter is the limit."""
+    is_slow = isinstance(plan, DirectSplit) and plan.part.is_slow_python
+    if not is_slow or options.workers == 1 or len(plan.pieces(0, plan.records)) == 1:
+        return plan.write_piece
+    if not can_be_sent(plan.write_piece):
+        return plan.write_piece
+    return stack.enter_context(WorkerProcesses(plan.write_piece, count=options.workers))
+
+
+def _run(jobs: list[_Job], options: WriteOptions, staging: Staging, progress: Progress) -> None:
+    flat = ((job.work, piece) for job in jobs for piece in job.pieces)
+    made = map_ordered(lambda pair: pair[0](pair[1]), flat, workers=options.workers)
+    pending: list[Future[None]] = []
+    with contextlib.closing(made), ThreadPoolExecutor(1, "datum-sync") as disk:  # type: ignore[type-var]
+        for job in jobs:
+            writer = ShardWriter(staging.data / job.name, compression=options.compression)
+            try:
+                for _ in job.pieces:
+                    _write(next(made), job, writer, progress)
+            except BaseException:
+                writer.abandon()
+                raise
+            pending.append(disk.submit(_finish, job, writer, staging))
+            if len(pending) > _PENDING_SHARDS:
+                pending.pop(0).result()
+        for future in pending:
+            future.result()
+
+
+def _write(made: Any, job: _Job, writer: ShardWriter, progress: Progress) -> None:
+    framed = made
+    if isinstance(made, WrittenBlock):
+        framed = made.framed
+        job.made.add(made)
+    writer.write(framed)
+    progress.advance(len(framed), framed.nbytes)
+
+
+def _finish(job: _Job, writer: ShardWriter, staging: Staging) -> None:
+    job.made.shard = writer.finish()
+    staging.save_done(job.name, job.made.to_json())

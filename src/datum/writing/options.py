@@ -1,0 +1,111 @@
+"""The options of a write, checked before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from datum.format import Compression
+from datum.format.threads import thread_count
+from datum.schema import Feature, Schema
+from datum.writing.block_writer import OnError
+
+__all__ = ["WriteOptions", "check_options"]
+
+MIN_SHARD_BYTES = 1024  # less makes a file of every few records
+MAX_SHARDS = 99_999  # what five digits hold; more files than this help nobody
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """What `datum.write` was asked for, beside the source and the target."""
+
+    schema: Schema | None  # complete: anything else in a record is an error
+    features: Mapping[str, Feature]  # those given; the others are as found
+    shuffle: bool
+    seed: int
+    shard_bytes: int
+    shards: Mapping[str, int] | int | None
+    compression: Compression | None
+    workers: int
+    on_error: OnError
+    stratify: str | None
+    legacy_metadata: bool
+
+    def shard_count(self, split: str, *, records: int, nbytes: int) -> int:
+        """How many shards a split gets: never more than it has records, at least one."""
+        asked = self.shards.get(split) if isinstance(self.shards, Mapping) else self.shards
+        if asked is not None:
+            return asked
+        wanted = -(-nbytes // self.shard_bytes)
+        return max(1, min(wanted, records, MAX_SHARDS))
+
+    def describe(self) -> dict[str, Any]:
+        """All that decides which bytes are written, as plain values."""
+        return {
+            "schema": None if self.schema is None else self.schema.to_json(),
+            "features": Schema(self.features).to_json(),
+            "shuffle": self.shuffle,
+            "seed": self.seed,
+            "shard_bytes": self.shard_bytes,
+            "shards": self.shards,
+            "compression": self.compression,
+            "on_error": self.on_error,
+            "stratify": self.stratify,
+        }
+
+
+def check_options(
+    *,
+    schema: Schema | Mapping[str, Feature] | None,
+    shuffle: bool,
+    seed: int,
+    shard_bytes: int,
+    shards: int | Mapping[str, int] | None,
+    compression: Compression | None,
+    workers: int | None,
+    executor: str,
+    on_error: OnError,
+    stratify: str | None,
+    legacy_metadata: bool,
+) -> WriteOptions:
+    """Refuse what cannot be meant."""
+    _check_choice("compression", compression, (None, "gzip", "zlib"))
+    _check_choice("on_error", on_error, ("raise", "skip", "quarantine"))
+    _check_choice("executor", executor, ("local",))
+    _check_count("shard_bytes", shard_bytes, MIN_SHARD_BYTES)
+    counts = shards.values() if isinstance(shards, Mapping) else [shards]
+    for count in counts:
+        if count is not None:
+            _check_count("shards", count, 1, MAX_SHARDS)
+    if not isinstance(seed, int):
+        raise TypeError(f"expected `seed` to be an integer, got {seed!r}")
+    if workers is not None:
+        _check_count("workers", workers, 1)
+    return WriteOptions(
+        schema if isinstance(schema, Schema) else None,
+        {} if schema is None or isinstance(schema, Schema) else dict(Schema(schema)),
+        bool(shuffle),
+        int(seed),
+        shard_bytes,
+        dict(shards) if isinstance(shards, Mapping) else shards,
+        compression,
+        thread_count(workers),
+        on_error,
+        stratify,
+        legacy_metadata,
+    )
+
+
+def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    if value not in choices:
+        listed = ", ".join(map(repr, choices))
+        raise ValueError(f"expected `{name}` to be one of {listed}, got {value!r}")
+
+
+def _check_count(name: str, value: Any, least: int, most: int | None = None) -> None:
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if not is_integer or value < least or (most is not None and value > most):
+        up_to = "" if most is None else f" and at most {most:,}"
+        raise ValueError(f"expected `{name}` of at least {least:,}{up_to}, got {value!r}")

@@ -1,0 +1,92 @@
+"""Where each record goes: its split and its place, from a hash of its key alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum import _core
+from datum.errors import SplitError
+
+__all__ = [
+    "Hashes",
+    "assign_splits",
+    "check_fractions",
+    "hash_records",
+    "shuffled_places",
+]
+
+Hashes = NDArray[np.uint64]
+
+_GOLDEN = 0x9E3779B97F4A7C15  # SplitMix64's step: neighbours are told apart before mixing
+_SPLIT_SALT = 0x53504C4954  # so that splits and order are independent of one another
+
+
+def hash_records(numbers: NDArray[np.int64], keys: Sequence[str] | None) -> Hashes:
+    """One hash for each record: of its key, or of its number if records have no keys."""
+    if keys is not None:
+        return _core.hash_keys(keys if isinstance(keys, list) else list(keys))
+    return _mix((numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(_GOLDEN))
+
+
+def shuffled_places(hashes: Hashes, seed: int) -> Hashes:
+    """Numbers to sort records by: a random order that depends on keys and `seed` alone."""
+    salt = _mix(np.array([seed % 2**64], np.uint64) + np.uint64(_GOLDEN))
+    return _mix(hashes ^ salt)
+
+
+def check_fractions(fractions: Mapping[str, Any]) -> dict[str, float]:
+    """Refuse fractions that are not of a whole."""
+    checked = {}
+    for name, fraction in fractions.items():
+        is_number = isinstance(fraction, (int, float)) and not isinstance(fraction, bool)
+        if not is_number or not 0 < fraction <= 1:
+            raise SplitError(
+                f"split {name!r}: expected a fraction above 0 and up to 1, got {fraction!r}"
+            )
+        checked[name] = float(fraction)
+    total = sum(checked.values())
+    if abs(total - 1) > 1e-6:
+        raise SplitError(f"expected fractions that add up to 1, got {total:g}: {checked}")
+    return checked
+
+
+def assign_splits(
+    hashes: Hashes, fractions: Mapping[str, float], labels: Sequence[Any] | None = None
+) -> NDArray[np.intp]:
+    """The position in `fractions` of the split of each record.
+
+    A record's split depends on its key alone, so that it stays when others are added. With
+    `labels`, every class is divided as exactly as whole records allow; then it may not stay.
+
+    >>> hashes = hash_records(np.arange(1000), None)
+    >>> np.bincount(assign_splits(hashes, {"train": 0.9, "val": 0.1})).tolist()
+    [901, 99]
+    >>> np.bincount(assign_splits(hashes, {"train": 0.9, "val": 0.1}, [0] * 1000)).tolist()
+    [900, 100]
+    """
+    salted = _mix(hashes ^ np.uint64(_SPLIT_SALT))
+    bounds = np.cumsum(list(fractions.values()))[:-1]
+    if labels is None:
+        return np.searchsorted(bounds, (salted >> np.uint64(11)) * 2.0**-53, "right")
+    members: dict[Any, list[int]] = {}
+    for record, label in enumerate(labels):
+        members.setdefault(label, []).append(record)
+    assigned = np.empty(len(hashes), np.intp)
+    for records in members.values():
+        of_class = np.array(records)
+        ranked = of_class[np.argsort(salted[of_class], kind="stable")]
+        middles = (np.arange(len(ranked)) + 0.5) / len(ranked)
+        assigned[ranked] = np.searchsorted(bounds, middles, "right")
+    return assigned
+
+
+def _mix(values: Hashes) -> Hashes:
+    """The last steps of SplitMix64."""
+    with np.errstate(over="ignore"):
+        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return values ^ (values >> np.uint64(31))

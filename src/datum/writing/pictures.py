@@ -1,0 +1,177 @@
+"""The images of a block: files, arrays and Pillow images made into the bytes that are stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datum.columns import BytesColumn
+from datum.errors import SourceError
+from datum.schema import Feature, ImageBytes, Schema
+from datum.sources import Block, Reject
+
+if TYPE_CHECKING:
+    from datum.images import ImageHeader, ImageOptions
+
+__all__ = ["ImageFacts", "find_images", "prepare_images", "refine_images"]
+
+
+@dataclass(slots=True)
+class ImageFacts:
+    """What the images of one feature have in common."""
+
+    formats: Counter[str] = field(default_factory=Counter)
+    dtypes: set[str] = field(default_factory=set)
+    smallest: tuple[int, ...] = ()  # height, width, channels: the least of each
+    largest: tuple[int, ...] = ()
+
+    def add(self, header: ImageHeader) -> None:
+        """Count one more image."""
+        size = header.height, header.width, header.channels
+        self._widen(Counter([header.format]), {header.dtype}, size, size)
+
+    def merge(self, other: ImageFacts) -> None:
+        """Count what another has counted."""
+        self._widen(other.formats, other.dtypes, other.smallest, other.largest)
+
+    def _widen(
+        self,
+        formats: Counter[str],
+        dtypes: set[str],
+        smallest: tuple[int, ...],
+        largest: tuple[int, ...],
+    ) -> None:
+        self.formats += formats
+        self.dtypes |= dtypes
+        self.smallest = tuple(map(min, self.smallest or smallest, smallest or self.smallest))
+        self.largest = tuple(map(max, self.largest or largest, largest or self.largest))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for the manifest."""
+        names = ("height", "width", "channels")
+        ranges = zip(names, self.smallest, self.largest, strict=False)
+        return {
+            "formats": dict(sorted(self.formats.items())),
+            "dtypes": sorted(self.dtypes),
+            **{name: [least, most] for name, least, most in ranges},
+        }
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> ImageFacts:
+        """Read what `to_json` made."""
+        ranges = [found[name] for name in ("height", "width", "channels") if name in found]
+        return cls(
+            Counter(found["formats"]),
+            set(found["dtypes"]),
+            tuple(least for least, _ in ranges),
+            tuple(most for _, most in ranges),
+        )
+
+
+def refine_images(schema: Schema, facts: Mapping[str, ImageFacts]) -> Schema:
+    """The schema with the types and shapes that images were found to have, where it left them open.
+
+    Images of differing channels are decoded to the most there are: a grey one among coloured ones
+    is given in colours.
+    """
+    features = dict(schema)
+    for name, found in facts.items():
+        feature = features.get(name)
+        if feature is None or not found.largest:
+            continue
+        sizes = zip(found.smallest, found.largest, strict=True)
+        height, width = (least if least == most else None for least, most in list(sizes)[:2])
+        channels = feature.shape[2] or found.largest[2]
+        dtype = "uint16" if "uint16" in found.dtypes else feature.dtype
+        features[name] = replace(feature, dtype=dtype, shape=(height, width, channels))
+    return Schema(features)
+
+
+def find_images(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The names of values that can only be images."""
+    return {name for row in rows for name, value in row.items() if _is_image(value)}
+
+
+def _is_image(value: Any) -> bool:
+    return isinstance(value, Path) or type(value).__module__.startswith("PIL.")
+
+
+def prepare_images(
+    block: Block, features: Mapping[str, Feature | None], options: ImageOptions
+) -> tuple[Block, dict[str, ImageFacts]]:
+    """The block with its images as bytes; those that cannot be read are rejected."""
+    facts = {name: ImageFacts() for name in features}
+    if isinstance(block.data, dict):
+        return _prepare_columns(block, features, options, facts)
+    rows = []
+    rejects = list(block.rejects)
+    kept = []
+    for at, row in enumerate(block.data):
+        try:
+            prepared = _prepare_row(row, features, options, facts)
+        except (SourceError, OSError, TypeError, ValueError) as error:
+            rejects.append(_reject(block, at, row, features, error))
+            continue
+        rows.append(prepared)
+        kept.append(at)
+    if len(kept) == len(block):
+        return replace(block, data=rows), facts
+    keys = None if block.keys is None else [block.keys[at] for at in kept]
+    return Block(rows, block.numbers[kept], keys, rejects), facts
+
+
+def _prepare_row(
+    row: dict[str, Any],
+    features: Mapping[str, Feature | None],
+    options: ImageOptions,
+    facts: dict[str, ImageFacts],
+) -> dict[str, Any]:
+    from datum.images import prepare
+
+    changed = {}
+    headers = {}
+    for name, feature in features.items():
+        value = row.get(name)
+        if value is not None:
+            prepared = prepare(Path(value) if isinstance(value, str) else value, feature, options)
+            # Told apart from other bytes where no schema does that; it costs a copy.
+            changed[name] = prepared.data if feature is not None else ImageBytes(prepared.data)
+            headers[name] = prepared.header
+    for name, header in headers.items():  # only once all images of the record are fine
+        facts[name].add(header)
+    return {**row, **changed}
+
+
+def _reject(
+    block: Block, at: int, row: dict[str, Any], features: Iterable[str], error: Exception
+) -> Reject:
+    paths = [str(row[name]) for name in features if isinstance(row.get(name), Path)]
+    where = paths[0] if len(paths) == 1 else ""
+    reason = str(error).removeprefix(f"{where}: ")
+    key = None if block.keys is None else block.keys[at]
+    return Reject(int(block.numbers[at]), key, where, reason)
+
+
+def _prepare_columns(
+    block: Block,
+    features: Mapping[str, Feature | None],
+    options: ImageOptions,
+    facts: dict[str, ImageFacts],
+) -> tuple[Block, dict[str, ImageFacts]]:
+    names = [name for name in features if name in block.data]
+    columns: Any = block.data
+    rows = [{name: columns[name][at] for name in names} for at in range(len(block))]
+    prepared, facts = prepare_images(replace(block, data=rows), features, options)
+    kept = np.flatnonzero(np.isin(block.numbers, prepared.numbers))
+    taken = {
+        name: column[kept] if len(kept) < len(block) else column for name, column in columns.items()
+    }
+    for name in names:
+        made: Any = prepared.data
+        taken[name] = BytesColumn.from_values(row[name] for row in made)
+    return replace(prepared, data=taken), facts

@@ -1,0 +1,198 @@
+"""`datum.write`: from any source to a published dataset."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.errors import SplitError, WriteError
+from datum.format import Compression
+from datum.schema import Feature, Schema
+from datum.sources import Block
+from datum.writing.append import append_to
+from datum.writing.block_writer import OnError
+from datum.writing.division import Division, divide_part
+from datum.writing.encoders import fit_encoders, make_encoders
+from datum.writing.job import Job, MadeSplit
+from datum.writing.options import check_options
+from datum.writing.parts import Intake, collect_parts
+from datum.writing.progress import show_progress
+from datum.writing.report import SplitReport, WriteReport
+from datum.writing.staging import QUARANTINE, Staging, check_target, open_staging
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["write"]
+
+
+def write(
+    source: Any,
+    out: str | os.PathLike[str],
+    *,
+    problem: str | None = None,
+    splits: Mapping[str, Any] | None = None,
+    schema: Schema | Mapping[str, Feature] | None = None,
+    shuffle: bool = True,
+    seed: int = 0,
+    shard_bytes: int = 128 * 2**20,
+    shards: int | Mapping[str, int] | None = None,
+    compression: Compression | None = None,
+    workers: int | None = None,
+    executor: str = "local",
+    on_error: OnError = "raise",
+    overwrite: bool = False,
+    append: bool = False,
+    stratify: str | None = None,
+    encoders: Mapping[str, Any] | None = None,
+    max_side: int | None = None,
+    quality: int | None = None,
+    verify: bool = False,
+    legacy_metadata: bool = False,
+    progress: bool | None = None,
+) -> WriteReport:
+    """Write any dataset as sharded TFRecord files, with an index and a manifest.
+
+    Nothing appears at `out` before all of it is on the disk. An interrupted call leaves its work
+    beside the target; the same call again goes on from there.
+
+    Args:
+        source: a path whose layout is found out, an iterable of dicts or of (key, dict), a
+            function that returns one, a dict of columns, a pandas or Arrow table, a map-style
+            dataset, or any `datum.sources.Source`.
+        out: the folder of the dataset.
+        problem: what a path holds, where its layout leaves it open: image_clf, image_det,
+            image_seg or text_clf.
+        splits: None for those of the source; fractions such as {"train": 0.9, "val": 0.1}, by a
+            hash of each record's key; or, with `source` None, a source for each split.
+        schema: a `Schema` is complete, and anything else in a record is an error; a dict of
+            features fixes those, and the others are found out.
+        shuffle: whether to store records in a random order, the same for the same `seed`.
+        seed: of the order.
+        shard_bytes: about how large shards become, where `shards` does not say how many.
+        shards: how many there are, of every split or by split.
+        compression: None, "gzip" or "zlib"; compressed shards have no random access.
+        workers: how many cores to use; all by default. The result is the same.
+        executor: where the work is done; "local" is this machine.
+        on_error: what to do about records that cannot be written: "raise", "skip", or
+            "quarantine", which lists them with reasons in `quarantine.jsonl`.
+        overwrite: whether a dataset at `out` may be replaced.
+        append: whether to add the records to the dataset at `out`, in shards of their own.
+        stratify: a feature; each of its values is divided by the fractions exactly.
+        encoders: scikit-learn encoders by feature; applied to values before they are written.
+        max_side: images larger than this are shrunk to it.
+        quality: JPEG and WebP images are compressed again to this quality, 1 to 100.
+        verify: whether to decode every image, and refuse those that are damaged.
+        legacy_metadata: whether to write the JSON files of the older library too.
+        progress: whether to show it; None shows a bar on a terminal and lines elsewhere.
+
+    >>> import tempfile
+    >>> report = write([{"x": i} for i in range(10)], tempfile.mkdtemp(), progress=False)
+    >>> report.records
+    10
+    """
+    from datum.images import ImageOptions
+
+    started = time.monotonic()
+    options = check_options(
+        schema=schema,
+        shuffle=shuffle,
+        seed=seed,
+        shard_bytes=shard_bytes,
+        shards=shards,
+        compression=compression,
+        workers=workers,
+        executor=executor,
+        on_error=on_error,
+        stratify=stratify,
+        legacy_metadata=legacy_metadata,
+    )
+    images = ImageOptions(max_side=max_side, quality=quality, verify=verify)
+    target = Path(os.path.realpath(out))
+    check_target(target, overwrite=overwrite, append=append)
+    intake = collect_parts(source, splits, problem)
+    made_encoders = make_encoders(encoders or {})
+    with _stage(target) as staging, show_progress(progress) as shown:
+        division = _divide(intake, stratify)
+        fit_encoders(made_encoders, intake.parts, keep=_keeper(division))
+        appended = append_to(target, options) if append else None
+        run = Job(intake, division, options, images, made_encoders, appended, staging, shown)
+        manifest, made = run.make()
+        run.save(manifest, made)
+        if append:
+            staging.append()
+        else:
+            staging.publish(overwrite=overwrite)
+    skipped = [getattr(part, "skipped", ()) for part in intake.parts.values()]
+    names = tuple(sorted({name for part in skipped for name in part}))
+    return _report(target, made, time.monotonic() - started, names)
+
+
+def _divide(intake: Intake, stratify: str | None) -> Division | None:
+    if intake.fractions is None:
+        if stratify is not None:
+            raise SplitError("stratify: expected fractions to divide by in `splits`, got none")
+        return None
+    return divide_part(next(iter(intake.parts.values())), intake.fractions, stratify=stratify)
+
+
+def _keeper(division: Division | None) -> Callable[[Block], NDArray[np.bool_]] | None:
+    """Which records encoders learn from: of a part that is divided, those of `train`."""
+    if division is None:
+        return None
+    names = list(division.fractions)
+    learnt = names.index("train") if "train" in names else 0
+    return lambda block: division.splits_of(block.numbers, block.keys) == learnt
+
+
+@contextmanager
+def _stage(target: Path) -> Iterator[Staging]:
+    """Hold the staging folder; say what became of the target if the system or the user stops it."""
+    staging = None
+    try:
+        with open_staging(target) as staging:
+            yield staging
+    except WriteError:
+        raise
+    except OSError as error:
+        message = f"{target}: nothing was published: {error}\n{_hint(staging)}"
+        raise WriteError(message) from error
+    except KeyboardInterrupt:
+        print(f"{target}: stopped, nothing was published\n{_hint(staging)}", file=sys.stderr)  # noqa: T201
+        raise
+
+
+def _hint(staging: Staging | None) -> str:
+    if staging is not None and staging.is_resumable:
+        return "hint: the same call goes on where this one stopped"
+    return "hint: the same call starts anew"
+
+
+def _report(
+    target: Path, made: Mapping[str, MadeSplit], seconds: float, skipped: tuple[str, ...]
+) -> WriteReport:
+    quarantine = target / QUARANTINE
+    return WriteReport(
+        target,
+        {
+            name: SplitReport(
+                sum(one.shard.records for one in split.shards),
+                sum(one.shard.bytes for one in split.shards),
+                len(split.shards),
+                len(split.rejects),
+            )
+            for name, split in made.items()
+        },
+        seconds,
+        sum(one.is_resumed for split in made.values() for one in split.shards),
+        quarantine if quarantine.exists() else None,
+        skipped,
+    )

@@ -1,0 +1,181 @@
+"""Records that a serializer of the user's own has made into `tf.train.Example` messages."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from datum.errors import DatumError, SourceError
+from datum.format import Discovery, discover, parse
+from datum.format.discover import DiscoveredFeature
+from datum.schema import Schema
+from datum.sources.source import Block, IndexedPart, Part, Reject, Source
+
+__all__ = ["serialized_source"]
+
+_READ_RECORDS = 1024  # serialized at once
+
+
+def serialized_source(source: Source, serializer: Callable[[dict[str, Any]], bytes]) -> Source:
+    """The records of a source after `serializer`, which is called with a row for each.
+
+    It gets the paths of images as `str`. What it returns is parsed, and written anew: the values
+    are the same, in keys that are sorted. All records are made twice, first to learn what they
+    hold. Those for which it raises, or gives something else, are rejected.
+    """
+    return _SerializedSource(source, serializer)
+
+
+@dataclass(frozen=True, slots=True)
+class _SerializedSource:
+    source: Source
+    serializer: Callable[[dict[str, Any]], bytes]
+
+    def parts(self) -> Mapping[str, Part]:
+        """The parts of the source, with the schema that all their records have in common."""
+        makers = {
+            split: _Maker(split, part, self.serializer)
+            for split, part in self.source.parts().items()
+        }
+        found = Discovery(0, {}, {})
+        for maker in makers.values():
+            for made in maker.blocks():
+                found = _merge(found, discover(made.payloads))
+        schema = found.schema()
+        return {split: _SerializedPart(maker, schema) for split, maker in makers.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """The messages of a block; its data is left out."""
+
+    block: Block
+    payloads: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Makes the messages of a part."""
+
+    split: str
+    part: Part
+    serializer: Callable[[dict[str, Any]], bytes]
+
+    def blocks(self) -> Iterator[_Made]:
+        """The messages of all records that have one."""
+        if not getattr(self.part, "is_repeatable", True):
+            raise SourceError(
+                f"split {self.split!r}: expected records that can be read twice, as they are"
+                " serialized twice, got an iterator\n"
+                "hint: pass a function that returns the iterator"
+            )
+        return map(self._make, _blocks(self.part))
+
+    def _make(self, block: Block) -> _Made:
+        rows = block.data if isinstance(block.data, list) else _rows_of(block.data, len(block))
+        payloads, kept, rejects = [], [], list(block.rejects)
+        for at, row in enumerate(rows):
+            try:
+                payloads.append(self._serialize(row))
+                kept.append(at)
+            except Exception as error:  # it is the user's own code
+                reason = f"serializer: {type(error).__name__}: {error}"
+                key = None if block.keys is None else block.keys[at]
+                rejects.append(Reject(int(block.numbers[at]), key, "", reason))
+        keys = None if block.keys is None else [block.keys[at] for at in kept]
+        rejects.sort(key=lambda reject: reject.record)
+        return _Made(Block({}, block.numbers[kept], keys, rejects), payloads)
+
+    def _serialize(self, row: dict[str, Any]) -> bytes:
+        plain = {
+            name: os.fspath(value) if isinstance(value, os.PathLike) else value
+            for name, value in row.items()
+        }
+        payload: Any = self.serializer(plain)
+        if not isinstance(payload, bytes):
+            raise TypeError(f"expected bytes, got {type(payload).__name__}")
+        try:
+            discover([payload])
+        except DatumError:
+            raise ValueError("expected a serialized tf.train.Example, got other bytes") from None
+        return payload
+
+
+@dataclass(eq=False, slots=True)
+class _SerializedPart:
+    """Messages parsed into columns."""
+
+    maker: _Maker
+    schema: Schema | None
+    metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    fingerprint: str | None = None
+    is_repeatable: bool = True
+
+    def blocks(self) -> Iterator[Block]:
+        """All records in order."""
+        assert self.schema is not None
+        for made in self.maker.blocks():
+            try:
+                columns = parse(made.payloads, self.schema)
+            except DatumError as error:
+                raise SourceError(
+                    f"split {self.maker.split!r}: expected the same messages each time they are"
+                    f" made, got others: {error}"
+                ) from error
+            yield replace(made.block, data=columns)
+
+
+def _blocks(part: Part) -> Iterator[Block]:
+    if not isinstance(part, IndexedPart):
+        yield from part.blocks()
+        return
+    for first in range(0, len(part), _READ_RECORDS):
+        yield part.read(np.arange(first, min(first + _READ_RECORDS, len(part))))
+
+
+def _rows_of(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
+    return [{name: column[at] for name, column in columns.items()} for at in range(count)]
+
+
+def _merge(first: Discovery, second: Discovery) -> Discovery:
+    """What both looked at."""
+    records = first.records + second.records
+    both = []
+    for mine, other in ((first.context, second.context), (first.sequences, second.sequences)):
+        names = dict.fromkeys([*mine, *other])
+        both.append({name: _merge_features(mine.get(name), other.get(name)) for name in names})
+    context, sequences = (
+        {name: replace(feature, records=records) for name, feature in found.items()}
+        for found in both
+    )
+    return Discovery(records, context, sequences)
+
+
+def _merge_features(
+    first: DiscoveredFeature | None, second: DiscoveredFeature | None
+) -> DiscoveredFeature:
+    if first is None or second is None:
+        (only,) = (found for found in (first, second) if found is not None)
+        return only
+    return DiscoveredFeature(
+        kinds=tuple(sorted({*first.kinds, *second.kinds})),
+        present=first.present + second.present,
+        records=first.records + second.records,
+        lengths=_merge_ranges(first.lengths, second.lengths),
+        steps=_merge_ranges(first.steps, second.steps),
+        sizes=_merge_ranges(first.sizes, second.sizes),
+        has_unset_steps=first.has_unset_steps or second.has_unset_steps,
+        is_text=first.is_text and second.is_text,
+    )
+
+
+def _merge_ranges(
+    first: tuple[int, int] | None, second: tuple[int, int] | None
+) -> tuple[int, int] | None:
+    if first is None or second is None:
+        return first or second
+    return min(first[0], second[0]), max(first[1], second[1])

@@ -1,0 +1,85 @@
+"""One shard on its way to disk: the records, their index, and a checksum of the file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from datum import _core
+from datum.format import Compression, Framed, Index, RecordWriter
+from datum.format.manifest import ShardInfo
+
+__all__ = ["ShardWriter", "sync_folder", "write_synced"]
+
+
+class _ChecksummedFile:
+    """A file that is only written to, from its start, and knows its checksum."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb", buffering=0)
+        self.nbytes = 0
+        self.crc = 0
+
+    def write(self, data: Any) -> None:
+        view = memoryview(data).cast("B")
+        self.crc = _core.crc32c(view, self.crc)
+        self.nbytes += len(view)
+        while view:  # a write may take less than it is given
+            view = view[self._file.write(view) :]
+
+    def sync(self) -> None:
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class ShardWriter:
+    """Writes the records of one shard; it counts once `finish` has returned."""
+
+    def __init__(self, path: Path, *, compression: Compression | None) -> None:
+        self._path = path
+        self._file = _ChecksummedFile(path)
+        target: Any = self._file
+        self._writer = RecordWriter(target, compression=compression)
+
+    def write(self, framed: Framed) -> None:
+        """Add records."""
+        self._writer.write_framed(framed)
+
+    def finish(self) -> ShardInfo:
+        """Put all of it on the disk, the index beside it."""
+        try:
+            self._writer.close()
+            self._file.sync()
+        finally:
+            self._file.close()
+        index = self._writer.index
+        write_synced(Index.path_for(self._path), index.to_bytes())
+        return ShardInfo(self._path.name, len(index), self._file.nbytes, self._file.crc)
+
+    def abandon(self) -> None:
+        """Close the file as it is."""
+        self._file.close()
+
+
+def write_synced(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all, whatever happens."""
+    temporary = path.with_name(f".{path.name}.new")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make sure that the names in a folder are on the disk, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

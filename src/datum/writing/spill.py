@@ -1,0 +1,233 @@
+"""Records that arrive in any order and leave in theirs, in bounded memory.
+
+They are held in memory as long as they are few. More are put on disk, into files that each hold
+one range of places, so that each can later be put in order by itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum import _core
+from datum.format import Framed, reencode, stores_alike
+from datum.format.index import FRAME_BYTES
+from datum.format.records import HEADER_BYTES, Records
+from datum.schema import Schema
+from datum.writing.order import Hashes
+
+__all__ = ["Run", "Spill"]
+
+HELD_BYTES = 128 * 2**20  # of records in memory, before they go to disk; as much again to sort them
+MAX_RUN_BYTES = 256 * 2**20  # of records that are put in order at once
+_BUCKET_BITS = 8  # 256 files: each gets half a megabyte or so whenever memory is emptied
+
+# What is kept of a record beside its bytes. `schema` counts the schemas of the spill.
+_ENTRY = np.dtype([("place", "u8"), ("number", "u8"), ("size", "u8"), ("schema", "u4")])
+
+
+@dataclass(eq=False)
+class Run:
+    """Records whose places lie together; they are put in order when first asked for."""
+
+    entries: NDArray[Any] | Path
+    frames: NDArray[np.uint8] | Path
+    records: int
+    nbytes: int
+    schemas: list[Schema]
+    dropped: Collection[int] = ()
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _sorted: tuple[Any, NDArray[np.int64], NDArray[np.int64]] | None = None
+    _left: int = -1  # records that nobody has taken yet
+
+    def take(self, first: int, last: int, schema: Schema, *, threads: int) -> Framed:
+        """The records from `first` to before `last` in order, encoded as `schema` says.
+
+        Each record is taken once; then the run gives its memory back.
+        """
+        with self._lock:
+            if self._sorted is None:
+                self._sorted = self._sort(schema)
+                self._left = self.records
+            data, starts, sizes = self._sorted
+            self._left -= last - first
+            if self._left == 0:
+                self._sorted = None
+        starts, sizes = starts[first:last], sizes[first:last]
+        offsets = np.cumsum(sizes) - sizes
+        return Framed(_core.gather(data, starts, sizes, threads), offsets)
+
+    def _sort(self, schema: Schema) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
+        entries = _load(self.entries, _ENTRY)
+        data = _load(self.frames, np.dtype(np.uint8))
+        sizes = entries["size"].astype(np.int64)
+        starts = np.cumsum(sizes) - sizes
+        old = [i for i, found in enumerate(self.schemas) if not stores_alike(found, schema)]
+        if old:
+            data, starts, sizes = self._reencode(data, starts, sizes, entries, old, schema)
+        order = np.argsort(entries["place"], kind="stable")
+        if self.dropped:
+            gone = np.fromiter(self.dropped, np.uint64, len(self.dropped))
+            order = order[~np.isin(entries["number"][order], gone)]
+        return data, starts[order], sizes[order]
+
+    def _reencode(
+        self,
+        data: Any,
+        starts: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+        entries: NDArray[Any],
+        old: list[int],
+        schema: Schema,
+    ) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
+        """Write those records anew whose schema was widened after they came."""
+        parts = [data]
+        total = len(data)
+        for version in old:
+            rows = np.flatnonzero(entries["schema"] == version)
+            if not len(rows):
+                continue
+            numbers = entries["number"][rows].astype(np.int64)
+            payloads = starts[rows] + HEADER_BYTES, sizes[rows] - FRAME_BYTES
+            records = Records(data, *payloads, numbers, base=None)
+            framed = reencode(records, self.schemas[version], schema)
+            starts[rows] = framed.offsets + total
+            sizes[rows] = np.diff(framed.offsets, append=framed.nbytes)
+            parts.append(framed.data)
+            total += framed.nbytes
+        return np.concatenate(parts), starts, sizes
+
+
+def _load(source: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    return np.fromfile(source, dtype) if isinstance(source, Path) else source
+
+
+class Spill:
+    """Takes records with their places, and gives them back as runs in the order of places.
+
+    Args:
+        folder: where files go when memory does not suffice; made when needed.
+        is_shuffled: whether places are spread over all 64 bits; if not, they only rise.
+    """
+
+    def __init__(self, folder: Path, *, is_shuffled: bool, shift: int = 64 - _BUCKET_BITS) -> None:
+        self.records = 0
+        self.nbytes = 0
+        self._folder = folder
+        self._is_shuffled = is_shuffled
+        self._shift = np.uint64(shift)
+        self._schemas: list[Schema] = []
+        self._frames: list[NDArray[np.uint8]] = []
+        self._entries: list[NDArray[Any]] = []
+        self._held_bytes = 0
+        self._buckets: dict[int, tuple[int, int]] = {}  # records and bytes of each file
+
+    def add(
+        self, framed: Framed, places: Hashes, numbers: NDArray[np.int64], schema: Schema
+    ) -> None:
+        """Take some records; they are encoded as `schema` says."""
+        if not self._schemas or self._schemas[-1] != schema:
+            self._schemas.append(schema)
+        entries = np.empty(len(framed), _ENTRY)
+        entries["place"] = places
+        entries["number"] = numbers
+        entries["size"] = np.diff(framed.offsets, append=framed.nbytes)
+        entries["schema"] = len(self._schemas) - 1
+        self._hold(framed.data, entries)
+
+    def _hold(self, frames: NDArray[np.uint8], entries: NDArray[Any]) -> None:
+        self._frames.append(frames)
+        self._entries.append(entries)
+        self.records += len(entries)
+        self.nbytes += len(frames)
+        self._held_bytes += len(frames) + entries.nbytes
+        if self._held_bytes >= HELD_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Put what is held in memory on disk."""
+        if not self._held_bytes:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        entries = np.concatenate(self._entries)
+        frames = np.concatenate(self._frames)
+        self._frames, self._entries, self._held_bytes = [], [], 0
+        if not self._is_shuffled:
+            self._append(len(self._buckets), frames, entries)
+            return
+        buckets = (entries["place"] >> self._shift).astype(np.int64) % 2**_BUCKET_BITS
+        order = np.argsort(buckets, kind="stable")
+        sizes = entries["size"].astype(np.int64)
+        starts = (np.cumsum(sizes) - sizes)[order]
+        bounds = np.searchsorted(buckets[order], np.arange(2**_BUCKET_BITS + 1))
+        entries, sizes = entries[order], sizes[order]
+        for bucket, (first, last) in enumerate(pairwise(bounds.tolist())):
+            if first < last:
+                taken = _core.gather(frames, starts[first:last], sizes[first:last], 1)
+                self._append(bucket, taken, entries[first:last])
+
+    def _append(self, bucket: int, frames: NDArray[np.uint8], entries: NDArray[Any]) -> None:
+        for data, path in zip((frames, entries), self._paths(bucket), strict=True):
+            with path.open("ab") as file:
+                file.write(memoryview(data).cast("B"))
+        records, nbytes = self._buckets.get(bucket, (0, 0))
+        self._buckets[bucket] = records + len(entries), nbytes + len(frames)
+
+    def _paths(self, bucket: int) -> tuple[Path, Path]:
+        stem = f"{bucket:05d}"
+        return self._folder / f"{stem}.frames", self._folder / f"{stem}.entries"
+
+    def runs(self, *, dropped: Collection[int] = ()) -> list[Run]:
+        """All records but those whose numbers are `dropped`; nothing can be added after."""
+        if not self._buckets:
+            if not self.records:
+                return []
+            entries, frames = np.concatenate(self._entries), np.concatenate(self._frames)
+            self._entries, self._frames = [], []
+            return [self._run(entries, frames, len(entries), self.nbytes, dropped)]
+        self._flush()
+        found: list[Run] = []
+        for bucket, (records, nbytes) in sorted(self._buckets.items()):
+            frames_path, entries_path = self._paths(bucket)
+            if nbytes > MAX_RUN_BYTES and self._is_shuffled and self._shift >= _BUCKET_BITS:
+                found += self._divide(bucket, dropped)
+            else:
+                found.append(self._run(entries_path, frames_path, records, nbytes, dropped))
+        return found
+
+    def _run(
+        self, entries: Any, frames: Any, records: int, nbytes: int, dropped: Collection[int]
+    ) -> Run:
+        if dropped:
+            numbers = _load(entries, _ENTRY)["number"]
+            gone = np.fromiter(dropped, np.uint64, len(dropped))
+            records -= int(np.isin(numbers, gone).sum())
+        return Run(entries, frames, records, nbytes, self._schemas, dropped)
+
+    def _divide(self, bucket: int, dropped: Collection[int]) -> list[Run]:
+        """The runs of a file that is too large to be put in order at once."""
+        frames_path, entries_path = self._paths(bucket)
+        folder = self._folder / f"{bucket:05d}"
+        shift = int(self._shift) - _BUCKET_BITS
+        below = Spill(folder, is_shuffled=True, shift=shift)
+        below._schemas = self._schemas
+        entries = np.fromfile(entries_path, _ENTRY)
+        ends = np.cumsum(entries["size"].astype(np.int64))
+        first = 0
+        with frames_path.open("rb") as file:
+            while first < len(entries):
+                start = int(ends[first - 1]) if first else 0
+                last = max(int(np.searchsorted(ends, start + HELD_BYTES // 2)), first + 1)
+                data = np.fromfile(file, np.uint8, int(ends[last - 1]) - start)
+                below._hold(data, entries[first:last])
+                first = last
+        frames_path.unlink()
+        entries_path.unlink()
+        return below.runs(dropped=dropped)

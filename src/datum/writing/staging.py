@@ -1,0 +1,250 @@
+"""Where a dataset is made before anyone sees it, and how it appears: at once, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from datum.errors import WriteError
+from datum.format import Index, Manifest
+from datum.format.naming import MANIFEST_NAME
+from datum.writing.shard import sync_folder, write_synced
+
+__all__ = ["QUARANTINE", "Staging", "check_target", "open_staging"]
+
+QUARANTINE = "quarantine.jsonl"
+_PLAN = "plan.json"
+
+
+class Staging:
+    """A folder beside the target, held by one writer.
+
+    What a shard needs to count as done is kept in `done/`; another run of the same plan takes it
+    over. Anything of another plan is removed.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.folder = target.with_name(f".{target.name}.partial")
+        self.data = self.folder / "data"
+        self.spill = self.folder / "spill"
+        self._done = self.folder / "done"
+        self._has_plan = False
+
+    def begin(self, plan: str | None) -> None:
+        """Keep what an interrupted run of the same plan has done; drop everything else."""
+        shutil.rmtree(self.spill, ignore_errors=True)
+        self._has_plan = plan is not None
+        path = self.folder / _PLAN
+        if plan is None or _read_json(path) != {"plan": plan}:
+            for folder in (self.data, self._done):
+                shutil.rmtree(folder, ignore_errors=True)
+        for folder in (self.data, self._done):
+            folder.mkdir(exist_ok=True)
+        self._drop_unfinished()
+        if plan is None:
+            path.unlink(missing_ok=True)
+        else:
+            write_synced(path, json.dumps({"plan": plan}).encode())
+
+    def _drop_unfinished(self) -> None:
+        """Remove what is not of a shard that is done."""
+        kept = set()
+        for note in self._done.iterdir():
+            shard = note.name.removesuffix(".json")
+            if self.load_done(shard) is not None:
+                kept |= {shard, Index.path_for(shard).name}
+        for path in self.data.iterdir():
+            if path.name not in kept:
+                path.unlink()
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether another run can go on from here."""
+        return self._has_plan and any(self._done.glob("*.json"))
+
+    def load_done(self, name: str) -> dict[str, Any] | None:
+        """What `save_done` was told of a shard, if its file is still as it was then."""
+        found = _read_json(self._done / f"{name}.json")
+        if not isinstance(found, dict):
+            return None
+        try:
+            is_whole = (self.data / name).stat().st_size == found["shard"]["bytes"]
+        except (OSError, KeyError, TypeError):
+            return None
+        return found if is_whole else None
+
+    def save_done(self, name: str, result: dict[str, Any]) -> None:
+        """Note that a shard is on the disk; the names of its files are made safe first."""
+        sync_folder(self.data)
+        write_synced(self._done / f"{name}.json", json.dumps(result).encode())
+
+    # Publishing.
+
+    def publish(self, *, overwrite: bool) -> None:
+        """Make `data` the target; the manifest must be in it."""
+        sync_folder(self.data)
+        if not self.target.exists():
+            self.data.rename(self.target)
+        elif overwrite and any(self.target.iterdir()):
+            self._replace()
+        else:
+            self._fill()
+        try:
+            sync_folder(self.target.parent)
+        except OSError as error:
+            raise WriteError(
+                f"{self.target}: the dataset is there, but the disk does not confirm it: {error}"
+            ) from error
+        self.remove()
+
+    def _replace(self) -> None:
+        """Swap the new dataset for the old one; files that are not of the old one stay."""
+        owned = owned_names(self.target)
+        old = self.folder / "old"
+        if _exchange(self.data, self.target):
+            old = self.data
+        else:
+            self.target.rename(old)
+            try:
+                self.data.rename(self.target)
+            except OSError:
+                old.rename(self.target)
+                raise
+        for entry in list(old.iterdir()):
+            kept = self.target / entry.name
+            if entry.name not in owned and not kept.exists():
+                entry.rename(kept)
+
+    def _fill(self) -> None:
+        """Move the files into a folder that is there, empty, and may not be replaced."""
+        try:
+            self.data.rename(self.target)
+        except OSError as error:
+            if error.errno not in (errno.EBUSY, errno.EINVAL, errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            self.move_in()
+
+    def move_in(self) -> None:
+        """Move files into the target one by one, the manifest last of all."""
+        names = sorted(entry.name for entry in self.data.iterdir() if entry.name != MANIFEST_NAME)
+        for name in names:
+            (self.data / name).replace(self.target / name)
+        sync_folder(self.target)
+        (self.data / MANIFEST_NAME).replace(self.target / MANIFEST_NAME)
+        sync_folder(self.target)
+
+    def append(self) -> None:
+        """Add the files of `data` to the dataset that is there; its manifest is replaced."""
+        self.move_in()
+        self.remove()
+
+    def remove(self) -> None:
+        """Give up all that is in the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def owned_names(folder: Path) -> set[str]:
+    """The files in a folder that belong to the dataset in it."""
+    names = {
+        MANIFEST_NAME,
+        QUARANTINE,
+        "shard_info.json",
+        "datum_to_type_and_shape_mapping.json",
+    }
+    for split in Manifest.load(folder).splits.values():
+        for shard in split.shards:
+            names |= {shard.name, Index.path_for(shard.name).name}
+    return names
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swap two folders in one step, where the system can."""
+    with contextlib.suppress(AttributeError, OSError):
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+        here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+        return bool(rename(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0)
+    return False
+
+
+@contextlib.contextmanager
+def open_staging(target: Path) -> Iterator[Staging]:
+    """Hold the staging folder of a target; a second writer of the same target is refused."""
+    staging = Staging(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = _lock(staging.folder)
+    try:
+        yield staging
+    except BaseException:
+        if not staging.is_resumable:
+            staging.remove()
+        raise
+    finally:
+        os.close(descriptor)
+        with contextlib.suppress(OSError):
+            staging.folder.rmdir()  # only if nothing is in it
+
+
+def _lock(folder: Path) -> int:
+    import fcntl
+
+    while True:
+        folder.mkdir(exist_ok=True)
+        try:
+            descriptor = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:
+            continue  # another writer has just finished and removed it
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise WriteError(
+                f"{folder}: another writer is at work on the same target\n"
+                "hint: wait until it has ended, or write to another folder"
+            ) from None
+        if folder.exists() and folder.stat().st_ino == os.fstat(descriptor).st_ino:
+            return descriptor
+        os.close(descriptor)
+
+
+def check_target(target: Path, *, overwrite: bool, append: bool) -> None:
+    """Refuse a target that holds what this call may not touch."""
+    if target.exists() and not target.is_dir():
+        raise WriteError(f"{target}: expected a folder, got a file")
+    has_manifest = (target / MANIFEST_NAME).is_file()
+    if append:
+        if not has_manifest:
+            raise WriteError(
+                f"{target}: expected a dataset to append to, got none\nhint: leave out append=True"
+            )
+        return
+    if has_manifest and not overwrite:
+        raise WriteError(
+            f"{target}: expected no dataset there, got one\n"
+            "hint: overwrite=True replaces it, append=True adds to it"
+        )
+    others = _first_names(target) if target.exists() and not has_manifest else []
+    if others:
+        raise WriteError(
+            f"{target}: expected an empty folder or none, got {', '.join(others)}\n"
+            "hint: write to a folder of its own"
+        )
+
+
+def _first_names(folder: Path, limit: int = 3) -> list[str]:
+    names: Iterable[str] = sorted(entry.name for entry in folder.iterdir())
+    return list(names)[:limit]

@@ -1,0 +1,73 @@
+"""The images of a block."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import datum
+from datum import Feature, SourceError
+from tests.unit.writing.datasets import picture, read, write
+
+
+def test_images_of_rows_are_stored_as_their_files_are(tmp_path):
+    path = picture(tmp_path / "a.png", 100)
+    array = np.arange(48, dtype=np.uint8).reshape(6, 8)
+    source = [
+        {"image": path, "x": 0},
+        {"image": Image.fromarray(np.full((6, 8, 3), 7, np.uint8)), "x": 1},
+    ]
+    write(source, tmp_path / "out", shuffle=False)
+    ds = datum.load(tmp_path / "out")
+    assert ds.schema["image"] == Feature("uint8", (6, 8, 3), encoding="image")
+    assert ds.metadata["image"]["formats"] == {"png": 2} or ds.metadata["image"]["formats"] == {
+        "PNG": 2
+    }
+    assert read(tmp_path / "out")[0]["image"].tolist() == np.full((6, 8, 3), 100).tolist()
+    schema = {"image": Feature("uint8", (None, None, 1), encoding="image")}
+    write([{"image": array}], tmp_path / "b", schema=schema)
+    assert read(tmp_path / "b")[0]["image"][:, :, 0].tolist() == array.tolist()
+
+
+def test_an_image_that_comes_late_is_seen(tmp_path):
+    path = picture(tmp_path / "a.png", 100)
+    source = [{"x": 0}, {"x": 1, "image": path}]
+    write(source, tmp_path / "out", shuffle=False)
+    found = read(tmp_path / "out")
+    assert found[0]["image"] is None
+    assert found[1]["image"].shape == (6, 8, 3)
+
+
+def test_class_folders_are_written_with_their_names(tmp_path):
+    for label, shade in [("cat", 1), ("dog", 2)]:
+        for i in range(3):
+            picture(tmp_path / "photos" / label / f"{i}.png", 10 * shade + i)
+    write(tmp_path / "photos", tmp_path / "out")
+    ds = datum.load(tmp_path / "out")
+    assert ds.metadata["label"]["class_names"] == ["cat", "dog"]
+    assert sorted((row["label"], row["image"][0, 0, 0]) for row in read(tmp_path / "out")) == [
+        (0, 10),
+        (0, 11),
+        (0, 12),
+        (1, 20),
+        (1, 21),
+        (1, 22),
+    ]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_broken_image_is_put_aside(tmp_path, workers):
+    for i in range(5):
+        picture(tmp_path / "photos" / ("cat" if i else "dog") / f"{i}.png", i)
+    (tmp_path / "photos/cat/5.png").write_bytes(b"no image")
+    with pytest.raises(SourceError, match=r"5\.png"):
+        write(tmp_path / "photos", tmp_path / "out", workers=workers)
+    report = write(tmp_path / "photos", tmp_path / "out", on_error="quarantine", workers=workers)
+    assert (report.records, report.quarantined) == (5, {"train": 1})
+    assert "5.png" in (tmp_path / "out/quarantine.jsonl").read_text()
+
+
+def test_images_can_be_shrunk(tmp_path):
+    for label in ("cat", "dog"):
+        picture(tmp_path / "photos" / label / "1.png", 1, size=(64, 32))
+    write(tmp_path / "photos", tmp_path / "out", max_side=16)
+    assert read(tmp_path / "out")[0]["image"].shape == (8, 16, 3)

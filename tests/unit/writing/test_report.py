@@ -1,0 +1,36 @@
+"""What a write says it did."""
+
+from pathlib import Path
+
+from datum.writing.report import SplitReport, WriteReport, format_bytes
+
+
+def test_a_report_adds_up_its_splits():
+    report = WriteReport(
+        Path("photos"),
+        {"train": SplitReport(900, 10_000, 2, 3), "val": SplitReport(1, 500, 1)},
+        1.25,
+        resumed_shards=1,
+        quarantine=Path("photos/quarantine.jsonl"),
+        skipped=("a.txt", "b.md", "c.db", "d.txt"),
+    )
+    assert (report.records, report.bytes, report.shards) == (901, 10_500, 3)
+    assert report.quarantined == {"train": 3, "val": 0}
+    assert str(report).splitlines() == [
+        "photos: 901 records in 1.2 s",
+        "  train  900 records, 2 shards, 10.0 kB; 3 left out",
+        "  val    1 record, 1 shard, 500 B",
+        "  1 shard of an earlier run kept",
+        "  left out, with reasons: photos/quarantine.jsonl",
+        "  4 files without records passed by: a.txt, b.md, c.db, ...",
+    ]
+
+
+def test_sizes_are_as_people_write_them():
+    assert [format_bytes(n) for n in (0, 999, 1000, 2.5e9, 3e15)] == [
+        "0 B",
+        "999 B",
+        "1.0 kB",
+        "2.5 GB",
+        "3000.0 TB",
+    ]
