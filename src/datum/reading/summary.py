@@ -1,0 +1,67 @@
+"""A dataset in a few lines: its splits, and its features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from datum.format import Manifest, SplitInfo
+from datum.schema import Feature
+
+__all__ = ["count_of", "format_bytes", "summarize"]
+
+SHOWN_CLASSES = 5
+
+
+def summarize(path: Path, manifest: Manifest) -> str:
+    """The text that `repr(dataset)` gives."""
+    compression = f", {manifest.compression}" if manifest.compression else ""
+    lines = [f"Dataset({str(path)!r}{compression})"]
+    splits = {name: _describe_split(split) for name, split in manifest.splits.items()}
+    features = {
+        name: _describe_feature(feature, manifest.metadata.get(name, {}))
+        for name, feature in manifest.schema.items()
+    }
+    for heading, members in (("splits", splits), ("features", features)):
+        width = max(map(len, members), default=0)
+        lines.append(f"  {heading}:")
+        lines += [f"    {name:<{width}}  {text}" for name, text in members.items()]
+    return "\n".join(lines)
+
+
+def _describe_split(split: SplitInfo) -> str:
+    records, shards = count_of(split.records, "record"), count_of(len(split.shards), "shard")
+    return f"{records}, {shards}, {format_bytes(split.bytes)}"
+
+
+def _describe_feature(feature: Feature, metadata: Mapping[str, Any]) -> str:
+    text = repr(feature).removeprefix("Feature(").removesuffix(")")
+    classes = metadata.get("class_names")
+    if not isinstance(classes, list):
+        return text
+    shown = ", ".join(map(str, classes[:SHOWN_CLASSES]))
+    more = ", ..." if len(classes) > SHOWN_CLASSES else ""
+    return f"{text}, {count_of(len(classes), 'class', 'classes')}: {shown}{more}"
+
+
+def count_of(count: int, what: str, several: str | None = None) -> str:
+    """A number of things.
+
+    >>> count_of(1, "record"), count_of(1200, "record")
+    ('1 record', '1,200 records')
+    """
+    return f"{count:,} {what if count == 1 else several or what + 's'}"
+
+
+def format_bytes(count: float) -> str:
+    """A size as people write it.
+
+    >>> format_bytes(1_500_000)
+    '1.5 MB'
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

@@ -1,0 +1,126 @@
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from datum import Feature, Schema, Sparse
+from datum.errors import SourceError
+from datum.format import encode, parse
+from datum.reading.rows import iterate_rows
+
+
+def rows_of(rows, schema):
+    batch = parse(encode(rows, schema), schema)
+    return list(iterate_rows(batch, schema, range(len(rows)), where="here"))
+
+
+@pytest.mark.parametrize(
+    ("feature", "value", "kind"),
+    [
+        (Feature("int64"), 5, np.int64),
+        (Feature("uint8"), 255, np.uint8),
+        (Feature("bool"), True, np.bool_),
+        (Feature("float32"), 0.5, np.float32),
+        (Feature("float64"), 1e300, np.float64),
+        (Feature("complex64"), 1 + 2j, np.complex64),
+        (Feature("str"), "é", str),
+        (Feature("bytes"), b"\xff", bytes),
+        (Feature("datetime64[us]"), np.datetime64("2020-01-02T03:04:05", "us"), np.datetime64),
+    ],
+)
+def test_a_scalar_comes_back_of_its_type(feature, value, kind):
+    (row,) = rows_of([{"x": value}], Schema({"x": feature}))
+    assert type(row["x"]) is kind
+    assert row["x"] == value
+
+
+@pytest.mark.parametrize(
+    ("feature", "value"),
+    [
+        (Feature("int16", (2, 2)), [[1, 2], [3, 4]]),
+        (Feature("float32", (None,)), [1.5]),
+        (Feature("float32", (None,)), []),
+        (Feature("uint8", (None, 2)), [[1, 2], [3, 4], [5, 6]]),
+        (Feature("uint8", (None, None), encoding="raw"), [[1, 2, 3]]),
+        (Feature("float64", (2,)), [1e300, -0.0]),
+    ],
+)
+def test_arrays_come_back_of_their_type_and_shape(feature, value):
+    blank = [] if None in feature.shape and feature.encoding == "values" else value
+    first, second = rows_of([{"x": value}, {"x": blank}], Schema({"x": feature}))
+    assert isinstance(first["x"], np.ndarray)
+    assert first["x"].dtype == feature.dtype
+    assert first["x"].tolist() == value
+    assert second["x"].tolist() == blank
+
+
+@pytest.mark.parametrize(
+    ("feature", "value"),
+    [
+        (Feature("str", (2,)), ["a", "b"]),
+        (Feature("bytes", (2, 1)), [[b"a"], [b"b"]]),
+        (Feature("str", (None,)), ["a", "", "c"]),
+        (Feature("str", (None, None)), [["a"], [], ["b", "c"]]),
+    ],
+)
+def test_several_strings_are_lists(feature, value):
+    (row,) = rows_of([{"x": value}], Schema({"x": feature}))
+    assert row["x"] == value
+
+
+def test_what_is_ragged_twice_is_a_list_of_arrays():
+    schema = Schema({"x": Feature("int8", (None, None))})
+    (row,) = rows_of([{"x": [[1, 2], [], [3]]}], schema)
+    assert [item.tolist() for item in row["x"]] == [[1, 2], [], [3]]
+    assert all(item.dtype == np.int8 for item in row["x"])
+
+
+def test_what_is_absent_is_none():
+    schema = Schema(
+        {
+            "x": Feature("int64", optional=True),
+            "words": Feature("str", (None,), optional=True),
+            "d": Feature("int64", default=7),
+        }
+    )
+    first, second = rows_of([{}, {"x": 1, "words": ["a"], "d": 2}], schema)
+    assert first == {"x": None, "words": None, "d": 7}
+    assert second == {"x": 1, "words": ["a"], "d": 2}
+
+
+def test_sparse_values_are_told_by_record():
+    schema = Schema({"x": Feature("float32", (5,), encoding="sparse")})
+    values = [([1, 3], [1.0, 2.0]), ([], []), ([0], [3.0])]
+    rows = rows_of([{"x": value} for value in values], schema)
+    for row, (places, items) in zip(rows, values, strict=True):
+        assert isinstance(row["x"], Sparse)
+        assert row["x"].dense_shape == (5,)
+        assert row["x"].indices[:, 0].tolist() == places
+        assert row["x"].values.tolist() == items
+
+
+def test_records_without_features_are_empty():
+    assert list(iterate_rows({}, Schema({}), range(2), where="here")) == [{}, {}]
+
+
+def picture(array) -> bytes:
+    data = io.BytesIO()
+    Image.fromarray(array).save(data, "PNG")
+    return data.getvalue()
+
+
+IMAGE = Schema({"image": Feature("uint8", (None, None, 3), encoding="image", optional=True)})
+
+
+def test_an_image_is_decoded():
+    pixels = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+    first, second = rows_of([{"image": picture(pixels)}, {}], IMAGE)
+    assert first["image"].dtype == np.uint8
+    assert np.array_equal(first["image"], pixels)
+    assert second["image"] is None
+
+
+def test_an_image_that_cannot_be_decoded_names_its_record():
+    with pytest.raises(SourceError, match="here, record 1, feature 'image': "):
+        rows_of([{}, {"image": b"no image"}], IMAGE)

@@ -1,0 +1,96 @@
+import pickle
+import threading
+
+import pytest
+
+from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError
+from datum.format import Index, frame
+from datum.reading import shards as module
+from datum.reading.shards import Shards
+from tests.unit.reading.written import numbered, write_dataset, write_numbered
+
+
+def test_an_open_shard_is_opened_once(tmp_path):
+    shard = write_numbered(tmp_path).splits["train"].shards[0]
+    shards = Shards(tmp_path, None)
+    assert shards.open_indexed(shard) is shards.open_indexed(shard)
+    assert shards.open(shard) is not shards.open(shard)
+
+
+def test_only_the_last_ones_stay_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_OPEN_SHARDS", 2)
+    parts = [numbered(x) for x in range(4)]
+    infos = write_dataset(tmp_path, {"train": parts}).splits["train"].shards
+    shards = Shards(tmp_path, None)
+    first = shards.open_indexed(infos[0])
+    shards.open_indexed(infos[1])
+    assert shards.open_indexed(infos[0]) is first
+    shards.open_indexed(infos[2])
+    assert list(shards._open) == [infos[0].name, infos[2].name]
+    assert first[0]
+
+
+def test_a_missing_shard_is_named(tmp_path):
+    shard = write_numbered(tmp_path).splits["val"].shards[0]
+    (tmp_path / shard.name).unlink()
+    with pytest.raises(ManifestError, match=r"val-00000-of-00001\.tfrecord: .*no such file"):
+        Shards(tmp_path, None).open(shard)
+
+
+def test_a_shard_of_another_size_is_refused_naming_both(tmp_path):
+    shard = write_numbered(tmp_path).splits["val"].shards[0]
+    path = tmp_path / shard.name
+    data = path.read_bytes()
+    for changed in (data[:-1], data[: len(data) // 3], data + data, b""):
+        path.write_bytes(changed)
+        problem = f"expected {len(data)} bytes, as the manifest says, got {len(changed)}"
+        for open_shard in (Shards(tmp_path, None).open, Shards(tmp_path, None).open_indexed):
+            with pytest.raises(CorruptRecordError, match=problem):
+                open_shard(shard)
+
+
+def test_a_shard_that_is_compressed_otherwise_is_refused(tmp_path):
+    shard = write_numbered(tmp_path, compression="gzip").splits["val"].shards[0]
+    with pytest.raises(CorruptRecordError, match="expected compression None, .* got gzip"):
+        Shards(tmp_path, None).open(shard)
+
+
+def test_compressed_shards_cannot_be_read_at_random(tmp_path):
+    shard = write_numbered(tmp_path, compression="zlib").splits["val"].shards[0]
+    with pytest.raises(ValueError, match="got zlib\nhint: iterate"):
+        Shards(tmp_path, "zlib").open_indexed(shard)
+
+
+def test_an_index_of_another_count_is_refused(tmp_path):
+    shard = write_numbered(tmp_path).splits["val"].shards[0]
+    index = frame([bytes(shard.bytes - 16)]).index
+    index.save(Index.path_for(tmp_path / shard.name))
+    with pytest.raises(CorruptIndexError, match="expected 3 records, .* got an index of 1"):
+        Shards(tmp_path, None).open_indexed(shard)
+
+
+def test_open_files_stay_with_their_process(tmp_path):
+    shard = write_numbered(tmp_path).splits["val"].shards[0]
+    shards = Shards(tmp_path, None)
+    shards.open_indexed(shard)
+    copy = pickle.loads(pickle.dumps(shards))
+    assert (copy.folder, copy.compression, len(copy._open)) == (tmp_path, None, 0)
+
+
+def test_threads_may_share_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_OPEN_SHARDS", 2)
+    parts = [numbered(x) for x in range(8)]
+    infos = write_dataset(tmp_path, {"train": parts}).splits["train"].shards
+    shards = Shards(tmp_path, None)
+    sizes = []
+
+    def read():
+        for _ in range(20):
+            sizes.extend(len(shards.open_indexed(info)[0]) for info in infos)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(sizes) == 4 * 20 * 8

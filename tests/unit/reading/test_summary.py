@@ -1,0 +1,40 @@
+from pathlib import Path
+
+from datum import Feature, Schema
+from datum.format import Manifest, ShardInfo, SplitInfo
+from datum.reading.summary import count_of, format_bytes, summarize
+
+SHARDS = tuple(ShardInfo(f"train-{i}", 600, 60_000_000, 0) for i in range(2))
+
+
+def test_a_summary_tells_splits_and_features():
+    schema = Schema({"image": Feature("bytes"), "label": Feature("int64", optional=True)})
+    splits = {"train": SplitInfo(SHARDS), "v": SplitInfo(())}
+    metadata = {"label": {"class_names": ["cat", "dog"]}, "image": {"class_names": 3}}
+    manifest = Manifest(schema, splits, metadata, compression="gzip")
+    assert summarize(Path("photos"), manifest).splitlines() == [
+        "Dataset('photos', gzip)",
+        "  splits:",
+        "    train  1,200 records, 2 shards, 120.0 MB",
+        "    v      0 records, 0 shards, 0 B",
+        "  features:",
+        "    image  'bytes'",
+        "    label  'int64', optional=True, 2 classes: cat, dog",
+    ]
+
+
+def test_many_classes_are_not_all_shown():
+    manifest = Manifest(
+        Schema({"x": Feature("int64")}), {}, {"x": {"class_names": [str(i) for i in range(1000)]}}
+    )
+    assert summarize(Path("x"), manifest).endswith("'int64', 1,000 classes: 0, 1, 2, 3, 4, ...")
+
+
+def test_counts_agree_with_their_nouns():
+    assert count_of(1, "class", "classes") == "1 class"
+    assert count_of(0, "class", "classes") == "0 classes"
+
+
+def test_sizes_have_their_unit():
+    assert format_bytes(999) == "999 B"
+    assert format_bytes(2e12) == "2.0 TB"
