@@ -1,5 +1,8 @@
 """Datum: any dataset as sharded TFRecord files, fed to training at the speed of the hardware."""
 
+import importlib
+import typing
+
 from datum import format
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import (
@@ -7,10 +10,19 @@ from datum.errors import (
     CorruptRecordError,
     Damage,
     DatumError,
+    ManifestError,
     MissingDependencyError,
     SchemaError,
+    SourceError,
+    SplitError,
+    WriteError,
 )
 from datum.schema import Feature, Schema
+
+if typing.TYPE_CHECKING:
+    from datum import configs, export, images, problem, sources
+    from datum.reading import Dataset, load
+    from datum.writing import WriteReport, write
 
 __version__ = "0.1.0.dev0"
 
@@ -19,14 +31,50 @@ __all__ = [
     "CorruptIndexError",
     "CorruptRecordError",
     "Damage",
+    "Dataset",
     "DatumError",
     "Feature",
+    "ManifestError",
     "Masked",
     "MissingDependencyError",
     "Ragged",
     "Schema",
     "SchemaError",
+    "SourceError",
     "Sparse",
+    "SplitError",
+    "WriteError",
+    "WriteReport",
     "__version__",
+    "configs",
+    "export",
     "format",
+    "images",
+    "load",
+    "problem",
+    "sources",
+    "write",
 ]
+
+# Loaded when first asked for, so that a program that needs one of them does not wait for all.
+_LAZY = {
+    "Dataset": "datum.reading",
+    "WriteReport": "datum.writing",
+    "load": "datum.reading",
+    "write": "datum.writing",
+}
+_LAZY_MODULES = ("configs", "export", "images", "problem", "sources")
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name in _LAZY_MODULES:
+        return importlib.import_module(f"datum.{name}")
+    if name not in _LAZY:
+        raise AttributeError(f"module 'datum' has no attribute {name!r}")
+    found = getattr(importlib.import_module(_LAZY[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

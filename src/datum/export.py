@@ -1,0 +1,301 @@
+"""The paper's way to write a dataset: a folder on disk, a problem, and settings."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from datum import sources
+from datum.configs import TFRWriteConfigs
+from datum.errors import SourceError, SplitError
+from datum.format import Compression
+from datum.problem import IMAGE_CLF, IMAGE_DET, IMAGE_SEG, PROBLEMS, TEXT_CLF
+from datum.schema import Feature
+from datum.sources import Block, Source
+from datum.sources.limited import limit_source
+from datum.sources.mapped import map_source
+from datum.sources.source import Part
+from datum.sources.sparse import sparse_source
+from datum.writing import WriteReport, write
+from datum.writing.block_writer import OnError
+from datum.writing.serialized import serialized_source
+
+__all__ = ["export_to_tfrecord"]
+
+_COUNT = "num_examples"
+_IMAGE_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+
+_Splits = dict[str, dict[str, Any]]
+
+
+def export_to_tfrecord(
+    input_path: str | os.PathLike[str],
+    output_path: str | os.PathLike[str],
+    problem_type: str,
+    write_configs: TFRWriteConfigs | None = None,
+    *,
+    shuffle: bool = True,
+    seed: int = 0,
+    shard_bytes: int = 128 * 2**20,
+    shards: int | Mapping[str, int] | None = None,
+    compression: Compression | None = None,
+    workers: int | None = None,
+    on_error: OnError = "raise",
+    overwrite: bool = False,
+    encoders: Mapping[str, Any] | None = None,
+    max_side: int | None = None,
+    quality: int | None = None,
+    verify: bool = False,
+    legacy_metadata: bool = False,
+    progress: bool | None = None,
+) -> WriteReport:
+    """Write the dataset at `input_path` as TFRecord files at `output_path`.
+
+    `write_configs.splits` names the splits to write, each with its options; None writes all that
+    are found. Every problem has `num_examples`: how many records to take, and an error if there
+    are fewer. Paths are within `input_path`.
+
+    - `image_clf`: images in `<split>/`, labels in `<split>.csv` with a column `filename`. Options:
+      `extension`, `image_dir`, `csv_path`. Where there is no table, `<split>/` holds a folder for
+      each class; the option is `image_dir`.
+    - `image_det`: Pascal VOC. Options: `extension`, `set_dir`, `set_path`, `image_dir`,
+      `annotation_dir`.
+    - `image_seg`: images and masks. Options: `set_dir`, `set_path`, `image_dir`, `label_dir`,
+      `image_extension`, `label_extension`.
+    - `text_clf`: `<split>*.json`. Options: `json_path`.
+
+    The options behind the settings are those of `datum.write`.
+    """
+    configs = TFRWriteConfigs() if write_configs is None else write_configs
+    if not isinstance(configs, TFRWriteConfigs):
+        raise TypeError(f"expected `write_configs` to be TFRWriteConfigs, got {configs!r}")
+    _check_problem(problem_type)
+    splits, counts = _read_splits(configs, problem_type)
+    source = limit_source(_make_source(input_path, problem_type, configs, splits), counts)
+    features: dict[str, Feature] = {}
+    if configs.serializer is not None:
+        source = serialized_source(source, _serializer_of(configs))
+    elif configs.sparse_features:
+        source, features = sparse_source(source, configs.sparse_features)
+    return write(
+        source,
+        output_path,
+        schema=features or None,
+        shuffle=shuffle,
+        seed=seed,
+        shard_bytes=shard_bytes,
+        shards=shards,
+        compression=compression,
+        workers=workers,
+        on_error=on_error,
+        overwrite=overwrite,
+        encoders=encoders,
+        max_side=max_side,
+        quality=quality,
+        verify=verify,
+        legacy_metadata=legacy_metadata,
+        progress=progress,
+    )
+
+
+def _check_problem(problem: str) -> None:
+    if problem not in PROBLEMS:
+        near = difflib.get_close_matches(str(problem), PROBLEMS, 1)
+        hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
+        raise SourceError(
+            f"expected `problem_type` to be one of {', '.join(PROBLEMS)}, got {problem!r}{hint}"
+        )
+
+
+def _read_splits(configs: TFRWriteConfigs, problem: str) -> tuple[_Splits | None, dict[str, int]]:
+    """The options of each split, and how many records of it are asked for."""
+    counts: dict[str, Any] = {
+        "train": configs.num_train_examples,
+        "val": configs.num_val_examples,
+        "test": configs.num_test_examples,
+    }
+    counts = {split: count for split, count in counts.items() if count is not None}
+    if configs.splits is None:
+        return None, counts
+    splits = {split: dict(options) for split, options in configs.splits.items()}
+    for split, options in splits.items():
+        if configs.generator is None:
+            _check_options(split, options, problem)
+        count = options.get(_COUNT)
+        if count is not None and counts.setdefault(split, count) != count:
+            raise SplitError(
+                f"split {split!r}: expected one number of records, got num_examples={count!r}"
+                f" and num_{split}_examples={counts[split]!r}"
+            )
+    for split in counts:
+        if split not in splits:
+            raise SplitError(
+                f"num_{split}_examples: expected a split {split!r} in `splits`,"
+                f" got {', '.join(splits) or 'none'}"
+            )
+    return splits, counts
+
+
+def _check_options(split: str, options: Mapping[str, Any], problem: str) -> None:
+    known = [*_option_names(problem), _COUNT]
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            raise SourceError(f"split {split!r}: {problem} has no option {name!r}\nhint: {hint}")
+
+
+def _option_names(problem: str) -> list[str]:
+    if problem == TEXT_CLF:
+        return ["json_path"]
+    kinds: dict[str, Any] = {
+        IMAGE_CLF: sources.LabelledSplit,
+        IMAGE_DET: sources.VocSplit,
+        IMAGE_SEG: sources.MaskSplit,
+    }
+    return [field.name for field in dataclasses.fields(kinds[problem])]
+
+
+def _make_source(
+    path: str | os.PathLike[str], problem: str, configs: TFRWriteConfigs, splits: _Splits | None
+) -> Source:
+    if configs.generator is not None:
+        generated = _Generated(path, configs.generator, splits)
+        is_picture = problem != TEXT_CLF and configs.serializer is None
+        return map_source(generated, _find_images, name="images") if is_picture else generated
+    if splits is not None:
+        splits = {
+            split: {name: value for name, value in options.items() if name != _COUNT}
+            for split, options in splits.items()
+        }
+    if problem == IMAGE_DET:
+        return sources.VocDetection(path, splits=splits)
+    if problem == IMAGE_SEG:
+        return sources.SegmentationMasks(path, splits=splits)
+    if problem == TEXT_CLF:
+        return _Texts(Path(path), splits)
+    return _make_classification(Path(path), splits)
+
+
+def _make_classification(root: Path, splits: _Splits | None) -> Source:
+    """Images with a table of labels; or in folders, where there is no table."""
+    if splits is None:
+        has_table = any((root / table.stem).is_dir() for table in root.glob("*.csv"))
+        return sources.LabelledImages(root) if has_table else sources.ClassFolders(root)
+    folders = {split: options.get("image_dir", split) for split, options in splits.items()}
+    is_foldered = all(
+        "csv_path" not in options
+        and not (root / f"{split}.csv").exists()
+        and any(entry.is_dir() for entry in _entries(root / folders[split]))
+        for split, options in splits.items()
+    )
+    if not is_foldered:
+        return sources.LabelledImages(root, splits=splits)
+    for split, options in splits.items():
+        if "extension" in options:
+            raise SourceError(
+                f"split {split!r}: expected a table {root / split}.csv, as `extension` is of the"
+                " names in it, got folders of classes\nhint: leave out `extension`"
+            )
+    return sources.ClassFolders(root, splits=folders)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Texts:
+    """JSON files named after their splits, or as `json_path` says."""
+
+    root: Path
+    splits: _Splits | None
+
+    def parts(self) -> dict[str, Part]:
+        """The records of each split."""
+        if self.splits is None:
+            return dict(sources.JsonText(self.root).parts())
+        files = {
+            split: options["json_path"]
+            for split, options in self.splits.items()
+            if options.get("json_path") is not None
+        }
+        named = [split for split in self.splits if split not in files]
+        found: dict[str, Part] = {}
+        if named:
+            found.update(sources.JsonText(self.root, splits=named).parts())
+        for split, file in files.items():
+            parts = sources.JsonText(self.root / file).parts()
+            if split not in parts and len(parts) != 1:
+                raise SplitError(
+                    f"{self.root / file}: expected the records of {split!r},"
+                    f" got those of {', '.join(parts)}"
+                )
+            found[split] = parts[split] if split in parts else next(iter(parts.values()))
+        return {split: found[split] for split in self.splits}
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Generated:
+    """Records of a generator of the user's own."""
+
+    path: str | os.PathLike[str]
+    generator: Callable[[Any], Any]
+    splits: _Splits | None
+
+    def parts(self) -> dict[str, Part]:
+        """Each split from a call of its own."""
+        if self.splits is None:
+            raise SplitError(
+                "expected `splits` to name those that the generator has, got None\n"
+                "hint: write_configs.splits = {'train': {}}"
+            )
+        generate = self.generator(self.path)
+        if not callable(generate):
+            raise SourceError(
+                "generator: expected it to give, for the path, what can be called with"
+                f" split='train', got {generate!r}"
+            )
+        parts: dict[str, Part] = {}
+        for split, options in self.splits.items():
+            rows = functools.partial(generate, split=split, **options)
+            parts.update(sources.PythonRows(rows, split=split).parts())
+        return parts
+
+
+def _find_images(block: Block) -> Block:
+    """The block with texts that are the names of image files as paths."""
+    if not isinstance(block.data, list):
+        return block
+    rows = [{name: _as_path(value) for name, value in row.items()} for row in block.data]
+    return dataclasses.replace(block, data=rows)
+
+
+def _as_path(value: Any) -> Any:
+    """A name that has an ending of images, and a folder or a file."""
+    if not isinstance(value, str) or not value.lower().endswith(_IMAGE_ENDINGS):
+        return value
+    path = Path(value)
+    return path if path.name != value or path.is_file() else value
+
+
+def _serializer_of(configs: TFRWriteConfigs) -> Callable[[dict[str, Any]], bytes]:
+    """The serializer; sparse features of rank 2 and more come with their shape beside them."""
+
+    def serialize(row: dict[str, Any]) -> bytes:
+        shapes = {
+            f"{name}_shape": list(np.shape(row[name]))
+            for name in configs.sparse_features or ()
+            if np.ndim(row.get(name)) >= 2
+        }
+        made: bytes = configs.serializer({**row, **shapes})
+        return made
+
+    return serialize
