@@ -91,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Input input(data, size);
   CsvOptions options;
   options.max_row_bytes = 1 + input.byte();
-  options.threads = 1 + input.byte() % 2;
+  options.threads = input.byte() == 1 ? 2 : 1;  // threads are slow to start
   const size_t chunk_bytes = 1 + input.byte() % 64;
   const size_t place = input.byte();
   const uint32_t others = input.byte();

@@ -122,6 +122,17 @@ def framing_seeds(payloads: list[bytes], paths: Iterable[Path]) -> Iterator[byte
         yield b"\x42\1\x20" + file[: len(file) * 2 // 3]
 
 
+def make_csv() -> list[bytes]:
+    """Tables with the head that csv.cc takes: limits, threads, sizes, a place to cut at."""
+    tables = [
+        b"a,b\n1,2.5\n-0,nan\n,NA\n",
+        b'id,text\r\n01,"x ""y"", z"\r\n2,"two\r\nlines"\r\n3\r\n',
+        b"x\rtrue\rfalse\r\r9223372036854775808\r",
+        'n\u00e4me,q\n"open,1e400\n5" pipe,\n'.encode(),
+    ]
+    return [bytes([255, 0, 8, 128, 0]) + table for table in tables]
+
+
 def main(out: Path) -> None:
     paths = find_files()
     real = list(read_payloads(paths))[:MAX_REAL_SEEDS]
@@ -137,6 +148,7 @@ def main(out: Path) -> None:
     counts = [0, 1, 2, 100]
     write_all(out / "fuzz_index", [frame([b"x"] * n).index.to_bytes() for n in counts])
     write_all(out / "fuzz_index", [Index(np.array([0, 2**40]), 2**41).to_bytes()])
+    write_all(out / "fuzz_csv", make_csv())
     generator = np.random.default_rng(0)
     write_all(out / "fuzz_encode", [generator.bytes(n) for n in (8, 64, 256, 1024) for _ in "abcd"])
 

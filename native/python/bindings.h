@@ -20,11 +20,11 @@ void bind_checksums(nb::module_& module);
 void bind_framing(nb::module_& module);
 void bind_parsing(nb::module_& module);
 void bind_encoding(nb::module_& module);
-void bind_rows(nb::module_& module);
 void bind_row_collector(nb::module_& module);
 void bind_summaries(nb::module_& module);
 void bind_text(nb::module_& module);
 void bind_gathering(nb::module_& module);
+void bind_snapshot(nb::module_& module);
 
 // Raises `datum._core.Fault` with these arguments; the Python face makes the message.
 [[noreturn]] void raise_fault(nb::tuple arguments);

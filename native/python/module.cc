@@ -30,9 +30,9 @@ NB_MODULE(_core, module) {
   datum::python::bind_framing(module);
   datum::python::bind_parsing(module);
   datum::python::bind_encoding(module);
-  datum::python::bind_rows(module);
   datum::python::bind_row_collector(module);
   datum::python::bind_summaries(module);
   datum::python::bind_text(module);
   datum::python::bind_gathering(module);
+  datum::python::bind_snapshot(module);
 }

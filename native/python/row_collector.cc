@@ -47,6 +47,7 @@ class RowCollector {
  public:
   RowCollector(nb::list features, bool ignores_none) : ignores_none_(ignores_none) {
     for (nb::handle feature : features) slots_.push_back(make_slot(feature, 0));
+    set_names();
   }
   RowCollector(const RowCollector&) = delete;
   RowCollector& operator=(const RowCollector&) = delete;
@@ -83,6 +84,7 @@ class RowCollector {
       if (Slot* kept = find(features[i])) slots[i] = std::move(*kept);
     }
     slots_ = std::move(slots);
+    set_names();
   }
 
   size_t rows_done() const { return rows_done_; }
@@ -123,6 +125,13 @@ class RowCollector {
       slot.column = std::make_unique<ColumnCollector>(*slot.wanted, rows);
     }
     return slot;
+  }
+
+  void set_names() {
+    names_ = nb::steal(PySet_New(nullptr));
+    for (const Slot& slot : slots_) {
+      if (PySet_Add(names_.ptr(), slot.wanted->name.ptr()) != 0) throw nb::python_error();
+    }
   }
 
   void reserve(size_t rows) {
@@ -192,12 +201,9 @@ class RowCollector {
     Py_ssize_t position = 0;
     while (PyDict_Next(row, &position, &key, &value)) {
       if (ignores_none_ && value == Py_None) continue;
-      bool is_known = false;
-      for (const Slot& slot : slots_) {
-        is_known = is_known || PyObject_RichCompareBool(key, slot.wanted->name.ptr(), Py_EQ) == 1;
-      }
-      if (PyErr_Occurred()) throw nb::python_error();
-      if (is_known) continue;
+      const int is_known = PySet_Contains(names_.ptr(), key);
+      if (is_known < 0) throw nb::python_error();
+      if (is_known == 1) continue;
       name = nb::borrow(key);
       return RowError::kUnknownKey;
     }
@@ -205,6 +211,7 @@ class RowCollector {
   }
 
   std::vector<Slot> slots_;
+  nb::object names_;               // of all features, a set
   std::vector<PyObject*> values_;  // of the row at hand
   size_t rows_done_ = 0;
   bool ignores_none_;

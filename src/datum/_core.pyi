@@ -1,5 +1,5 @@
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -124,22 +124,6 @@ def encode(
 def find_bad_text(buffer: _Memory, slices: NDArray[np.int64]) -> int | None: ...
 def frame(payloads: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]: ...
 
-class RowColumn:
-    def __init__(
-        self,
-        name: str,
-        key: bytes,
-        kind: Kind,
-        cell: Cell,
-        is_text: bool,
-        is_optional: bool,
-        shape: Sequence[int],
-    ) -> None: ...
-
-def collect_rows(
-    rows: list[dict[str, Any]], columns: Sequence[RowColumn], others: set[str]
-) -> list[Source]: ...
-
 class Element(enum.Enum):
     BOOL = 0
     INT8 = 1
@@ -189,6 +173,7 @@ def gather(
     data: _Memory, starts: NDArray[np.int64], sizes: NDArray[np.int64], threads: int
 ) -> NDArray[np.uint8]: ...
 def hash_keys(keys: list[str]) -> NDArray[np.uint64]: ...
+def snapshot(value: Any, copy_other: Callable[[Any], Any]) -> Any: ...
 
 class CsvText:
     def __init__(

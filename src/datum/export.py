@@ -17,7 +17,7 @@ from datum.configs import TFRWriteConfigs
 from datum.errors import SourceError, SplitError
 from datum.format import Compression
 from datum.problem import IMAGE_CLF, IMAGE_DET, IMAGE_SEG, PROBLEMS, TEXT_CLF
-from datum.schema import Feature
+from datum.schema import Feature, Schema
 from datum.sources import Block, Source
 from datum.sources.limited import limit_source
 from datum.sources.mapped import map_source
@@ -41,6 +41,7 @@ def export_to_tfrecord(
     problem_type: str,
     write_configs: TFRWriteConfigs | None = None,
     *,
+    schema: Schema | Mapping[str, Feature] | None = None,
     shuffle: bool = True,
     seed: int = 0,
     shard_bytes: int = 128 * 2**20,
@@ -79,15 +80,16 @@ def export_to_tfrecord(
     _check_problem(problem_type)
     splits, counts = _read_splits(configs, problem_type)
     source = limit_source(_make_source(input_path, problem_type, configs, splits), counts)
-    features: dict[str, Feature] = {}
     if configs.serializer is not None:
         source = serialized_source(source, _serializer_of(configs))
     elif configs.sparse_features:
-        source, features = sparse_source(source, configs.sparse_features)
+        source, sparse = sparse_source(source, configs.sparse_features)
+        merged = {**(schema or {}), **sparse}
+        schema = Schema(merged) if isinstance(schema, Schema) else merged
     return write(
         source,
         output_path,
-        schema=features or None,
+        schema=schema or None,
         shuffle=shuffle,
         seed=seed,
         shard_bytes=shard_bytes,
@@ -189,9 +191,9 @@ def _make_classification(root: Path, splits: _Splits | None) -> Source:
     if splits is None:
         has_table = any((root / table.stem).is_dir() for table in root.glob("*.csv"))
         return sources.LabelledImages(root) if has_table else sources.ClassFolders(root)
-    folders = {split: options.get("image_dir", split) for split, options in splits.items()}
+    folders = {split: options.get("image_dir") or split for split, options in splits.items()}
     is_foldered = all(
-        "csv_path" not in options
+        options.get("csv_path") is None
         and not (root / f"{split}.csv").exists()
         and any(entry.is_dir() for entry in _entries(root / folders[split]))
         for split, options in splits.items()
@@ -199,7 +201,7 @@ def _make_classification(root: Path, splits: _Splits | None) -> Source:
     if not is_foldered:
         return sources.LabelledImages(root, splits=splits)
     for split, options in splits.items():
-        if "extension" in options:
+        if options.get("extension") is not None:
             raise SourceError(
                 f"split {split!r}: expected a table {root / split}.csv, as `extension` is of the"
                 " names in it, got folders of classes\nhint: leave out `extension`"
@@ -293,7 +295,7 @@ def _serializer_of(configs: TFRWriteConfigs) -> Callable[[dict[str, Any]], bytes
         shapes = {
             f"{name}_shape": list(np.shape(row[name]))
             for name in configs.sparse_features or ()
-            if np.ndim(row.get(name)) >= 2
+            if row.get(name) is not None and np.ndim(row[name]) >= 2
         }
         made: bytes = configs.serializer({**row, **shapes})
         return made

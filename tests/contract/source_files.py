@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def read_boxes(path: Path) -> Boxes:
     """What a VOC file tells; an image that has none has no objects."""
     if not path.exists():
         return Boxes([], [], [], [], [], [], [], [])
-    root = ElementTree.parse(path).getroot()
+    root = ET.parse(path).getroot()
     width, height = float(root.find("size/width").text), float(root.find("size/height").text)
     objects = root.findall("object")
 
@@ -68,15 +68,35 @@ def read_boxes(path: Path) -> Boxes:
     )
 
 
+def read_list(path: Path) -> list[str]:
+    """The names in a list of images; lines that start with `#` are comments."""
+    lines = path.read_text().splitlines()
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+
+
 def read_cells(path: Path) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows of a CSV file in UTF-8, or else Windows-1252; blank lines aside."""
-    data = path.read_bytes()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("cp1252")
+    """The names of the columns and the rows of a CSV file; blank lines aside.
+
+    A second column of one name gets a number; one without a name is called after its place.
+    """
+    text = _decode(path.read_bytes())
     header, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
-    return header, rows
+    names: list[str] = []
+    for place, name in enumerate(header, 1):
+        count = header[:place].count(name)
+        names.append(f"{name}_{count}" if name and count > 1 else name or f"column_{place}")
+    assert len(set(names)) == len(names)
+    return names, rows
+
+
+def _decode(data: bytes) -> str:
+    """Text in the first of these encodings in which it can be; in the last one any bytes can."""
+    for encoding in ("utf-8-sig", "cp1252"):
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return data.decode("latin-1")
 
 
 def type_of(cells: list[str]) -> str | None:
@@ -86,9 +106,14 @@ def type_of(cells: list[str]) -> str | None:
         return "bool"
     if there and all(INTEGER.fullmatch(cell) for cell in there):
         return "int64"
-    if there and all(NUMBER.fullmatch(cell) for cell in there):
+    if there and all(map(_is_exact_float, there)):
         return "float64"
     return "str" if any(cells) else None
+
+
+def _is_exact_float(cell: str) -> bool:
+    """Whether a float64 is what is meant: it would change the digits of large integers."""
+    return bool(NUMBER.fullmatch(cell)) and (not INTEGER.fullmatch(cell) or abs(int(cell)) <= 2**53)
 
 
 def value_of(cell: str, dtype: str) -> Any:

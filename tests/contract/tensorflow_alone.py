@@ -84,6 +84,6 @@ def decode_ids(mask: bytes) -> Any:
     return tf.io.decode_png(mask, channels=1).numpy()[..., 0]
 
 
-def decode_raw(data: bytes, dtype: str) -> Any:
-    """The items of a feature that is stored raw."""
+def decode_raw(data: bytes | list[bytes], dtype: str) -> Any:
+    """The items of a feature that is stored raw; of several records of one size, a row for each."""
     return tf.io.decode_raw(data, tf.dtypes.as_dtype(dtype)).numpy()

@@ -85,22 +85,30 @@ def test_the_example_of_the_paper_runs_as_printed(classified: Path, tmp_path: Pa
     write_configs = datum.configs.TFRWriteConfigs()
     write_configs.splits = {"train": {"num_examples": N}, "val": {"num_examples": M}}
     datum.export.export_to_tfrecord(input_path, output_path, datum.problem.IMAGE_CLF, write_configs)
-    spec = {
-        "image": TEXT,
-        "filename": TEXT,
-        "label": NUMBER,
-        "score": tf.io.FixedLenFeature([], tf.float32),
-    }
+    spec = {"image": TEXT, "filename": TEXT, "label": NUMBER, "score": TEXT}
     for split, count in (("train", N), ("val", M)):
         records = by_name(read(Path(output_path), split, spec))
         assert len(records) == count
         for number in range(count):
             record = records[f"{split}_{number}"]
             assert record["label"] == number % 3
-            assert record["score"] == number / 2
+            assert tf.io.decode_raw(record["score"], tf.float64).numpy().tolist() == [number / 2]
             file = classified / split / f"{split}_{number}.jpg"
             assert record["image"] == file.read_bytes()
             assert tf.io.decode_jpeg(record["image"]).shape == (6, 5, 3)
+
+
+def test_a_number_may_be_stored_as_tensorflow_likes_it(classified: Path, tmp_path: Path) -> None:
+    datum.export.export_to_tfrecord(
+        classified,
+        tmp_path / "out",
+        datum.problem.IMAGE_CLF,
+        schema={"score": datum.Feature("float32")},
+        progress=False,
+    )
+    spec = {"score": tf.io.FixedLenFeature([], tf.float32)}
+    scores = [float(record["score"]) for record in read(tmp_path / "out", "train", spec)]
+    assert sorted(scores) == [0.0, 0.5, 1.0, 1.5, 2.0]
 
 
 def test_the_problems_are_also_reached_as_the_older_library_has_them(

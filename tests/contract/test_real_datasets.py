@@ -18,6 +18,7 @@ from tests.contract.source_files import (
     read_boxes,
     read_cells,
     read_libsvm,
+    read_list,
     read_wave,
     type_of,
     value_of,
@@ -151,7 +152,7 @@ def assert_boxes(dataset: datum.Dataset, split: str, images: Path, annotations: 
 def test_boxes_of_listed_images(shared_data, tmp_path, folder):
     root = shared_data / folder
     dataset = write(root, tmp_path / "out", problem="image_det")
-    lists = {path.stem: path.read_text().split() for path in (root / "ImageSets/Main").glob("*.txt")}
+    lists = {path.stem: read_list(path) for path in (root / "ImageSets/Main").glob("*.txt")}
     assert set(dataset) == set(lists) & {"train", "val", "test"}
     for split in dataset:
         names = assert_boxes(dataset, split, root / "JPEGImages", root / "Annotations")
@@ -163,9 +164,11 @@ def test_boxes_under_other_names_divided_by_fractions(shared_data, tmp_path):
     options = {"image_dir": "images", "annotation_dir": "annotations/xmls", "set_path": "ids.txt"}
     source = VocDetection(root, splits={"train": options})
     dataset = write(source, tmp_path / "out", splits=FRACTIONS)
-    found = [assert_boxes(dataset, split, root / "images", root / options["annotation_dir"])
-             for split in ("train", "val")]
-    assert sorted(found[0] + found[1]) == sorted((root / "ids.txt").read_text().split())
+    found = [
+        assert_boxes(dataset, split, root / "images", root / options["annotation_dir"])
+        for split in ("train", "val")
+    ]
+    assert sorted(found[0] + found[1]) == sorted(read_list(root / "ids.txt"))
     assert len(found[1]) == pytest.approx(0.2 * len(found[0] + found[1]), rel=0.35)
 
 
@@ -206,8 +209,12 @@ def test_masks_in_colours_through_a_map(shared_data, tmp_path):
         split: dict(line.split() for line in (root / f"{split}.txt").read_text().splitlines())
         for split in ("train", "val", "test")
     }
-    masks = {image[1:]: root / mask[1:] for split in pairs.values() for image, mask in split.items()}
-    colours = sorted({tuple(one) for mask in masks.values() for one in open_rgb(mask).reshape(-1, 3).tolist()})
+    masks = {
+        image[1:]: root / mask[1:] for split in pairs.values() for image, mask in split.items()
+    }
+    colours = sorted(
+        {tuple(one) for mask in masks.values() for one in open_rgb(mask).reshape(-1, 3).tolist()}
+    )
     colour_map = {colour: number for number, colour in enumerate(colours)}
 
     def find_ids(name: str) -> list[list[int]]:
@@ -237,27 +244,89 @@ def test_texts_in_json(shared_data, tmp_path, name):
         assert found == [(row["text"], row["label"]) for row in dataset[split]]
 
 
-def table_value(value: Any, dtype: str) -> Any:
-    """A scalar as TensorFlow gave it; None if it is absent."""
-    if isinstance(value, dict):
-        if not value:
-            return None
-        (value,) = value.values()
-    if dtype == "str":
-        return value.decode()
-    return decode_raw(value, dtype).item() if dtype == "float64" else value.item()
+def table_values(rows: Rows, name: str, dtype: str) -> list[Any]:
+    """A column of scalars as TensorFlow gave them; None for those that are absent."""
+    values = [row[name].get(0) if isinstance(row[name], dict) else row[name] for row in rows]
+    if dtype == "float64":
+        there = decode_raw([value for value in values if value is not None], dtype)[:, 0].tolist()
+        return [None if value is None else there.pop(0) for value in values]
+    read = bytes.decode if dtype == "str" else np.generic.item
+    return [None if value is None else read(value) for value in values]
 
 
 def assert_table(path: Path, out: Path) -> None:
     """Every cell of a CSV file, in order, of the type that its column has."""
-    header, cells = read_cells(path)
+    names, cells = read_cells(path)
     dataset = write(path, out, shuffle=False)
-    rows = read_split(out, "train", table_spec(out))
-    columns = list(zip(*cells, strict=True))
-    types = {name: type_of(list(column)) for name, column in zip(header, columns, strict=True)}
-    print(types)
+    rows, loaded = read_split(out, "train", table_spec(out)), list(dataset["train"])
+    assert len(rows) == len(loaded) == len(cells)
+    for place, name in enumerate(names):
+        column = [row[place] for row in cells]
+        dtype = type_of(column)
+        if dtype is None:
+            assert name not in dataset.schema
+            continue
+        expected = [value_of(cell, dtype) for cell in column]
+        assert dataset.schema[name].dtype == dtype, name
+        assert dataset.schema[name].optional == (None in expected), name
+        assert table_values(rows, name, dtype) == expected, name
+        assert [row[name] for row in loaded] == expected, name
 
 
-def test_csv_files(shared_data, tmp_path):
-    for path in sorted((shared_data / "csv").glob("*.csv")):
+def test_a_table_that_is_not_in_utf8(shared_data, tmp_path):
+    assert_table(shared_data / "sms_spam" / "spam.csv", tmp_path / "out")
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_tables_in_csv(shared_data, tmp_path, part):
+    files = sorted((shared_data / "csv").glob("*.csv"))
+    odd = [path for path in files if not path.read_bytes().isascii()]
+    plain = [path for path in files if path not in odd]
+    for path in (odd + plain[::3])[part::3]:
         assert_table(path, tmp_path / path.stem)
+
+
+# Sparse rows and sound.
+
+
+@pytest.mark.parametrize("as_rows", [False, True], ids=["columns", "rows"])
+@pytest.mark.parametrize("name", ["agaricus.txt.test", "heart_scale", "sample_libsvm_data.txt"])
+def test_sparse_rows_of_scipy(shared_data, tmp_path, name, as_rows):
+    datasets = pytest.importorskip("sklearn.datasets")
+    path = shared_data / "sparse_libsvm" / name
+    x, y = datasets.load_svmlight_file(str(path), dtype=np.float32)
+    rows = ({"x": row, "y": int(label)} for row, label in zip(x, y, strict=True))
+    source = rows if as_rows else {"x": x, "y": y.astype(np.int64)}
+    dataset = write(source, tmp_path / "out", shuffle=False)
+    size = x.shape[1]
+    spec = {"x": tf.io.SparseFeature("x_index", "x_value", tf.float32, size), "y": INTEGER}
+    expected = [
+        (label, {place: np.float32(value) for place, value in values.items() if value})
+        for label, values in read_libsvm(path)
+    ]
+    assert [(row["y"], row["x"]) for row in read_split(dataset.path, "train", spec)] == expected
+    for row, (label, values) in zip(dataset["train"], expected, strict=True):
+        places = row["x"].indices[:, 0].tolist()
+        assert row["y"] == label
+        assert row["x"].dense_shape == (size,)
+        assert dict(zip(places, row["x"].values.tolist(), strict=True)) == values
+
+
+def test_sound_in_arrays_of_any_length(shared_data, tmp_path):
+    files = {path.stem: path for path in sorted((shared_data / "spoken_digits").glob("*.wav"))}
+    rows = (
+        (name, {"name": name, "sound": read_wave(path), "digit": int(name[0])})
+        for name, path in files.items()
+    )
+    dataset = write(rows, tmp_path / "out", splits=FRACTIONS)
+    assert dataset.schema["sound"].dtype == "int16"
+    spec = {"name": TEXT, "sound": TEXT, "digit": INTEGER}
+    found = [row for split in dataset for row in read_split(dataset.path, split, spec)]
+    assert sorted(row["name"].decode() for row in found) == sorted(files)
+    for row in found:
+        name = row["name"].decode()
+        np.testing.assert_array_equal(decode_raw(row["sound"], "int16"), read_wave(files[name]))
+        assert row["digit"] == int(name[0])
+    for row in dataset["all"]:
+        assert row["sound"].dtype == np.int16
+        np.testing.assert_array_equal(row["sound"], read_wave(files[row["name"]]))

@@ -267,6 +267,7 @@ def test_settings_of_another_kind_are_refused(tmp_path, export_to):
 
 def test_the_options_of_the_writer_are_handed_on(labelled, export_to):
     options = dict(
+        schema={"label": Feature("uint8")},
         shuffle=False,
         seed=3,
         shard_bytes=4096,
@@ -284,7 +285,7 @@ def test_the_options_of_the_writer_are_handed_on(labelled, export_to):
     )
     written = export_to(labelled, CLF, **options)
     assert written.out == "out"
-    assert written.options == {"schema": None, **options}
+    assert written.options == options
     with pytest.raises(TypeError, match="unexpected keyword argument 'suffle'"):
         export_to(labelled, CLF, suffle=True)
 
@@ -398,6 +399,17 @@ def test_sparse_features_are_made_of_dense_vectors(tmp_path, export_to):
     feature = Feature("int64", (3,), encoding="sparse")
     assert written.options["schema"] == {"words": feature}
     assert [row["words"].to_list() for row in written.rows()] == [[0, 0, 0], [0, 1, 0]]
+
+
+def test_sparse_features_join_the_schema_that_was_given(tmp_path, export_to):
+    configs = TFRWriteConfigs(generator=Generator, sparse_features=["words"], splits={"train": {}})
+    sparse = Feature("int64", (3,), encoding="sparse")
+    given = {"n": Feature("uint8")}
+    found = export_to(tmp_path, CLF, configs, schema=given).options["schema"]
+    assert found == {**given, "words": sparse}
+    assert not isinstance(found, Schema)
+    found = export_to(tmp_path, CLF, configs, schema=Schema(given)).options["schema"]
+    assert found == Schema({**given, "words": sparse})
 
 
 def test_a_misspelt_sparse_feature_names_the_nearest(tmp_path, export_to):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from datum import _core
-from datum.columns import Masked
+from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError
 from datum.format.layout import check_keys
 from datum.format.row_plans import GivenPlan, GuessedPlan, collect_rows
@@ -44,6 +44,7 @@ def collect(data: Mapping[str, Any] | Iterable[Any], schema: Schema) -> Collecti
     if not isinstance(data, Mapping):
         rows = list(data)
         return Collection(schema, len(rows), collect_rows(rows, GivenPlan(schema)))
+    data = {name: _plain_column(name, column) for name, column in data.items()}
     count = _column_length(data)
     strays = [name for name in data if name not in schema]
     if strays:
@@ -74,6 +75,7 @@ def collect_guessing(
         plan = GuessedPlan(guess, specs)
         sources = collect_rows(rows, plan)
         return _finish(guess, plan.seen, len(rows), sources)
+    data = {name: _plain_column(name, column) for name, column in data.items()}
     count = _column_length(data)
     rows, loose = _rows_of_loose(data, count)
     seen: dict[str, tuple[ValueGuess, int]] = {}
@@ -103,6 +105,20 @@ def _finish(
     schema = guess.to_schema()
     check_keys(schema)
     return Collection(schema, count, sources, guess)
+
+
+def _plain_column(name: str, column: Any) -> Any:
+    """Columns of other packages as arrays."""
+    if isinstance(column, np.ma.MaskedArray):
+        raise SchemaError(
+            f"feature {name!r}: expected a column without a mask of NumPy, got one\n"
+            "hint: datum.Masked(column.data, ~column.mask)",
+            feature=name,
+        )
+    is_own = isinstance(column, (np.ndarray, BytesColumn, Masked, Ragged, Sparse, list, tuple))
+    if is_own or hasattr(column, "tocoo") or not hasattr(column, "__array__"):
+        return column
+    return np.asarray(column)
 
 
 def _rows_of_loose(data: Mapping[str, Any], count: int) -> tuple[_Rows, list[str]]:

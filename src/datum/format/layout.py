@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -112,6 +113,7 @@ def _typed(feature: Feature, layout: Layout) -> tuple[Kind, Layout, Cell]:
     return kind, layout, cell
 
 
+@functools.lru_cache(maxsize=64)  # block after block has the same
 def check_keys(schema: Schema) -> None:
     """Refuse a schema of which two features lie under one key."""
     owners: dict[tuple[str, bool], str] = {}

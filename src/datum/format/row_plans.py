@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -82,10 +83,7 @@ class GivenPlan:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._specs = {
-            name: row_feature(name, feature) if is_collectable(feature) else skipped_feature(name)
-            for name, feature in schema.items()
-        }
+        self._specs = dict(_given_specs(schema))
 
     def features(self) -> list[_core.RowFeature]:
         """One for each feature of the schema."""
@@ -124,6 +122,14 @@ class GivenPlan:
                 values = [row.get(name) for row in rows]
                 sources[name] = make_sources(name, feature, values, len(rows))
         return sources
+
+
+@functools.lru_cache(maxsize=64)  # block after block has the same
+def _given_specs(schema: Schema) -> dict[str, _core.RowFeature]:
+    return {
+        name: row_feature(name, feature) if is_collectable(feature) else skipped_feature(name)
+        for name, feature in schema.items()
+    }
 
 
 class GuessedPlan:

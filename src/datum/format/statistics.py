@@ -58,7 +58,9 @@ class Range:
         """Plain values that `from_json` takes."""
         mean = self.mean
         found = {"count": self.count, "min": self.lowest, "max": self.highest, "mean": mean}
-        found["sum"] = self.total if mean is not None or not self.count else None
+        is_known = mean is not None or not self.count
+        is_short = -(2**63) <= self.total < 2**63  # what readers of JSON hold
+        found["sum"] = (self.total if is_short else float(self.total)) if is_known else None
         return found | {key: n for key, n in (("nan", self.nan), ("inf", self.infinite)) if n}
 
     @classmethod

@@ -28,7 +28,10 @@ def summarize(collection: Collection, *, uncounted: Container[str], threads: int
     """Statistics of each feature; the values of `uncounted` ones are known to be too many."""
     names: list[str] = []
     asked: list[tuple[_core.Source, _core.Element, bool]] = []
-    for name, sources in collection.sources.items():
+    for name in collection.schema:
+        sources = collection.sources.get(name)
+        if sources is None:  # no record has it
+            continue
         feature = stand_in(collection.schema[name])
         is_counted = _has_counts(feature) and name not in uncounted
         names.append(name)

@@ -55,6 +55,8 @@ class ValueGuess:
 
     def merge(self, other: ValueGuess) -> ValueGuess:
         """What holds both: int and float give float, 3 and 5 items give None."""
+        if self == other:
+            return self
         if self.kind != other.kind:
             return self._merge_picture(other)
         if self.kind == "sparse" and self.shape != other.shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -131,11 +132,9 @@ class SchemaGuess:
 
     def to_schema(self) -> Schema:
         """The schema that holds all records seen."""
-        return Schema(
-            {
-                name: seen.guess.to_feature(optional=seen.records < self.records)
-                for name, seen in self._features.items()
-            }
+        seen = self._features.items()
+        return _make_schema(
+            tuple((name, one.guess, one.records < self.records) for name, one in seen)
         )
 
     @classmethod
@@ -176,6 +175,11 @@ class SchemaGuess:
 
     def __repr__(self) -> str:
         return f"SchemaGuess({len(self._features)} features of {self.records} records)"
+
+
+@functools.lru_cache(maxsize=64)  # blocks mostly leave the guess as it was
+def _make_schema(guesses: tuple[tuple[str, ValueGuess, bool], ...]) -> Schema:
+    return Schema({name: guess.to_feature(optional=lacks) for name, guess, lacks in guesses})
 
 
 def _put(features: dict[str, _Seen], name: str, seen: _Seen) -> None:

@@ -146,9 +146,8 @@ def _plain_datetime(value: dt.datetime) -> Any:
         return None
     if hasattr(value, "to_datetime64"):  # of pandas, which may have nanoseconds
         return value.to_datetime64()
-    if value.tzinfo is not None:
-        value = value.astimezone(dt.timezone.utc).replace(tzinfo=None)
-    return np.datetime64(value, "us")
+    offset = value.utcoffset() or dt.timedelta()  # taken off by NumPy, whose years do not end
+    return np.datetime64(value.replace(tzinfo=None), "us") - np.timedelta64(offset, "us")
 
 
 def _plain_time(value: dt.time) -> Any:

@@ -120,9 +120,9 @@ def _decoded(array: Any) -> Any:
 def _is_list(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
+    types = pa.types
+    is_listed = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return bool(is_listed) or str(kind).startswith(("list_view", "large_list_view"))
 
 
 def _unzip(array: Any) -> Iterator[tuple[str, pa.Array]]:
@@ -190,8 +190,6 @@ class _Converter:
         text = str(array.type)
         if text in ("string_view", "binary_view"):
             return array.cast(pa.large_string() if text == "string_view" else pa.large_binary())
-        if text.startswith(("list_view", "large_list_view")):
-            return array.cast(pa.large_list(array.type.value_type))
         if text.startswith("run_end_encoded"):
             return pc.run_end_decode(array)
         if pa.types.is_dictionary(array.type):  # within a list

@@ -107,6 +107,7 @@ class CsvFile:
                         self._check_left(left, line)
                     yield piece
             except UnicodeDecodeError as error:
+                self.encoding = reader.encoding or ""
                 raise self._wrong_encoding(error) from None
         self.crc = reader.crc
         self._is_settled = True

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from datum.errors import SourceError
 from datum.schema import Schema
 from datum.sources.python_rows import RowReader, is_keyed
+from datum.sources.snapshot import take_snapshots
 from datum.sources.source import Block, Part, Reject
 from datum.sources.take import as_slice, take_rows
 
@@ -148,7 +149,7 @@ class _RowStream:
         for first in itertools.count(0, BLOCK_RECORDS):
             items: list[Any] = []
             try:
-                items.extend(itertools.islice(rows, BLOCK_RECORDS))
+                items.extend(take_snapshots(itertools.islice(rows, BLOCK_RECORDS)))
             except Exception as error:  # whatever the user's code raises
                 raise _raised(first + len(items), error) from error
             if not items:

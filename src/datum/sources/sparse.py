@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from datum.columns import Masked, Sparse
 from datum.errors import SchemaError, SourceError
-from datum.schema import Feature, SchemaGuess, as_array
+from datum.schema import Feature, InexactError, Schema, SchemaGuess, as_array
 from datum.sources.mapped import map_source
 from datum.sources.source import Block, IndexedPart, Part, Source
 
@@ -27,10 +27,14 @@ def sparse_source(source: Source, names: Sequence[str]) -> tuple[Source, dict[st
     All records are looked at first, unless the source knows its schema. A feature whose length
     differs between records stays as it is: it is stored as a list of its own length.
     """
-    found = _find_features(source, names)
+    found, seen = _find_features(source, names)
     sparse = {}
     for name in names:
-        feature = _known(found, name)
+        if name not in found:
+            near = difflib.get_close_matches(name, seen, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(seen))}"
+            raise SchemaError(f"expected a feature to store sparse, got {name!r}\nhint: {hint}")
+        feature = found[name]
         if not feature.shape or feature.is_string or feature.encoding == "image":
             raise SchemaError(
                 f"feature {name!r}: expected arrays of numbers to store sparse, got {feature!r}",
@@ -44,21 +48,13 @@ def sparse_source(source: Source, names: Sequence[str]) -> tuple[Source, dict[st
     return map_source(source, change, name=f"sparse {sorted(sparse)}", features=sparse), sparse
 
 
-def _known(found: Mapping[str, Feature], name: str) -> Feature:
-    if name not in found:
-        near = difflib.get_close_matches(name, found, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(found)}"
-        raise SchemaError(f"expected a feature to store sparse, got {name!r}\nhint: {hint}")
-    return found[name]
-
-
-def _find_features(source: Source, names: Sequence[str]) -> dict[str, Feature]:
-    """The features of all splits; of those not named, only that they are there."""
+def _find_features(source: Source, names: Sequence[str]) -> tuple[Schema, set[str]]:
+    """The features of these names, in all splits, and the names of all features."""
     guess = SchemaGuess()
-    others: dict[str, Feature] = {}
+    seen: set[str] = set()
     for split, part in source.parts().items():
         if part.schema is not None:
-            others.update(part.schema)
+            seen.update(part.schema)
             named = part.schema.select([name for name in names if name in part.schema])
             guess = guess.merge(SchemaGuess.from_schema(named, records=2))  # more than one
             continue
@@ -68,8 +64,8 @@ def _find_features(source: Source, names: Sequence[str]) -> dict[str, Feature]:
                 " for first, got an iterator\nhint: pass a function that returns the iterator"
             )
         for block in _blocks(part):
-            _look(block, names, guess, others)
-    return {**others, **guess.to_schema()}
+            _look(block, names, guess, seen)
+    return guess.to_schema(), seen
 
 
 def _blocks(part: Part) -> Iterator[Block]:
@@ -80,16 +76,13 @@ def _blocks(part: Part) -> Iterator[Block]:
         yield part.read(np.arange(first, min(first + _SCAN_RECORDS, len(part))))
 
 
-def _look(
-    block: Block, names: Sequence[str], guess: SchemaGuess, others: dict[str, Feature]
-) -> None:
+def _look(block: Block, names: Sequence[str], guess: SchemaGuess, seen: set[str]) -> None:
     if isinstance(block.data, list):
         guess.add_rows({name: row.get(name) for name in names} for row in block.data)
-        seen = {name for row in block.data for name in row}
+        seen.update(name for row in block.data for name in row)
     else:
         guess.add_columns({name: block.data[name] for name in names if name in block.data})
-        seen = set(block.data)
-    others.update(dict.fromkeys(sorted(seen.difference(names)), Feature("bytes")))
+        seen.update(block.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +116,8 @@ def _sparse_of(value: Any, feature: Feature) -> Any:
         return value
     try:
         array = as_array(value, feature.dtype)
-    except Exception:  # the writer says what is wrong with it
-        return value
+    except (InexactError, OverflowError, TypeError, ValueError):
+        return value  # the writer says what is wrong with it
     places = _places(array)
     return Sparse(places, array[tuple(places.T)], array.shape)
 

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.errors import SchemaError, SourceError
-from datum.format import EncodedBlock, Framed, RowEncoder, Statistics
+from datum.format import (
+    Collected,
+    EncodedBlock,
+    Framed,
+    RowEncoder,
+    Statistics,
+    reencode,
+    stores_alike,
+)
 from datum.schema import Feature, Schema, SchemaGuess
 from datum.sources import Block, Reject
 from datum.writing.encoders import FeatureEncoder, apply_encoders
@@ -20,7 +28,7 @@ from datum.writing.pictures import ImageFacts, find_images, prepare_images
 if TYPE_CHECKING:
     from datum.images import ImageOptions
 
-__all__ = ["BlockSettings", "BlockWriter", "OnError", "WrittenBlock", "join_framed"]
+__all__ = ["BlockSettings", "BlockWriter", "CollectedBlock", "OnError", "WrittenBlock"]
 
 OnError = Literal["raise", "skip", "quarantine"]
 _HINT = "hint: on_error='quarantine' puts such records aside and goes on"
@@ -51,14 +59,62 @@ class WrittenBlock:
     rejects: list[Reject] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class CollectedBlock:
+    """The values of a block, which any thread can make records of."""
+
+    pieces: list[Collected]
+    block: Block  # without its data
+    images: Mapping[str, ImageFacts]
+    schema: Schema
+    guess: SchemaGuess | None
+
+    def finish(self) -> WrittenBlock:
+        """Make the records; the interpreter is free meanwhile."""
+        encoded = [piece.encode() for piece in self.pieces]
+        statistics = Statistics()
+        for piece in encoded:
+            statistics = (
+                statistics.merge(piece.statistics) if statistics.records else piece.statistics
+            )
+        return WrittenBlock(
+            _join([self._widened(piece) for piece in encoded]),
+            self.schema,
+            self.guess,
+            statistics,
+            self.images,
+            self.block.numbers,
+            self.block.keys,
+            list(self.block.rejects),
+        )
+
+    def _widened(self, piece: EncodedBlock) -> Framed:
+        """The records as the schema of the whole block has them."""
+        if stores_alike(piece.schema, self.schema):
+            return piece.framed
+        return reencode(piece.framed.records(), piece.schema, self.schema)
+
+
 class BlockWriter:
     """Writes block after block; without a schema it learns one on the way."""
 
     def __init__(self, settings: BlockSettings, *, threads: int) -> None:
         self.settings = settings
+        self._threads = threads
         self._encoder = RowEncoder(settings.schema, threads=threads)
         self._features = settings.schema or settings.features
         self._images = {name for name, one in self._features.items() if one.encoding == "image"}
+
+    @property
+    def schema(self) -> Schema:
+        """The schema given, or that of all records so far."""
+        return self._encoder.schema
+
+    def learn(self, guess: SchemaGuess) -> None:
+        """Widen the schema by what another writer has found; SchemaError if they disagree."""
+        if self._encoder.guess is not None:
+            merged = self._encoder.guess.merge(guess)
+            self._encoder = RowEncoder(guess=merged, threads=self._threads)
 
     def prepare(self, block: Block) -> tuple[Block, dict[str, ImageFacts]]:
         """Do what comes before encoding; several blocks can be prepared at the same time."""
@@ -76,44 +132,40 @@ class BlockWriter:
 
     def write(self, block: Block) -> WrittenBlock:
         """Make the records of a block."""
-        return self.encode(*self.prepare(block))
+        return self.collect(*self.prepare(block)).finish()
 
-    def encode(self, block: Block, images: dict[str, ImageFacts]) -> WrittenBlock:
-        """Make the records of a block that is prepared."""
+    def collect(self, block: Block, images: dict[str, ImageFacts]) -> CollectedBlock:
+        """Take the values out of a block that is prepared; blocks must come in order."""
         self._check(block.rejects)
-        pieces: list[EncodedBlock] = []
+        pieces: list[Collected] = []
         rejects = list(block.rejects)
         refused: list[int] = []
-        first = 0
-        while first < len(block) or not pieces:
+        first, size = 0, len(block)
+        while first < len(block):
+            last = min(first + size, len(block))
             try:
-                pieces.append(self._encoder.encode(_take(block.data, first, len(block))))
-                break
+                pieces.append(self._encoder.collect(_take(block.data, first, last)))
+                first, size = last, 2 * size
             except SchemaError as error:
                 late = self._find_late_images(block)
                 if late:
                     block, more = self._prepare_images(block, late)
-                    return self.encode(block, {**images, **more})
+                    return self.collect(block, {**images, **more})
                 if error.record is None:
                     raise
                 at = first + error.record
                 rejects.append(self._refuse(block, at, error))
                 refused.append(at)
                 if at > first:
-                    pieces.append(self._encoder.encode(_take(block.data, first, at)))
-                first = at + 1
+                    pieces.append(self._encoder.collect(_take(block.data, first, at)))
+                # Where one is bad there may be more: the next steps are small, then grow again.
+                first, size = at + 1, 1
         kept = np.delete(np.arange(len(block)), refused)
-        keys = None if block.keys is None else [block.keys[at] for at in kept.tolist()]
-        return WrittenBlock(
-            join_framed([piece.framed for piece in pieces]),
-            self._encoder.schema,
-            self._encoder.guess,
-            _merge_statistics([piece.statistics for piece in pieces]),
-            images,
-            block.numbers[kept],
-            block.keys if len(kept) == len(block) else keys,
-            rejects,
-        )
+        keys = block.keys
+        if keys is not None and refused:
+            keys = [keys[at] for at in kept.tolist()]
+        kept_block = Block((), block.numbers[kept], keys, rejects)  # type: ignore[arg-type]
+        return CollectedBlock(pieces, kept_block, images, self.schema, self._encoder.guess)
 
     def _find_late_images(self, block: Block) -> set[str]:
         """Names whose first images come after the first record of a block."""
@@ -144,18 +196,14 @@ def _take(data: Any, first: int, last: int) -> Any:
     return {name: column[first:last] for name, column in data.items()}
 
 
-def _merge_statistics(parts: list[Statistics]) -> Statistics:
-    merged = parts[0]
-    for part in parts[1:]:
-        merged = merged.merge(part)
-    return merged
-
-
-def join_framed(parts: list[Framed]) -> Framed:
+def _join(parts: list[Framed]) -> Framed:
     """The records of all parts, one after the other."""
     if len(parts) == 1:
         return parts[0]
-    sizes = np.array([part.nbytes for part in parts], np.int64)
-    starts = np.cumsum(sizes) - sizes
+    sizes = np.array([0, *(part.nbytes for part in parts)], np.int64)
+    starts = np.cumsum(sizes)[:-1]
     offsets = [part.offsets + start for part, start in zip(parts, starts, strict=True)]
-    return Framed(np.concatenate([part.data for part in parts]), np.concatenate(offsets))
+    return Framed(
+        np.concatenate([np.empty(0, np.uint8), *(part.data for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *offsets]),
+    )

@@ -24,18 +24,12 @@ class PartWriter:
     part: IndexedPart
     settings: BlockSettings
     threads: int = 1
-    _writer: BlockWriter | None = None
 
     def __call__(self, numbers: NDArray[np.int64]) -> WrittenBlock:
         """Make the records of these numbers."""
-        if self.settings.schema is not None:
-            return self._make_writer().write(self.part.read(numbers))
-        if self._writer is None:
-            self._writer = self._make_writer()
-        return self._writer.write(self.part.read(numbers))
-
-    def _make_writer(self) -> BlockWriter:
-        return BlockWriter(self.settings, threads=self.threads)
+        # A writer of its own: what a block becomes must not depend on those before.
+        writer = BlockWriter(self.settings, threads=self.threads)
+        return writer.write(self.part.read(numbers))
 
 
 class DirectSplit:

@@ -125,7 +125,7 @@ def apply_encoders(block: Block, encoders: Mapping[str, FeatureEncoder]) -> Bloc
     for name, encoder in encoders.items():
         values = _take_values(block, name)
         present = [at for at, value in enumerate(values) if value is not None]
-        if not present:
+        if not present and name not in block.data:  # a column of blanks is replaced all the same
             continue
         column, kept, found = encoder.transform_each([values[at] for at in present])
         made[name] = column, np.array([present[at] for at in kept], np.intp)

@@ -50,6 +50,11 @@ class Estimator(Protocol):
         """How many columns, or else classes, there are."""
         ...
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of what a value becomes: a row, or a single number."""
+        ...
+
     def facts(self) -> dict[str, Any]:
         """What it has learned, by name."""
         ...
@@ -68,11 +73,11 @@ def wrap(estimator: Any) -> Estimator | None:
         if isinstance(estimator, classes):
             found = kind(estimator)
             # What the caller has stays as it is, so that the next write learns anew.
-            return found if found.is_fitted else kind(require_clone(estimator))
+            return found if found.is_fitted else kind(_clone(estimator))
     return None
 
 
-def require_clone(estimator: Any) -> Any:
+def _clone(estimator: Any) -> Any:
     """A copy with the same parameters that has learned nothing."""
     return require("sklearn.base", purpose="encoders").clone(estimator)
 
@@ -84,7 +89,7 @@ class Texts:
         self.fitted = estimator
         is_given = getattr(estimator, "vocabulary", None) is not None
         if is_given and not self._has_weights and not self.is_fitted:
-            self.fitted = require_clone(estimator).fit([""])  # no text can change what it does
+            self.fitted = _clone(estimator).fit([""])  # no text can change what it does
 
     @property
     def _has_weights(self) -> bool:
@@ -122,6 +127,11 @@ class Texts:
         """How many columns there are."""
         count = getattr(self.fitted, "n_features", None)
         return int(count) if count is not None else len(self.fitted.vocabulary_)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """A row."""
+        return (self.size,)
 
     def facts(self) -> dict[str, Any]:
         """The column of each term, and its weight."""
@@ -201,6 +211,11 @@ class Labels:
         count = len(self.codes)
         return 1 if self._is_binarizer and count <= 2 else count
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """A row, or the number of the class."""
+        return (self.size,) if self._is_binarizer else ()
+
     def facts(self) -> dict[str, Any]:
         """The classes in the order of their numbers, and once more if they are names."""
         classes = self.fitted.classes_.tolist()
@@ -216,7 +231,7 @@ class OneHot:
         self._known: list[set[Any]] = []
         is_given = not isinstance(estimator.categories, str) and not self._counts
         if is_given and not self.is_fitted:
-            self.fitted = require_clone(estimator)
+            self.fitted = _clone(estimator)
             self.fitted.fit(_as_table([_as_row([column[0] for column in estimator.categories])]))
 
     @property
@@ -268,6 +283,11 @@ class OneHot:
         """How many columns all categories need."""
         first = [column.tolist()[0] for column in self.fitted.categories_]
         return int(self.fitted.transform(_as_table([first])).shape[1])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """A row."""
+        return (self.size,)
 
     def facts(self) -> dict[str, Any]:
         """The categories of each column, in the order of their numbers."""

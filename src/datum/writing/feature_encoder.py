@@ -125,13 +125,14 @@ class FeatureEncoder:
         float64 is stored as float32: the lists of a record hold no other floats.
         """
         self._check_fitted()
-        fitted = self._estimator.fitted
+        fitted, shape = self._estimator.fitted, self._estimator.shape
         dtype = np.dtype(getattr(fitted, "dtype", np.int64)).name
-        dtype = "float32" if dtype == "float64" else dtype
-        if self._class_is("LabelEncoder"):
-            return Feature("int64")
-        is_sparse = getattr(fitted, "sparse_output", True)
-        return Feature(dtype, (self._estimator.size,), encoding="sparse" if is_sparse else "values")
+        is_sparse = bool(shape) and getattr(fitted, "sparse_output", True)
+        return Feature(
+            "float32" if dtype == "float64" else dtype,
+            shape,
+            encoding="sparse" if is_sparse else "values",
+        )
 
     def describe(self) -> dict[str, Any]:
         """What a model needs to know of it, as plain JSON values, the same for the same data."""
@@ -153,9 +154,6 @@ class FeatureEncoder:
     @property
     def _class_name(self) -> str:
         return type(self._estimator.fitted).__name__
-
-    def _class_is(self, name: str) -> bool:
-        return any(base.__name__ == name for base in type(self._estimator.fitted).__mro__)
 
     def _check_fitted(self) -> None:
         if not self.is_fitted:

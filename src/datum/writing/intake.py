@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import SourceError
-from datum.format.statistics import Statistics
-from datum.schema import Schema, SchemaGuess
+from datum.errors import SchemaError, SourceError
+from datum.format import RowEncoder, Statistics, parse
+from datum.schema import Schema
 from datum.sources import Block, IndexedPart, Reject
 from datum.sources.source import Part
-from datum.writing.block_writer import BlockSettings, BlockWriter, WrittenBlock
+from datum.writing.block_writer import BlockSettings, BlockWriter, CollectedBlock, WrittenBlock
 from datum.writing.direct import BLOCK_RECORDS, PartWriter
 from datum.writing.division import Division, split_of_reject
 from datum.writing.duplicates import KeyLedger
@@ -39,10 +39,12 @@ class SplitTaken:
     rejects: list[Reject] = field(default_factory=list)
     duplicates: set[int] = field(default_factory=set)
 
-    @property
-    def runs(self) -> list[Run]:
+    def runs(self, schema: Schema) -> list[Run]:
         """The records, in the order of their places."""
-        return self.spill.runs(dropped=self.duplicates)
+        runs = self.spill.runs(dropped=self.duplicates)
+        if self.duplicates:
+            self.statistics = _count_again(runs, schema)
+        return runs
 
 
 @dataclass
@@ -69,33 +71,22 @@ def take_in(
         for name in intake.splits
     }
     images: dict[str, ImageFacts] = {}
-    writer = BlockWriter(settings, threads=options.workers)
-    merged: SchemaGuess | None = None
+    writer = BlockWriter(settings, threads=1 if options.workers > 1 else 2)
     progress.stage("reading", _total(intake))
     for name, part in intake.parts.items():
         ledger = KeyLedger(folder / f"{name}.keys")
         for split, written in _write_blocks(name, part, division, writer, options):
-            taken = splits[split]
-            _keep(taken, written, ledger, options)
+            _keep(splits[split], written, ledger, options)
             for feature, facts in written.images.items():
                 images.setdefault(feature, ImageFacts()).merge(facts)
-            if written.guess is not None and written.guess is not merged:
-                merged = written.guess if merged is None else merged.merge(written.guess)
             progress.advance(len(written.numbers), written.framed.nbytes)
-        _drop_duplicates(ledger, [splits[split] for split in _targets(name, intake)], settings)
-    schema = settings.schema
-    if schema is None:
-        schema = merged.to_schema() if merged is not None else Schema({})
-    return Taken(splits, schema, images)
+        _drop_duplicates(ledger.find_duplicates(), name, splits, division, options)
+    return Taken(splits, writer.schema, images)
 
 
 def _total(intake: Intake) -> int | None:
     lengths = [len(part) for part in intake.parts.values() if isinstance(part, IndexedPart)]
     return sum(lengths) if len(lengths) == len(intake.parts) else None
-
-
-def _targets(part_name: str, intake: Intake) -> list[str]:
-    return [part_name] if intake.fractions is None else list(intake.fractions)
 
 
 def _write_blocks(
@@ -105,7 +96,7 @@ def _write_blocks(
     if isinstance(part, IndexedPart) and part.is_slow_python and options.workers > 1:
         work = PartWriter(part, writer.settings)
         if can_be_sent(work):
-            yield from _write_elsewhere(name, part, division, work, options)
+            yield from _write_elsewhere(name, part, division, work, writer, options)
             return
     divided: Iterator[tuple[str, Block]]
     if division is None:
@@ -116,8 +107,14 @@ def _write_blocks(
     def prepare(pair: tuple[str, Block]) -> tuple[str, Any]:
         return pair[0], writer.prepare(pair[1])
 
-    for split, prepared in map_ordered(prepare, divided, workers=options.workers):
-        yield split, writer.encode(*prepared)
+    def collect() -> Iterator[tuple[str, CollectedBlock]]:
+        for split, prepared in map_ordered(prepare, divided, workers=options.workers):
+            yield split, writer.collect(*prepared)
+
+    # Values are taken out of Python's objects here, while others make records of those before.
+    yield from map_ordered(
+        lambda pair: (pair[0], pair[1].finish()), collect(), workers=options.workers
+    )
 
 
 def _write_elsewhere(
@@ -125,9 +122,14 @@ def _write_elsewhere(
     part: IndexedPart,
     division: Division | None,
     work: PartWriter,
+    writer: BlockWriter,
     options: WriteOptions,
 ) -> Iterator[tuple[str, WrittenBlock]]:
-    """The same in worker processes: they are given numbers, and read the records themselves."""
+    """The same in worker processes: they are given numbers, and read the records themselves.
+
+    They know nothing of the records before. A block that does not go well with those is done
+    again here, so that the outcome is the same as if all were.
+    """
 
     def pieces() -> Iterator[tuple[str, NDArray[np.int64]]]:
         for first in range(0, len(part), BLOCK_RECORDS):
@@ -141,10 +143,27 @@ def _write_elsewhere(
                 if (splits == at).any():
                     yield split, numbers[splits == at]
 
+    def write(piece: tuple[str, NDArray[np.int64]]) -> tuple[str, Any, Any]:
+        try:
+            return *piece, processes(piece[1])
+        except (SchemaError, SourceError):
+            return *piece, None
+
     with WorkerProcesses(work, count=options.workers) as processes:
-        yield from map_ordered(
-            lambda piece: (piece[0], processes(piece[1])), pieces(), workers=options.workers
-        )
+        for split, numbers, written in map_ordered(write, pieces(), workers=options.workers):
+            if written is None or written.rejects or not _learns(writer, written):
+                yield split, writer.write(part.read(numbers))
+            else:
+                yield split, written
+
+
+def _learns(writer: BlockWriter, written: WrittenBlock) -> bool:
+    try:
+        if written.guess is not None:
+            writer.learn(written.guess)
+    except SchemaError:
+        return False
+    return True
 
 
 def _divide(part: Part, division: Division) -> Iterator[tuple[str, Block]]:
@@ -189,12 +208,28 @@ def _keep(
     )
 
 
-def _drop_duplicates(ledger: KeyLedger, splits: list[SplitTaken], settings: BlockSettings) -> None:
-    duplicates = ledger.find_duplicates()
-    if duplicates and settings.on_error == "raise":
+def _count_again(runs: list[Run], schema: Schema) -> Statistics:
+    """The statistics of what is left when records were dropped after they were counted."""
+    encoder = RowEncoder(schema)
+    statistics = Statistics()
+    for run in runs:
+        framed = run.take(0, run.records, schema, threads=1)
+        statistics = statistics.merge(encoder.encode(parse(framed, schema)).statistics)
+    return statistics
+
+
+def _drop_duplicates(
+    duplicates: list[Reject],
+    part_name: str,
+    splits: dict[str, SplitTaken],
+    division: Division | None,
+    options: WriteOptions,
+) -> None:
+    if duplicates and options.on_error == "raise":
         raise SourceError(str(duplicates[0]))
     for reject in duplicates:
-        # Records of one key are in one split, unless it is stratified: then it is looked for.
-        for taken in splits:
-            taken.duplicates.add(reject.record)
-        splits[0].rejects.append(reject)
+        split = part_name
+        if division is not None:
+            split = list(division.fractions)[split_of_reject(reject, division)]
+        splits[split].duplicates.add(reject.record)
+        splits[split].rejects.append(reject)

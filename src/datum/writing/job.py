@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from datum.errors import SourceError
 from datum.format.manifest import Manifest, SplitInfo
 from datum.format.naming import MANIFEST_NAME
 from datum.format.statistics import Statistics
-from datum.schema import Feature, Schema
+from datum.schema import Schema
 from datum.sources import IndexedPart, Reject
 from datum.writing.append import Appended, join_metadata
 from datum.writing.block_writer import BlockSettings
@@ -19,7 +20,7 @@ from datum.writing.direct import DirectSplit
 from datum.writing.division import Division
 from datum.writing.encoders import FeatureEncoder
 from datum.writing.indexed_order import order_part
-from datum.writing.intake import take_in
+from datum.writing.intake import Taken, take_in
 from datum.writing.legacy import legacy_files
 from datum.writing.make import MadeShard, SplitPlan, make_shards
 from datum.writing.options import WriteOptions
@@ -60,16 +61,19 @@ class Job:
 
     def make(self) -> tuple[Manifest, dict[str, MadeSplit]]:
         """Make the shards, and the manifest that names them."""
-        given = {**self.options.features, **_features_of(self.encoders)}
-        schema = known_schema(self.intake, self.options.schema, given)
+        schema = known_schema(self.intake, self.options.schema)
+        if schema is not None:
+            schema = self._settle(schema)
         if self.appended is not None and schema is not None:
             schema = self.appended.widen(schema)
-        settings = BlockSettings(schema, given, self.images, self.encoders, self.options.on_error)
+        settings = BlockSettings(
+            schema, self.options.features, self.images, self.encoders, self.options.on_error
+        )
         is_direct = schema is not None and all(
             isinstance(part, IndexedPart) for part in self.intake.parts.values()
         )
         self.staging.begin(self._plan_name())
-        found = self._make_direct(settings) if is_direct else self._make_spilled(settings, given)
+        found = self._make_direct(settings) if is_direct else self._make_spilled(settings)
         made, schema, images = found
         schema = refine_images(schema, images)
         return self._manifest(schema, images, made), made
@@ -102,7 +106,7 @@ class Job:
             made[split] = MadeSplit(found, statistics, rejects[split])
         return made, settings.schema, images
 
-    def _make_spilled(self, settings: BlockSettings, given: Mapping[str, Feature]) -> Any:
+    def _make_spilled(self, settings: BlockSettings) -> Any:
         """By way of the disk: records come one after the other, or their schema is not known."""
         taken = take_in(
             self.intake,
@@ -112,11 +116,14 @@ class Job:
             folder=self.staging.spill,
             progress=self.progress,
         )
-        schema = taken.schema if settings.schema is not None else override(taken.schema, given)
+        schema = taken.schema
+        if settings.schema is None:
+            self._check_some_left(taken)
+            schema = self._settle(schema)
         if self.appended is not None:
             schema = self.appended.widen(schema)
         plans: dict[str, SplitPlan] = {
-            name: SpilledSplit(split.runs, schema) for name, split in taken.splits.items()
+            name: SpilledSplit(split.runs(schema), schema) for name, split in taken.splits.items()
         }
         shards = self._shards(plans)
         made = {
@@ -124,6 +131,24 @@ class Job:
             for name, split in taken.splits.items()
         }
         return made, schema, taken.images
+
+    def _settle(self, schema: Schema) -> Schema:
+        """The schema with what encoders make of features, and with those that were given."""
+        encoded = {
+            name: replace(encoder.feature, optional=schema[name].optional)
+            for name, encoder in self.encoders.items()
+            if name in schema
+        }
+        return override(override(schema, encoded), self.options.features)
+
+    def _check_some_left(self, taken: Taken) -> None:
+        """Refuse to go on where nothing can be known of any record."""
+        rejects = [reject for split in taken.splits.values() for reject in split.rejects]
+        if rejects and not taken.schema:
+            raise SourceError(
+                f"expected records, got {len(rejects):,} of which none can be written;"
+                f" the first: {rejects[0]}"
+            )
 
     def _shards(self, plans: Mapping[str, SplitPlan]) -> dict[str, list[MadeShard]]:
         generation = 0 if self.appended is None else self.appended.generation
@@ -179,12 +204,11 @@ class Job:
         ]
         if self.options.on_error == "quarantine" and lines:
             earlier = b"" if self.appended is None else self.appended.quarantine
-            write_synced(folder / QUARANTINE, earlier + ("\n".join(lines) + "\n").encode())
+            write_synced(
+                folder / QUARANTINE,
+                earlier + ("\n".join(lines) + "\n").encode(errors="backslashreplace"),
+            )
         if self.options.legacy_metadata:
             for name, content in legacy_files(manifest.schema, manifest.splits).items():
                 write_synced(folder / name, content)
         write_synced(folder / MANIFEST_NAME, manifest.to_bytes())
-
-
-def _features_of(encoders: Mapping[str, FeatureEncoder]) -> dict[str, Feature]:
-    return {name: encoder.feature for name, encoder in encoders.items()}

@@ -102,9 +102,7 @@ def _is_source(value: Any) -> bool:
     return is_table or isinstance(value, Iterator)
 
 
-def known_schema(
-    intake: Intake, schema: Schema | None, features: Mapping[str, Feature]
-) -> Schema | None:
+def known_schema(intake: Intake, schema: Schema | None) -> Schema | None:
     """The schema of all parts, if it is known before they are read."""
     if schema is not None:
         return schema
@@ -115,7 +113,7 @@ def known_schema(
     merged = schemas[0]
     for other in schemas[1:]:
         merged = merge_schemas(merged, other)
-    return override(merged, features)
+    return merged
 
 
 def merge_schemas(first: Schema, second: Schema) -> Schema:

@@ -164,6 +164,7 @@ def worker_main() -> None:
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the work prints must not mix with answers
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # nor may it read requests
     with contextlib.suppress(EOFError, BrokenPipeError):
         work = pickle.loads(_receive(requests))
         while True:

@@ -66,7 +66,9 @@ class _Lines(Progress):
         self._next = time.monotonic() + LINE_SECONDS
         rate, bytes_rate = self.rates
         of = f" of {self.total:,}" if self.total else ""
-        left = f", {(self.total - self.records) / rate:.0f} s left" if self.total else ""
+        left = ""
+        if self.total and rate:
+            left = f", {(self.total - self.records) / rate:.0f} s left"
         print(  # noqa: T201 - what this class is for
             f"{self._stage}: {self.records:,}{of} records, {rate:,.0f}/s,"
             f" {format_bytes(bytes_rate)}/s{left}",

@@ -121,6 +121,7 @@ def write(
     intake = collect_parts(source, splits, problem)
     made_encoders = make_encoders(encoders or {})
     with _stage(target) as staging, show_progress(progress) as shown:
+        check_target(target, overwrite=overwrite, append=append)  # nobody else can write now
         division = _divide(intake, stratify)
         fit_encoders(made_encoders, intake.parts, keep=_keeper(division))
         appended = append_to(target, options) if append else None

@@ -10,7 +10,9 @@ from datum import _core
 from datum.format import Compression, Framed, Index, RecordWriter
 from datum.format.manifest import ShardInfo
 
-__all__ = ["ShardWriter", "sync_folder", "write_synced"]
+__all__ = ["NEW_SUFFIX", "ShardWriter", "sync_folder", "write_synced"]
+
+NEW_SUFFIX = ".new"  # of files that are not whole yet
 
 
 class _ChecksummedFile:
@@ -66,7 +68,7 @@ class ShardWriter:
 
 def write_synced(path: Path, content: bytes) -> None:
     """Write a file so that it is there whole or not at all, whatever happens."""
-    temporary = path.with_name(f".{path.name}.new")
+    temporary = path.with_name(f".{path.name}{NEW_SUFFIX}")
     with temporary.open("wb") as file:
         file.write(content)
         file.flush()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import errno
 import json
 import os
 import shutil
@@ -15,7 +14,7 @@ from typing import Any
 from datum.errors import WriteError
 from datum.format import Index, Manifest
 from datum.format.naming import MANIFEST_NAME
-from datum.writing.shard import sync_folder, write_synced
+from datum.writing.shard import NEW_SUFFIX, sync_folder, write_synced
 
 __all__ = ["QUARANTINE", "Staging", "check_target", "open_staging"]
 
@@ -36,19 +35,24 @@ class Staging:
         self.data = self.folder / "data"
         self.spill = self.folder / "spill"
         self._done = self.folder / "done"
+        self._old = self.folder / "old"
         self._has_plan = False
 
     def begin(self, plan: str | None) -> None:
         """Keep what an interrupted run of the same plan has done; drop everything else."""
-        shutil.rmtree(self.spill, ignore_errors=True)
         self._has_plan = plan is not None
         path = self.folder / _PLAN
-        if plan is None or _read_json(path) != {"plan": plan}:
-            for folder in (self.data, self._done):
-                shutil.rmtree(folder, ignore_errors=True)
+        is_same = plan is not None and _read_json(path) == {"plan": plan}
+        for folder in (self.data, self._old):
+            self._rescue(folder)
         for folder in (self.data, self._done):
+            if not is_same or folder.is_symlink():
+                _remove(folder)
             folder.mkdir(exist_ok=True)
         self._drop_unfinished()
+        for entry in list(self.folder.iterdir()):
+            if entry not in (self.data, self._done, path):
+                _remove(entry)
         if plan is None:
             path.unlink(missing_ok=True)
         else:
@@ -61,9 +65,9 @@ class Staging:
             shard = note.name.removesuffix(".json")
             if self.load_done(shard) is not None:
                 kept |= {shard, Index.path_for(shard).name}
-        for path in self.data.iterdir():
-            if path.name not in kept:
-                path.unlink()
+        for path in list(self.data.iterdir()):
+            if path.name not in kept or path.is_symlink():
+                _remove(path)
 
     @property
     def is_resumable(self) -> bool:
@@ -91,12 +95,19 @@ class Staging:
     def publish(self, *, overwrite: bool) -> None:
         """Make `data` the target; the manifest must be in it."""
         sync_folder(self.data)
+        # What is done is done: a run after this one must not take the old dataset for its own.
+        (self.folder / _PLAN).unlink(missing_ok=True)
+        sync_folder(self.folder)
         if not self.target.exists():
             self.data.rename(self.target)
-        elif overwrite and any(self.target.iterdir()):
-            self._replace()
-        else:
+        elif not any(self.target.iterdir()):
             self._fill()
+        elif not overwrite:
+            raise WriteError(f"{self.target}: expected an empty folder, got files meanwhile")
+        elif _is_fixed(self.target):
+            self._replace_files()
+        else:
+            self._replace()
         try:
             sync_folder(self.target.parent)
         except OSError as error:
@@ -107,8 +118,7 @@ class Staging:
 
     def _replace(self) -> None:
         """Swap the new dataset for the old one; files that are not of the old one stay."""
-        owned = owned_names(self.target)
-        old = self.folder / "old"
+        old = self._old
         if _exchange(self.data, self.target):
             old = self.data
         else:
@@ -118,19 +128,33 @@ class Staging:
             except OSError:
                 old.rename(self.target)
                 raise
+        self._rescue(old)
+
+    def _rescue(self, old: Path) -> None:
+        """Bring files back that stood beside a dataset before it was replaced."""
+        if old.is_symlink() or not (old / MANIFEST_NAME).is_file() or not self.target.is_dir():
+            return
+        owned = owned_names(old)
         for entry in list(old.iterdir()):
-            kept = self.target / entry.name
-            if entry.name not in owned and not kept.exists():
-                entry.rename(kept)
+            is_own = entry.name in owned or entry.name.endswith(NEW_SUFFIX)
+            if not is_own and not (self.target / entry.name).exists():
+                entry.rename(self.target / entry.name)
+
+    def _replace_files(self) -> None:
+        """Swap file by file, in a folder that cannot be swapped; it is no dataset meanwhile."""
+        owned = owned_names(self.target)
+        (self.target / MANIFEST_NAME).unlink()
+        sync_folder(self.target)
+        for name in owned:
+            (self.target / name).unlink(missing_ok=True)
+        self.move_in()
 
     def _fill(self) -> None:
-        """Move the files into a folder that is there, empty, and may not be replaced."""
-        try:
-            self.data.rename(self.target)
-        except OSError as error:
-            if error.errno not in (errno.EBUSY, errno.EINVAL, errno.ENOTEMPTY, errno.EEXIST):
-                raise
+        """Put the dataset into a folder that is there and empty."""
+        if _is_fixed(self.target):
             self.move_in()
+        else:
+            self.data.rename(self.target)
 
     def move_in(self) -> None:
         """Move files into the target one by one, the manifest last of all."""
@@ -172,6 +196,22 @@ def _read_json(path: Path) -> Any:
         return None
 
 
+def _remove(path: Path) -> None:
+    """Remove a file or a folder; of a link, the link."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _is_fixed(folder: Path) -> bool:
+    """Whether others hold on to the folder itself: it cannot give way to another."""
+    try:
+        return folder.is_mount() or folder.samefile(Path.cwd())
+    except OSError:  # there is no current folder
+        return False
+
+
 def _exchange(first: Path, second: Path) -> bool:
     """Swap two folders in one step, where the system can."""
     with contextlib.suppress(AttributeError, OSError):
@@ -203,6 +243,8 @@ def _lock(folder: Path) -> int:
     import fcntl
 
     while True:
+        if folder.is_symlink():
+            raise WriteError(f"{folder}: expected a folder of our own, got a link\nhint: remove it")
         folder.mkdir(exist_ok=True)
         try:
             descriptor = os.open(folder, os.O_RDONLY)

@@ -152,6 +152,16 @@ def test_what_is_absent_stays_absent_in_columns():
     assert dense.to_list() == [1, None]
 
 
+def test_a_column_without_any_value_still_becomes_one_of_the_encoders_type():
+    encoders = fit({"text": CountVectorizer(), "label": LabelEncoder()})
+    absent = Masked(BytesColumn.from_values(["", ""]), np.array([False, False]))
+    block = apply_encoders(Block({"text": absent, "label": [None, None]}, np.arange(2)), encoders)
+    assert isinstance(block.data["text"].values, Sparse)
+    assert block.data["text"].values.dense_shape == (2, 4)
+    assert block.data["label"].values.dtype == np.int64
+    assert block.data["label"].to_list() == [None, None]
+
+
 def test_a_record_that_is_refused_leaves_the_others_as_they_are():
     encoders = fit({"label": LabelEncoder(), "text": CountVectorizer()})
     rows = [*ROWS, {"text": "cat", "label": "bird", "n": 4}, {"text": 5, "label": "dog", "n": 5}]

@@ -19,7 +19,7 @@ SETTINGS = BlockSettings(None, {}, ImageOptions(), {}, "raise")
 
 def read(split):
     found = []
-    for run in split.runs:
+    for run in split.runs(SCHEMA):
         found += parse(run.take(0, run.records, SCHEMA, threads=1), SCHEMA)["x"].tolist()
     return found
 

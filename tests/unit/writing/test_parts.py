@@ -64,11 +64,11 @@ def test_a_source_without_splits_is_an_error():
 
 def test_a_schema_is_known_if_every_part_knows_its_own():
     known = collect_parts(NumbersSource(Numbers(1)), None, None)
-    assert known_schema(known, None, {}) == Schema({"x": Feature("int64")})
+    assert known_schema(known, None) == Schema({"x": Feature("int64")})
     unknown = collect_parts(NumbersSource(Numbers(1, schema=None)), None, None)
-    assert known_schema(unknown, None, {}) is None
+    assert known_schema(unknown, None) is None
     given = Schema({"y": Feature("str")})
-    assert known_schema(unknown, given, {}) == given
+    assert known_schema(unknown, given) == given
 
 
 def test_schemas_merge_to_one_that_holds_both():

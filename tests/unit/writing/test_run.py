@@ -117,9 +117,7 @@ def test_a_full_disk_is_told(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("datum.writing.shard._ChecksummedFile.write", refuse)
-    with pytest.raises(
-        WriteError, match=r"published.*No space left.*\nhint: the same call"
-    ):
+    with pytest.raises(WriteError, match=r"published.*No space left.*\nhint: the same call"):
         write(rows(3), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -1,6 +1,6 @@
 """Where a dataset is made before anyone sees it."""
 
-import errno
+import contextlib
 import os
 from pathlib import Path
 
@@ -47,26 +47,94 @@ def test_an_empty_folder_is_filled(tmp_path):
     assert text_of(tmp_path / "out") == "a"
 
 
-def test_a_folder_that_cannot_be_replaced_is_filled_the_manifest_last(tmp_path, monkeypatch):
+def test_the_current_folder_is_filled_and_replaced_in_place(tmp_path, monkeypatch):
     moved = []
-    replace = staging_module.Path.replace
-
-    def refuse(self, target):
-        raise OSError(errno.EBUSY, "a mount point")
+    replace = Path.replace
 
     def note(self, target):
         moved.append(target.name)
         return replace(self, target)
 
-    (tmp_path / "out").mkdir()
-    with open_staging(tmp_path / "out") as staging:
+    target = tmp_path / "out"
+    target.mkdir()
+    monkeypatch.chdir(target)
+    monkeypatch.setattr(Path, "replace", note)
+    publish(target, "a")
+    assert moved[-1] == "datum.json"
+    (target / "notes.txt").write_text("mine")
+    publish(target, "b", overwrite=True)
+    assert moved[-1] == "datum.json"
+    assert Path.cwd() == target
+    assert text_of(target) == "b"
+    assert (target / "notes.txt").read_text() == "mine"
+
+
+def test_a_folder_that_was_filled_meanwhile_is_not_touched(tmp_path):
+    target = tmp_path / "out"
+    with open_staging(target) as staging:
         staging.begin(None)
         fill(staging, "a")
-        monkeypatch.setattr(staging_module.Path, "rename", refuse)
-        monkeypatch.setattr(staging_module.Path, "replace", note)
-        staging.publish(overwrite=False)
-    assert moved[-1] == "datum.json"
-    assert text_of(tmp_path / "out") == "a"
+        target.mkdir()
+        (target / "theirs").write_text("theirs")
+        with pytest.raises(WriteError, match="got files meanwhile"):
+            staging.publish(overwrite=False)
+    assert names_in(target) == ["theirs"]
+
+
+class Killed(BaseException):
+    """As if the process ended here: nothing is cleared up."""
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_an_overwrite_that_ends_after_the_swap_loses_nothing(tmp_path, monkeypatch, can_exchange):
+    target = tmp_path / "out"
+    publish(target, "a")
+    (target / "notes.txt").write_text("mine")
+    if not can_exchange:
+        monkeypatch.setattr(staging_module, "_exchange", lambda *_: False)
+
+    def end(*_):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(staging_module.Staging, "remove", lambda self: None)
+        with contextlib.suppress(Killed), open_staging(target) as staging:
+            staging.begin("p")
+            fill(staging, "b")
+            staging.save_done("train-00000-of-00001.tfrecord", {"shard": {"bytes": 16}})
+            patch.setattr(staging_module.Staging, "_rescue", end)
+            staging.publish(overwrite=True)
+    assert text_of(target) == "b"
+    with open_staging(target) as staging:
+        staging.begin("p")
+        assert staging.load_done("train-00000-of-00001.tfrecord") is None
+    assert (target / "notes.txt").read_text() == "mine"
+
+
+def test_links_in_the_staging_folder_are_not_followed(tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("mine")
+    staging_folder = tmp_path / ".out.partial"
+    staging_folder.mkdir()
+    for name in ("data", "done", "spill", "other"):
+        (staging_folder / name).symlink_to(precious)
+    publish(tmp_path / "out", "a")
+    assert (precious / "file").read_text() == "mine"
+    staging_folder.symlink_to(precious)
+    with pytest.raises(WriteError, match="got a link"):
+        publish(tmp_path / "out", "b", overwrite=True)
+    assert names_in(precious) == ["file"]
+
+
+def test_rubbish_in_the_staging_folder_is_removed(tmp_path):
+    with open_staging(tmp_path / "out") as staging:
+        staging.begin("p")
+        (staging.data / "folder/deep").mkdir(parents=True)
+        (staging.folder / "rubbish").write_text("x")
+        staging.begin("p")
+        assert names_in(staging.data) == []
+        assert names_in(staging.folder) == ["data", "done", "plan.json"]
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])

@@ -1,0 +1,281 @@
+import csv
+import gzip
+import io
+
+import numpy as np
+import pytest
+
+import datum.sources.csv as csv_source
+from datum import Feature, Schema
+from datum.errors import SourceError
+from datum.sources import CsvTable, IndexedPart, Source, StreamedPart, csv_scan
+
+
+def write(tmp_path, content, name="a.csv"):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def plain(column):
+    return column.tolist() if isinstance(column, np.ndarray) else column.to_list()
+
+
+def read(part):
+    """All columns of a part as lists, and the rejects."""
+    if isinstance(part, IndexedPart):
+        blocks = [part.read(np.arange(len(part)))]
+    else:
+        blocks = list(part.blocks())
+    found = {name: [] for name in part.schema}
+    for block in blocks:
+        for name, column in block.data.items():
+            found[name] += plain(column)
+    return found, [reject for block in blocks for reject in block.rejects]
+
+
+@pytest.fixture
+def streamed(monkeypatch):
+    """As if every file were too large for memory."""
+    monkeypatch.setattr(csv_source, "MAX_MEMORY_BYTES", 0)
+    monkeypatch.setattr(csv_source, "PIECE_BYTES", 64)
+    monkeypatch.setattr(csv_scan, "PIECE_BYTES", 64)
+
+
+def test_a_table_has_types_and_keeps_its_texts(tmp_path):
+    path = write(tmp_path, 'id,price,zip,note\n1,2.5,01234,"a ""b"", c"\n2,3,99999,\n')
+    source = CsvTable(path)
+    assert isinstance(source, Source)
+    part = source.parts()["train"]
+    assert isinstance(part, IndexedPart)
+    assert part.schema == Schema(
+        {
+            "id": Feature("int64"),
+            "price": Feature("float64"),
+            "zip": Feature("str"),
+            "note": Feature("str", optional=True),
+        }
+    )
+    columns, rejects = read(part)
+    assert columns == {
+        "id": [1, 2],
+        "price": [2.5, 3.0],
+        "zip": ["01234", "99999"],
+        "note": ['a "b", c', None],
+    }
+    assert rejects == []
+
+
+def test_rows_of_another_length_are_rejected_by_their_lines_and_others_go_on(tmp_path):
+    path = write(tmp_path, 'a,b\n1,2\n3\n\n"4\n",5\n6,7,8\n9,10\n')
+    part = CsvTable(path).parts()["train"]
+    assert len(part) == 5
+    columns, rejects = read(part)
+    assert columns == {"a": ["1", "4\n", "9"], "b": [2, 5, 10]}
+    assert [(reject.record, reject.where, reject.reason) for reject in rejects] == [
+        (1, f"{path}, line 3", "expected 2 cells, got 1"),
+        (3, f"{path}, line 7", "expected 2 cells, got 3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"\xef\xbb\xbfa,b\n1,x\n", {"a": [1], "b": ["x"]}),
+        (b"a,b\r\n1,x\r\n", {"a": [1], "b": ["x"]}),
+        (b"a,b\r1,x", {"a": [1], "b": ["x"]}),
+        (b"a,b\n1,x", {"a": [1], "b": ["x"]}),
+        (b"\na,b\n\n\n1,x\n\n", {"a": [1], "b": ["x"]}),
+        ("a,b\n1,é\n".encode("utf-16"), {"a": [1], "b": ["é"]}),
+        ("a,b\n1,é\n".encode("cp1252"), {"a": [1], "b": ["é"]}),
+        (b"a,b\n1,\x81\n", {"a": [1], "b": ["\x81"]}),
+        (b'"a","b"\n"1","x"\n', {"a": [1], "b": ["x"]}),
+        (b'a,b\n1,5" pipe\n', {"a": [1], "b": ['5" pipe']}),
+        (b'a,b\n1,"x"y\n', {"a": [1], "b": ["xy"]}),
+    ],
+)
+def test_files_of_all_sorts_are_read(tmp_path, content, expected):
+    assert read(CsvTable(write(tmp_path, content)).parts()["train"]) == (expected, [])
+
+
+def test_a_nul_byte_costs_its_row(tmp_path):
+    columns, rejects = read(CsvTable(write(tmp_path, b"a,b\n1,x\0y\n2,z\n")).parts()["train"])
+    assert columns == {"a": [2], "b": ["z"]}
+    assert [reject.reason for reject in rejects] == ["expected text, got a NUL byte"]
+
+
+def test_a_damaged_byte_in_utf8_costs_its_row_and_no_other_text(tmp_path):
+    content = "a,b\n1,é\n2,ü\n".encode() + b"3,\xff\n"
+    part = CsvTable(write(tmp_path, content)).parts()["train"]
+    columns, rejects = read(part)
+    assert columns == {"a": [1, 2], "b": ["é", "ü"]}
+    assert rejects[0].where.endswith("line 4")
+    assert part.metadata == {}
+
+
+def test_a_quote_that_is_not_closed_is_told(tmp_path):
+    columns, rejects = read(CsvTable(write(tmp_path, 'a,b\n1,2\n3,"x\n5,6\n')).parts()["train"])
+    assert columns == {"a": [1], "b": [2]}
+    assert rejects[0].reason == "expected a closing quote, got the end of the file"
+    assert rejects[0].where.endswith("line 3")
+
+
+def test_a_header_alone_is_a_table_of_no_records(tmp_path):
+    part = CsvTable(write(tmp_path, "a,b\n")).parts()["train"]
+    assert len(part) == 0
+    assert read(part) == ({}, [])
+
+
+def test_several_files_are_one_table(tmp_path):
+    write(tmp_path, "a,b\n1,x\n", "1.csv")
+    write(tmp_path, 'b,a\n"y ""q""",2.5\n', "2.csv")
+    write(tmp_path, "a,b\n3\n", "3.csv")
+    part = CsvTable(str(tmp_path / "*.csv")).parts()["train"]
+    columns, rejects = read(part)
+    assert columns == {"a": [1.0, 2.5], "b": ["x", 'y "q"']}
+    assert [reject.record for reject in rejects] == [2]
+    assert part.read(np.array([1])).data["b"].to_list() == ['y "q"']
+
+
+def test_splits_share_their_types(tmp_path):
+    paths = {
+        "train": write(tmp_path, "x\n1\n", "train.csv"),
+        "test": write(tmp_path, "x\n0.5\n", "test.csv"),
+    }
+    parts = CsvTable(paths).parts()
+    assert {name: part.schema["x"].dtype for name, part in parts.items()} == {
+        "train": "float64",
+        "test": "float64",
+    }
+    assert read(parts["train"])[0] == {"x": [1.0]}
+
+
+def test_a_packed_table_is_unpacked(tmp_path):
+    path = write(tmp_path, gzip.compress(b"a\n1\n"), "a.csv.gz")
+    assert read(CsvTable(path).parts()["train"])[0] == {"a": [1]}
+
+
+def test_a_key_names_the_records(tmp_path):
+    path = write(tmp_path, "id,x\na,1\nbad\nb,2\n")
+    part = CsvTable(path, key="id").parts()["train"]
+    assert part.read(np.array([2, 0])).keys == ["b", "a"]
+    assert list(part.schema) == ["id", "x"]
+    part = CsvTable(path, key="id", columns=["x"]).parts()["train"]
+    assert part.read(np.array([2])).keys == ["b"]
+    assert list(part.schema) == ["x"]
+
+
+def test_words_for_no_value_can_be_chosen(tmp_path):
+    path = write(tmp_path, "a,b\n-1,-1\n2,x\n,\n")
+    columns, _ = read(CsvTable(path, null_values=["-1"]).parts()["train"])
+    assert columns == {"a": [None, 2, None], "b": [None, "x", ""]}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"delimiter": ",,"},
+        {"delimiter": '"'},
+        {"delimiter": "\u00b7"},
+        {"encoding": "nonsense"},
+        {"columns": "a"},
+        {"null_values": "NA"},
+    ],
+)
+def test_options_that_make_no_sense_are_refused(tmp_path, options):
+    with pytest.raises(SourceError, match="expected"):
+        CsvTable(write(tmp_path, "a\n1\n"), **options)
+
+
+CONTENT = "id,x,t\n" + "".join(
+    f'{i},{i / 4 if i % 3 else ""},"text ""{i}"",\n{"é" * (i % 5)}"\n' + ("bad\n" if i % 40 == 7 else "")
+    for i in range(200)
+)
+
+
+def test_large_tables_are_streamed_with_the_same_records(tmp_path, streamed):
+    path = write(tmp_path, CONTENT)
+    part = CsvTable(path, key="id").parts()["train"]
+    assert isinstance(part, StreamedPart)
+    assert not isinstance(part, IndexedPart)
+    blocks = list(part.blocks())
+    assert len(blocks) > 10
+    numbers = np.concatenate([block.numbers for block in blocks])
+    rejects = [reject for block in blocks for reject in block.rejects]
+    everything = [*numbers.tolist(), *(reject.record for reject in rejects)]
+    assert sorted(everything) == list(range(205))
+    assert [key for block in blocks for key in block.keys] == [str(i) for i in range(200)]
+    streamed_columns = read(part)
+    csv_source.MAX_MEMORY_BYTES = 2**20  # undone by the fixture
+    whole = CsvTable(path, key="id").parts()["train"]
+    assert isinstance(whole, IndexedPart)
+    assert read(whole) == streamed_columns
+    assert whole.schema == part.schema
+    assert whole.fingerprint == part.fingerprint
+
+
+def test_large_tables_in_other_encodings_are_streamed(tmp_path, streamed):
+    text = "a,b\n" + "".join(f"{i},café {i}\n" for i in range(100))
+    for encoding in ("cp1252", "utf-16", "utf-8-sig"):
+        part = CsvTable(write(tmp_path, text.encode(encoding))).parts()["train"]
+        columns, rejects = read(part)
+        assert columns["b"] == [f"café {i}" for i in range(100)]
+        assert rejects == []
+
+
+def test_a_file_that_changes_while_it_is_streamed_is_told(tmp_path, streamed):
+    path = write(tmp_path, "a,b\n" + "1,2\n" * 100)
+    part = CsvTable(path).parts()["train"]
+    write(tmp_path, "a,b\n" + "1,x\n" * 100)
+    with pytest.raises(SourceError, match="expected a file that stays as it is"):
+        list(part.blocks())
+    write(tmp_path, "a,b\n" + "1,3\n" * 100)
+    with pytest.raises(SourceError, match="expected a file that stays as it is"):
+        list(part.blocks())
+
+
+def test_a_field_without_end_names_its_row_in_bounded_memory(tmp_path, streamed, monkeypatch):
+    monkeypatch.setattr("datum.sources.csv_text.MAX_ROW_BYTES", 10_000)
+    path = write(tmp_path, b'a,b\n1,2\n3,"' + b"x" * 1_000_000)
+    with pytest.raises(SourceError, match=r"line 3: expected at most 10000 bytes in a row"):
+        CsvTable(path).parts()
+
+
+def python_rows(path):
+    content = path.read_bytes()
+    for encoding in ("utf-8-sig", "cp1252", "latin-1"):
+        try:
+            text = content.decode(encoding)
+            break
+        except UnicodeDecodeError:
+            continue
+    return [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+
+
+def test_real_tables_hold_what_python_reads_in_them(shared_data):
+    paths = [*sorted((shared_data / "csv").glob("*.csv")), shared_data / "sms_spam" / "spam.csv"]
+    assert len(paths) > 100
+    for path in paths:
+        header, *rows = python_rows(path)
+        part = CsvTable(path).parts()["train"]
+        assert len(part) == len(rows), path
+        columns, rejects = read(part)
+        assert rejects == [], path
+        assert len(columns) + len([n for n in part.metadata if n not in columns]) == len(header)
+        texts = [name for name, feature in part.schema.items() if feature.dtype == "str"]
+        for name in texts:
+            at = header.index(name) if name in header else None
+            if at is not None:
+                assert columns[name] == [row[at] or None for row in rows], (path, name)
+        for name in columns:
+            if name not in texts and name in header:
+                cells = [row[header.index(name)] for row in rows]
+                assert [value for value in columns[name] if value is not None] == pytest.approx(
+                    [_number(cell) for cell in cells if _number(cell) is not None], nan_ok=True
+                ), (path, name)
+
+
+def _number(cell):
+    words = {"": None, "NA": None, "N/A": None, "true": True, "false": False}
+    words |= {"True": True, "False": False, "TRUE": True, "FALSE": False}
+    return words[cell] if cell in words else float(cell)

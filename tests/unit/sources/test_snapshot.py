@@ -1,0 +1,72 @@
+"""Rows as they were when they came."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+from datum.sources.snapshot import take_snapshots
+
+
+def reuse(make, change, count=3):
+    """The same object again and again, changed each time."""
+    value = make()
+    for i in range(count):
+        change(value, i)
+        yield value
+
+
+@dataclass
+class Point:
+    x: int
+    tags: list
+
+
+CASES = {
+    "dict": (lambda: {"x": 0}, lambda row, i: row.update(x=i)),
+    "array": (lambda: {"x": np.zeros(2)}, lambda row, i: row["x"].fill(i)),
+    "list": (lambda: {"x": []}, lambda row, i: row["x"].append(i)),
+    "nested lists": (lambda: {"x": [[0]]}, lambda row, i: row["x"][0].append(i)),
+    "nested dicts": (lambda: {"x": {"y": 0}}, lambda row, i: row["x"].update(y=i)),
+    "bytearray": (lambda: {"x": bytearray(b"a")}, lambda row, i: row["x"].append(i)),
+    "pair": (lambda: ("key", {"x": 0}), lambda row, i: row[1].update(x=i)),
+    "ordered dict": (lambda: OrderedDict(x=[0]), lambda row, i: row["x"].append(i)),
+    "dataclass": (lambda: Point(0, []), lambda row, i: row.tags.append(i)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_row_stays_as_it_was(case):
+    make, change = CASES[case]
+    found = list(take_snapshots(reuse(make, change)))
+    one_by_one = [repr(row) for row in reuse(make, change)]
+    found = [dict(row) if case == "ordered dict" else row for row in found]
+    if case == "ordered dict":
+        one_by_one = [repr(dict(row)) for row in reuse(make, change)]
+    elif case == "bytearray":
+        one_by_one = [repr({"x": bytes(row["x"])}) for row in reuse(make, change)]
+    assert [repr(row) for row in found] == one_by_one
+    assert len(set(one_by_one)) == 3
+
+
+def test_what_cannot_change_is_not_copied():
+    text = "a text that is not interned".upper()
+    row = {"a": text, "b": np.float32(1), "c": MappingProxyType({"d": text})}
+    (found,) = take_snapshots([row])
+    assert found["a"] is text
+    assert found["b"] is row["b"]
+    assert found["c"]["d"] is text
+
+
+def test_what_holds_itself_is_an_error():
+    row = {}
+    row["x"] = row
+    with pytest.raises(RecursionError):
+        list(take_snapshots([row]))
+
+
+def test_what_is_no_row_passes():
+    thing = object()
+    assert list(take_snapshots([None, 5, thing])) == [None, 5, thing]
