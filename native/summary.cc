@@ -250,7 +250,9 @@ void count_strings(const ColumnSource& source, size_t rows, Summary& summary) {
   Counter<ByteSpan, StringHash, StringEqual> counter(rows);
   bool is_kept = true;
   for_each_run(source, rows, [&](size_t first, size_t end) {
-    for (size_t i = first; i < end && is_kept; ++i) is_kept = counter.add(source.strings[i]);
+    for (size_t i = first; i < end && is_kept; ++i) {
+      is_kept = source.strings[i].size() <= kMaxCountedBytes && counter.add(source.strings[i]);
+    }
   });
   summary.has_counts = is_kept;
   if (is_kept) summary.string_counts = std::move(counter.counts);

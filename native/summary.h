@@ -10,7 +10,8 @@
 
 namespace datum {
 
-constexpr size_t kMaxDistinct = 4096;  // of more values no counts are kept
+constexpr size_t kMaxDistinct = 1000;    // of more values no counts are kept
+constexpr size_t kMaxCountedBytes = 64;  // longer texts are no labels: no counts are kept of any
 
 struct SizeRange {
   uint64_t count = 0;

@@ -55,7 +55,7 @@ def collect(data: Mapping[str, Any] | Iterable[Any], schema: Schema) -> Collecti
     if absent:
         message = f"feature {absent[0]!r}: expected a column, got none"
         raise SchemaError(message, feature=absent[0])
-    rows, loose = _rows_of_loose(data, count)
+    rows, loose = _rows_of_loose(data)
     sources = collect_rows(rows, GivenPlan(schema.select(loose))) if loose else {}
     for name in data:
         if name not in loose:
@@ -77,7 +77,7 @@ def collect_guessing(
         return _finish(guess, plan.seen, len(rows), sources)
     data = {name: _plain_column(name, column) for name, column in data.items()}
     count = _column_length(data)
-    rows, loose = _rows_of_loose(data, count)
+    rows, loose = _rows_of_loose(data)
     seen: dict[str, tuple[ValueGuess, int]] = {}
     sources = {}
     if loose:
@@ -121,12 +121,12 @@ def _plain_column(name: str, column: Any) -> Any:
     return np.asarray(column)
 
 
-def _rows_of_loose(data: Mapping[str, Any], count: int) -> tuple[_Rows, list[str]]:
+def _rows_of_loose(data: Mapping[str, Any]) -> tuple[_Rows, list[str]]:
     """Rows of the columns that do not tell what they hold, and their names."""
     loose = {name: column for name, column in data.items() if _is_loose(column)}
     lists = [_to_list(column) for column in loose.values()]
     if not lists:
-        return [{} for _ in range(count)], []
+        return [], []
     return [dict(zip(loose, values, strict=True)) for values in zip(*lists, strict=True)], [*loose]
 
 

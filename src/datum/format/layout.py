@@ -35,6 +35,7 @@ class StoredColumn:
     unit: int = 1
 
 
+@functools.lru_cache(maxsize=4096)  # asked for every block
 def lower(name: str, feature: Feature) -> tuple[StoredColumn, ...]:
     """The stored columns of a feature; its values come first."""
     lowerings = {"values": _lower_values, "raw": _lower_raw, "sparse": _lower_sparse}
@@ -113,7 +114,7 @@ def _typed(feature: Feature, layout: Layout) -> tuple[Kind, Layout, Cell]:
     return kind, layout, cell
 
 
-@functools.lru_cache(maxsize=64)  # block after block has the same
+@lru_cache(maxsize=64)  # block after block has the same
 def check_keys(schema: Schema) -> None:
     """Refuse a schema of which two features lie under one key."""
     owners: dict[tuple[str, bool], str] = {}

@@ -12,7 +12,8 @@ from datum.errors import SchemaError
 __all__ = ["Counts", "FeatureStatistics", "Range", "Statistics"]
 
 MAX_SHOWN = 20  # most frequent values: enough to see, few enough for a manifest
-MAX_DISTINCT = 4096  # as the core counts
+MAX_DISTINCT = 1000  # as the core counts
+MAX_COUNTED_BYTES = 64  # longer texts are no labels: the core counts none of a feature with one
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class FeatureStatistics:
         numbers: of its elements, if they are numbers or times.
         lengths: items in each record, where that differs; of sparse features, values.
         bytes: of its strings, or files.
-        counts: of its values, if they are scalar integers, truth values or texts.
+        counts: of its values, if they are scalar integers, truth values or short texts.
     """
 
     present: int

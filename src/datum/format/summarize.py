@@ -9,7 +9,14 @@ from typing import Any
 from datum import _core
 from datum.format.collect import Collection
 from datum.format.layout import lower, stand_in
-from datum.format.statistics import MAX_DISTINCT, Counts, FeatureStatistics, Range, Statistics
+from datum.format.statistics import (
+    MAX_COUNTED_BYTES,
+    MAX_DISTINCT,
+    Counts,
+    FeatureStatistics,
+    Range,
+    Statistics,
+)
 from datum.schema import Feature
 from datum.schema.dtypes import FLOATS_ON_WIRE, INTEGERS, TIMES
 
@@ -69,7 +76,9 @@ def _make(
     counts: Any,
 ) -> FeatureStatistics:
     found = None
-    if _has_counts(feature):
+    strings = _range(sizes)
+    is_long = strings is not None and (strings.highest or 0) > MAX_COUNTED_BYTES
+    if _has_counts(feature) and not is_long:
         found = Counts({}, MAX_DISTINCT) if counts is None else Counts(counts)
     present = records - missing
     return FeatureStatistics(
@@ -77,7 +86,7 @@ def _make(
         missing,
         numbers=None if numbers is None else _numbers(*numbers),
         lengths=_lengths(feature, present, lengths),
-        bytes=_range(sizes),
+        bytes=strings,
         counts=found,
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.columns import BytesColumn, Masked, Ragged, Sparse
+from datum.columns import BytesColumn, Ragged, Sparse
 from datum.errors import SchemaError
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "sparse_from_scipy",
 ]
 
+_ENDLESS = "expected values of a few dimensions, got ones without end"
 _PLAIN = (str, bytes, bool, int, float, complex, type(None))
 _HINTS: dict[type, str] = {
     decimal.Decimal: "make it a float or a str",
@@ -49,7 +50,10 @@ def plain_row(row: Any) -> dict[str, Any]:
     if not isinstance(row, Mapping) and not _is_dataclass(row):
         raise SchemaError(f"expected a dict of values, got {type(row)!r}")
     flat: dict[str, Any] = {}
-    _flatten(row, "", flat)
+    try:
+        _flatten(row, "", flat)
+    except RecursionError:
+        raise SchemaError(_ENDLESS) from None
     return flat
 
 
@@ -76,8 +80,7 @@ def _items(row: Any) -> list[tuple[Any, Any]]:
 
 
 def _is_dataclass(value: Any) -> bool:
-    is_own = isinstance(value, (Ragged, Sparse, Masked, BytesColumn))
-    return dataclasses.is_dataclass(value) and not isinstance(value, type) and not is_own
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
 def plain_value(value: Any) -> Any:
@@ -91,6 +94,13 @@ def plain_value(value: Any) -> Any:
     """
     if type(value) in _PLAIN:
         return value
+    try:
+        return _plain(value)
+    except RecursionError:
+        raise SchemaError(_ENDLESS) from None
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return _plain_list(value)
     if isinstance(value, np.ndarray):
@@ -125,7 +135,7 @@ def _is_of(value: Any, package: str) -> bool:
 
 
 def _plain_list(values: list[Any] | tuple[Any, ...]) -> Any:
-    plain = [plain_value(item) for item in values]
+    plain = [item if type(item) in _PLAIN else _plain(item) for item in values]
     if len(plain) == len(values) and all(map(operator.is_, plain, values)):
         return values
     return tuple(plain) if isinstance(values, tuple) else plain
@@ -137,7 +147,7 @@ def _plain_array(array: NDArray[Any]) -> Any:
             "expected an array without a mask, got a masked one\nhint: fill it, or pass lists"
         )
     if array.dtype.kind == "O":
-        return plain_value(array.tolist())
+        return _plain(array.tolist())
     return array if type(array) is np.ndarray else np.asarray(array)
 
 
@@ -165,7 +175,7 @@ def _plain_timedelta(value: dt.timedelta) -> Any:
 
 # In this order: a datetime is a date, too.
 _CONVERSIONS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
-    (enum.Enum, lambda member: plain_value(member.value)),
+    (enum.Enum, lambda member: _plain(member.value)),
     (dt.datetime, _plain_datetime),
     (dt.date, lambda date: np.datetime64(date, "D")),
     (dt.time, _plain_time),
@@ -175,7 +185,7 @@ _CONVERSIONS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (array.array, np.asarray),
     (Sparse, lambda sparse: sparse),
     (BytesColumn, lambda column: column.to_list()),
-    (Ragged, lambda ragged: [plain_value(row) for row in ragged]),
+    (Ragged, lambda ragged: [_plain(row) for row in ragged]),
 )
 
 

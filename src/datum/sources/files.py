@@ -26,6 +26,7 @@ __all__ = [
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _PACKED = (".gz", ".bz2", ".xz")
+_BUFFER_BYTES = 2**20  # for what is read line by line
 
 
 def find_files(paths: Paths) -> list[Path]:
@@ -94,7 +95,7 @@ def _open_packed(path: Path) -> Any:
         return bz2.open(path, "rb")
     if suffix == ".xz":
         return lzma.open(path, "rb")
-    return open(path, "rb", buffering=0)
+    return open(path, "rb", buffering=_BUFFER_BYTES)
 
 
 def unpacked_suffix(path: Path) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from datum.schema import Schema
 from datum.sources.files import Paths, find_split_files, fingerprint_files, open_file
@@ -69,7 +68,7 @@ class _JsonLinesPart:
         blocks = RowBlocks(has_keys=self._key is not None)
         for path in self._paths:
             with open_file(path) as file:
-                for line, text in _lines(io.BufferedReader(file)):
+                for line, text in _lines(file):
                     try:
                         row = self._read(text)
                         blocks.add(row, "" if self._key is None else self._key_of(row))
@@ -102,7 +101,7 @@ class _JsonLinesPart:
         return found
 
 
-def _lines(file: io.BufferedReader) -> Iterator[tuple[int, bytes | None]]:
+def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
     """The lines that are not empty, by their numbers; None for one that is too long."""
     number = 0
     while text := file.readline(MAX_LINE_BYTES + 1):

@@ -14,7 +14,8 @@ __all__ = ["DirectSplit", "PartWriter", "block_bounds"]
 
 BLOCK_BYTES = 8 * 2**20  # of records made at once by one worker
 BLOCK_RECORDS = 4096
-_SAMPLE_RECORDS = 256  # made to learn how large records are
+_SAMPLE_RECORDS = 32  # made to learn how large records are
+_IMAGES_AT_ONCE = 16  # where each is decoded: a worker has enough to do with these
 
 
 @dataclass(eq=False)
@@ -51,16 +52,21 @@ class DirectSplit:
         is_changed = self._settings.images.changes_bytes
         if known is not None and not is_changed:
             return int(known * self.records / max(len(self.part), 1)) + 64 * self.records
-        sample = np.sort(self._order)[:_SAMPLE_RECORDS]
-        if not len(sample):
+        if not self.records:
             return 0
+        # Spread over the part: neighbours are often alike.
+        spread = np.linspace(0, self.records - 1, min(self.records, _SAMPLE_RECORDS))
+        sample = np.sort(self._order)[spread.astype(np.int64)]
         made = PartWriter(self.part, self._settings)(sample)
         return int(made.framed.nbytes / max(len(made.framed), 1) * self.records)
 
     def pieces(self, first: int, last: int) -> list[NDArray[np.int64]]:
         """The records from `first` to before `last`, in blocks."""
-        bounds = block_bounds(first, last, self.nbytes / max(self.records, 1))
-        return [self._order[start:end] for start, end in bounds]
+        images = self._settings.images
+        record_bytes = self.nbytes / max(self.records, 1)
+        if images.changes_bytes or images.verify:
+            record_bytes = max(record_bytes, BLOCK_BYTES / _IMAGES_AT_ONCE)
+        return [self._order[start:end] for start, end in block_bounds(first, last, record_bytes)]
 
 
 def block_bounds(first: int, last: int, record_bytes: float) -> list[tuple[int, int]]:

@@ -177,7 +177,7 @@ class Job:
         self, schema: Schema, images: Mapping[str, ImageFacts], made: Mapping[str, MadeSplit]
     ) -> Manifest:
         parts = [part.metadata for part in self.intake.parts.values()]
-        described = {name: {"encoder": found.describe()} for name, found in self.encoders.items()}
+        described = {name: found.describe() for name, found in self.encoders.items()}
         pictured = {name: facts.to_json() for name, facts in images.items() if name in schema}
         manifest = Manifest(
             schema,

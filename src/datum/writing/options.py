@@ -83,6 +83,11 @@ def check_options(
         raise TypeError(f"expected `seed` to be an integer, got {seed!r}")
     if workers is not None:
         _check_count("workers", workers, 1)
+    if legacy_metadata and compression is not None:
+        raise ValueError(
+            "expected no `compression` with `legacy_metadata`, as the older library reads none,"
+            f" got {compression!r}"
+        )
     return WriteOptions(
         schema if isinstance(schema, Schema) else None,
         {} if schema is None or isinstance(schema, Schema) else dict(Schema(schema)),

@@ -15,7 +15,7 @@ def test_encoders_are_applied_and_described(tmp_path):
     write(source, tmp_path / "out", encoders=encoders, shuffle=False)
     ds = datum.load(tmp_path / "out")
     assert ds.schema["text"].encoding == "sparse"
-    assert ds.metadata["text"]["encoder"]["size"] == 2
+    assert ds.metadata["text"]["size"] == 2
     assert read(tmp_path / "out")[1]["text"].to_dense().tolist() == [1, 1]
 
 

@@ -14,6 +14,7 @@ from tests.unit.writing.datasets import rows, write
         ({"shard_bytes": 10}, "shard_bytes"),
         ({"workers": 0}, "workers"),
         ({"executor": "cloud"}, "executor"),
+        ({"legacy_metadata": True, "compression": "gzip"}, "legacy_metadata"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(tmp_path, options, match):
