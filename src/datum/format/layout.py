@@ -114,7 +114,7 @@ def _typed(feature: Feature, layout: Layout) -> tuple[Kind, Layout, Cell]:
     return kind, layout, cell
 
 
-@lru_cache(maxsize=64)  # block after block has the same
+@functools.lru_cache(maxsize=64)  # block after block has the same
 def check_keys(schema: Schema) -> None:
     """Refuse a schema of which two features lie under one key."""
     owners: dict[tuple[str, bool], str] = {}

@@ -44,11 +44,11 @@ class NumpyFile:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        found = np.load(path, allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            names = found.dtype.names
-            return {"x": found} if names is None else {name: found[name] for name in names}
-        with found:
+        with path.open("rb") as file:
+            found = np.load(file, allow_pickle=False)
+            if isinstance(found, np.ndarray):
+                names = found.dtype.names
+                return {"x": found} if names is None else {name: found[name] for name in names}
             return {name: found[name] for name in found.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         hint = "\nhint: save arrays of one type, not of objects" if "pickle" in str(error) else ""
