@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Ragged, Sparse
 from datum.errors import SchemaError
+from datum.schema.casting import is_encodable
 
 __all__ = [
     "ImageBytes",
@@ -61,6 +62,8 @@ def _flatten(row: Any, prefix: str, flat: dict[str, Any]) -> None:
     for name, value in _items(row):
         if not isinstance(name, str):
             raise SchemaError(f"expected names that are str, got {name!r}")
+        if not is_encodable(name):
+            raise SchemaError(f"expected names that UTF-8 can hold, got {name!r}")
         whole = prefix + name
         if isinstance(value, Mapping) or _is_dataclass(value):
             _flatten(value, f"{whole}/", flat)
@@ -173,6 +176,13 @@ def _plain_timedelta(value: dt.timedelta) -> Any:
     return np.timedelta64(value, "us")
 
 
+def _plain_view(view: memoryview) -> bytes:
+    try:
+        return bytes(view)
+    except ValueError as error:
+        raise SchemaError(f"expected bytes, got {error}") from None
+
+
 # In this order: a datetime is a date, too.
 _CONVERSIONS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (enum.Enum, lambda member: _plain(member.value)),
@@ -181,7 +191,7 @@ _CONVERSIONS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (dt.time, _plain_time),
     (dt.timedelta, _plain_timedelta),
     (bytearray, bytes),
-    (memoryview, bytes),
+    (memoryview, _plain_view),
     (array.array, np.asarray),
     (Sparse, lambda sparse: sparse),
     (BytesColumn, lambda column: column.to_list()),

@@ -109,7 +109,7 @@ class _StreamedCsv:
 
 def _load(scan: CsvScan, files: Sequence[CsvFile]) -> TablePart:
     """The part of files whose pieces were kept."""
-    pieces = [(file, piece) for file in files for piece in scan.kept[file.path]]
+    pieces = [(file, piece) for file in files for piece in scan.kept[file]]
     columns = scan.take_columns(pieces)
     rejects = []
     first = 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ class CsvScan:
         self.key = key
         self.seen: dict[str, int] = {}
         self.is_kept = True
-        self.kept: dict[Path, list[CsvPiece]] = {}
+        self.kept: dict[CsvFile, list[CsvPiece]] = {}
         self._files = files
         self._columns = columns
 
@@ -54,7 +53,7 @@ class CsvScan:
             pieces = self._read(file, left)
             left -= sum(len(piece.text) for piece in pieces)
             if self.is_kept:
-                self.kept[file.path] = pieces
+                self.kept[file] = pieces
             else:
                 self.kept.clear()
 

@@ -62,6 +62,7 @@ class PythonRows:
     def _part(self) -> Part:
         source = self._source
         if _is_map_style(source):
+            _check_length(source)
             first = _first_item(source)
             metadata = _class_names(source, first, self._names)
             if isinstance(source, (list, tuple)) or not is_keyed(first):
@@ -80,6 +81,13 @@ def _is_map_style(source: Any) -> bool:
     """Whether it has `len` and items by number, and is not meant to be gone through only."""
     is_stream = any(base.__name__ == "IterableDataset" for base in type(source).__mro__)
     return hasattr(source, "__len__") and hasattr(source, "__getitem__") and not is_stream
+
+
+def _check_length(source: Any) -> None:
+    try:
+        len(source)
+    except Exception as error:  # whatever the user's code raises
+        raise SourceError(f"expected a dataset that tells its length, got: {error}") from error
 
 
 def _first_item(source: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.sources import Reject
-from datum.writing.order import Hashes
+from datum.writing.order import Hashes, as_utf8
 
 __all__ = ["KeyLedger", "find_duplicates"]
 
@@ -53,6 +53,7 @@ class KeyLedger:
         """Note some records."""
         self._hashes.append(hashes)
         self._numbers.append(numbers)
+        keys = list(map(as_utf8, keys))
         sizes = np.fromiter((len(key.encode()) for key in keys), np.int64, len(keys))
         self._ends.append(self._total + np.cumsum(sizes))
         self._total += int(sizes.sum())

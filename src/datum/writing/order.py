@@ -13,6 +13,7 @@ from datum.errors import SplitError
 
 __all__ = [
     "Hashes",
+    "as_utf8",
     "assign_splits",
     "check_fractions",
     "hash_records",
@@ -28,8 +29,13 @@ _SPLIT_SALT = 0x53504C4954  # so that splits and order are independent of one an
 def hash_records(numbers: NDArray[np.int64], keys: Sequence[str] | None) -> Hashes:
     """One hash for each record: of its key, or of its number if records have no keys."""
     if keys is not None:
-        return _core.hash_keys(keys if isinstance(keys, list) else list(keys))
+        return _core.hash_keys([as_utf8(key) for key in keys])
     return _mix((numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(_GOLDEN))
+
+
+def as_utf8(key: str) -> str:
+    r"""A key as text that UTF-8 can hold: what it cannot is written as \\ud800."""
+    return key if key.isascii() else key.encode(errors="backslashreplace").decode()
 
 
 def shuffled_places(hashes: Hashes, seed: int) -> Hashes:

@@ -70,7 +70,9 @@ def test_an_unknown_dtype_is_refused_and_the_nearest_named():
         Feature("qqq")
 
 
-@pytest.mark.parametrize("dtype", [None, 3, object, "object", "datetime64[Y]", "datetime64", ["int64"]])
+@pytest.mark.parametrize(
+    "dtype", [None, 3, object, "object", "datetime64[Y]", "datetime64", ["int64"]]
+)
 def test_whatever_is_no_dtype_is_refused(dtype):
     with pytest.raises(SchemaError, match="expected a dtype of"):
         Feature(dtype)
@@ -129,8 +131,14 @@ def test_a_negative_length_is_refused():
             dict(dtype="uint8", shape=(None, 1, 1), encoding="image", sequence=True),
             "a sequence cannot be image",
         ),
-        (dict(dtype="uint8", shape=(1, 1, 1), encoding="image", default=1), "cannot have a default"),
-        (dict(dtype="uint8", shape=(1, 1, 1), encoding="image", keys=("a", "b")), "expected 1 keys"),
+        (
+            dict(dtype="uint8", shape=(1, 1, 1), encoding="image", default=1),
+            "cannot have a default",
+        ),
+        (
+            dict(dtype="uint8", shape=(1, 1, 1), encoding="image", keys=("a", "b")),
+            "expected 1 keys",
+        ),
         (dict(dtype="datetime64[s]", default=1), "cannot have a default"),
         (dict(dtype="int8", shape=(3,), encoding="sparse", default=0), "cannot have a default"),
         (dict(dtype="complex64", default=0), "complex features cannot have a default"),

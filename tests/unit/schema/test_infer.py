@@ -1,12 +1,13 @@
 import enum
+import json
 import re
 
 import numpy as np
 import pytest
 
-from datum import Feature, Schema, SchemaError
+from datum import BytesColumn, Feature, Masked, Ragged, Schema, SchemaError, Sparse
 from datum.format import encode, parse
-from datum.schema import DTYPES, infer_feature, infer_schema, numpy_dtype
+from datum.schema import DTYPES, SchemaGuess, infer_feature, infer_schema, numpy_dtype
 from datum.schema.guess import MAX_LISTED_VALUES
 
 
@@ -220,3 +221,131 @@ def test_what_is_inferred_reads_back_what_was_written(rows):
         found = column[i]
         found = found.to_list() if hasattr(found, "to_list") else found
         assert (found is row["x"] is None) or np.array_equal(found, row["x"]) or found == row["x"]
+
+
+def guess_of(*rows):
+    guess = SchemaGuess()
+    guess.add_rows(rows)
+    return guess
+
+
+def test_what_is_known_does_not_depend_on_how_rows_were_parted():
+    rows = [{"x": np.int16(1)}, {"x": np.uint16(1), "y": [1]}, {"x": np.float16(1), "y": []}]
+    whole = guess_of(*rows).to_schema()
+    assert whole["x"] == Feature("float32")
+    first, second, third = map(guess_of, rows)
+    assert first.merge(second).merge(third).to_schema() == whole
+    assert first.merge(second.merge(third)).to_schema() == whole
+    assert third.merge(first).merge(second).to_schema().select(whole) == whole
+
+
+def test_an_error_leaves_the_guess_as_it_was():
+    guess = guess_of({"x": 1})
+    before = guess.to_json()
+    for add in (
+        lambda: guess.add_rows([{"y": 2}, {"x": "a"}]),
+        lambda: guess.add_columns({"y": [1], "x": ["a"]}),
+        lambda: guess.merge(guess_of({"x": "a"})),
+    ):
+        with pytest.raises(SchemaError, match="feature 'x': expected int64, got str") as caught:
+            add()
+        assert caught.value.feature == "x"
+        assert guess.to_json() == before
+
+
+@pytest.mark.parametrize(
+    ("column", "feature"),
+    [
+        (np.zeros((2, 3), np.int8), Feature("int8", (3,))),
+        (np.zeros((2, 300), np.int8), Feature("int8", (300,), encoding="raw")),
+        (np.zeros((0, 3)), Feature("float64", (3,))),
+        (np.array(["2020", "2021"], "datetime64[D]"), Feature("datetime64[D]")),
+        (np.array(["a", "b"]), Feature("str")),
+        (np.array([b"a", b"b"]), Feature("bytes")),
+        (np.array(["a", None], object), Feature("str", optional=True)),
+        ([1, 2.5], Feature("float64")),
+        ([None, [1]], Feature("int64", (1,), optional=True)),
+        (BytesColumn.from_values(["a", "b"]), Feature("str")),
+        (Masked(np.zeros(2), np.array([True, False])), Feature("float64", optional=True)),
+        (Masked(np.zeros(2), np.array([True, True])), Feature("float64")),
+        (Ragged(np.zeros(3, np.int8), np.array([0, 1, 3])), Feature("int8", (None,))),
+        (
+            Ragged(Ragged(np.zeros(3), np.array([0, 1, 3])), np.array([0, 1, 2])),
+            Feature("float64", (None, None), encoding="values"),
+        ),
+        (
+            Sparse(np.array([[0, 1]]), np.array([1.5]), (2, 3)),
+            Feature("float64", (3,), encoding="sparse"),
+        ),
+        (
+            Sparse(np.empty((0, 2)), BytesColumn.from_values([]), (2, 3)),
+            Feature("bytes", (3,), encoding="sparse"),
+        ),
+    ],
+    ids=str,
+)
+def test_columns_tell_what_they_hold(column, feature):
+    guess = SchemaGuess()
+    guess.add_columns({"x": column})
+    assert guess.to_schema() == Schema({"x": feature})
+    assert guess.records == len(column)
+
+
+def test_a_matrix_of_scipy_is_sparse():
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    guess = SchemaGuess()
+    guess.add_columns({"x": scipy_sparse.csr_matrix(np.eye(3))})
+    assert guess.to_schema()["x"] == Feature("float64", (3,), encoding="sparse")
+    assert guess.records == 3
+
+
+def test_columns_and_rows_go_together():
+    guess = guess_of({"x": 1, "y": -1})
+    guess.add_columns({"x": np.array([0.5, 1.5])})
+    assert guess.records == 3
+    assert dict(guess.to_schema()) == {
+        "x": Feature("float64"),
+        "y": Feature("int64", optional=True),
+    }
+    with pytest.raises(SchemaError, match="feature 'y': expected integers from 0 on"):
+        guess.add_columns({"y": np.array([1], np.uint64)})
+
+
+def test_a_guess_survives_json():
+    guess = guess_of({"x": 1, "y": [[0.1], []]}, {"x": -5})
+    again = SchemaGuess.from_json(json.loads(json.dumps(guess.to_json())))
+    assert again.to_json() == guess.to_json()
+    assert again.to_schema() == guess.to_schema()
+    assert again.features["x"].has_negative
+    for found in (
+        None,
+        {},
+        {"records": 1, "features": {"x": {}}},
+        {"records": "a", "features": {}},
+    ):
+        with pytest.raises(SchemaError, match="expected a guess as JSON"):
+            SchemaGuess.from_json(found)
+
+
+def test_a_guess_goes_on_from_a_schema_that_was_inferred():
+    rows = [{"x": 1, "y": [[0.1], []], "z": np.zeros(300, np.int8)}, {"x": 2, "s": "a"}]
+    schema = infer_schema(rows)
+    guess = SchemaGuess.from_schema(schema, records=2)
+    assert guess.to_schema() == schema
+    guess.add_rows([{"x": 0.5}])
+    assert guess.to_schema()["x"] == Feature("float64")
+    assert SchemaGuess.from_schema(schema, records=0).to_schema() == Schema({})
+
+
+def test_a_schema_that_could_not_be_inferred_is_refused():
+    for feature in (Feature("int64", keys=("k",)), Feature("int64", default=3)):
+        with pytest.raises(SchemaError, match="feature 'x': expected what could be inferred"):
+            SchemaGuess.from_schema(Schema({"x": feature}), records=1)
+
+
+def test_a_copy_is_added_to_on_its_own():
+    guess = guess_of({"x": 1})
+    other = guess.copy()
+    other.add_rows([{"y": 1}])
+    assert list(guess.to_schema()) == ["x"]
+    assert repr(other) == "SchemaGuess(2 features of 2 records)"

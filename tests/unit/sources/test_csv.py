@@ -137,6 +137,13 @@ def test_several_files_are_one_table(tmp_path):
     assert part.read(np.array([1])).data["b"].to_list() == ['y "q"']
 
 
+def test_a_file_may_be_in_two_splits(tmp_path):
+    path = write(tmp_path, "x\n1\n")
+    parts = CsvTable({"train": [path, path], "test": path}).parts()
+    assert read(parts["train"])[0] == {"x": [1, 1]}
+    assert read(parts["test"])[0] == {"x": [1]}
+
+
 def test_splits_share_their_types(tmp_path):
     paths = {
         "train": write(tmp_path, "x\n1\n", "train.csv"),

@@ -24,7 +24,7 @@ def scan(tmp_path, *texts, max_bytes=10_000, key=None, columns=None, suffix=""):
 
 
 def values_of(found, files):
-    pieces = [(file, piece) for file in files for piece in found.kept[file.path]]
+    pieces = [(file, piece) for file in files for piece in found.kept[file]]
     return {
         name: column.tolist() if isinstance(column, np.ndarray) else column.to_list()
         for name, column in found.take_columns(pieces).items()
