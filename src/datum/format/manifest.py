@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from datum import _core
-from datum.errors import ManifestError, SchemaError, SplitError
+from datum.errors import ManifestError, SchemaError, SplitError, WriteError
 from datum.format.compression import Compression
+from datum.format.durable import replace_file
 from datum.format.index import FRAME_BYTES
-from datum.format.manifest_file import read_manifest, replace_file
+from datum.format.manifest_file import read_manifest
 from datum.format.naming import MANIFEST_NAME, check_split_name
 from datum.format.strict_json import (
     check_size,
@@ -183,7 +184,11 @@ class Manifest:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the manifest into a folder, or to a file: whole and on the disk, or not at all."""
         path = Path(path)
-        replace_file(path / MANIFEST_NAME if path.is_dir() else path, self.to_bytes())
+        path = path / MANIFEST_NAME if path.is_dir() else path
+        try:
+            replace_file(path, self.to_bytes())
+        except OSError as error:
+            raise WriteError(f"{path}: expected to write the manifest, got: {error}") from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Manifest:

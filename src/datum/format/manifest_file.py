@@ -1,4 +1,4 @@
-"""Manifests on disk: read without trusting what is there, replaced at once or not at all."""
+"""Manifests on disk, read without trusting what is there."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 import stat
 from pathlib import Path
 
-from datum.errors import ManifestError, WriteError
+from datum.errors import ManifestError
 from datum.format.naming import MANIFEST_NAME
 from datum.format.strict_json import MAX_BYTES
 
-__all__ = ["read_manifest", "replace_file"]
+__all__ = ["read_manifest"]
 
 
 def read_manifest(path: Path) -> tuple[Path, bytes]:
@@ -57,32 +57,3 @@ def _describe_missing(path: Path) -> str:
     if staging.is_dir():
         hint = f"a write did not finish; the same call again continues what is in {staging}"
     return f"{found}\nhint: {hint}"
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Write a file beside, put it on the disk, and rename it to `path`."""
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.new")
-    try:
-        try:
-            with temporary.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        _sync_folder(path.parent)
-    except OSError as error:
-        raise WriteError(f"{path}: expected to write the manifest, got: {error}") from error
-
-
-def _sync_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk, where the system can."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

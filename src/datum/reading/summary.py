@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from datum.format import Manifest, SplitInfo
+from datum.format.wording import count_of, format_bytes
 from datum.schema import Feature
 
-__all__ = ["count_of", "format_bytes", "summarize"]
+__all__ = ["summarize"]
 
 SHOWN_CLASSES = 5
 
@@ -43,25 +44,3 @@ def _describe_feature(feature: Feature, metadata: Mapping[str, Any]) -> str:
     shown = ", ".join(map(str, classes[:SHOWN_CLASSES]))
     more = ", ..." if len(classes) > SHOWN_CLASSES else ""
     return f"{text}, {count_of(len(classes), 'class', 'classes')}: {shown}{more}"
-
-
-def count_of(count: int, what: str, several: str | None = None) -> str:
-    """A number of things.
-
-    >>> count_of(1, "record"), count_of(1200, "record")
-    ('1 record', '1,200 records')
-    """
-    return f"{count:,} {what if count == 1 else several or what + 's'}"
-
-
-def format_bytes(count: float) -> str:
-    """A size as people write it.
-
-    >>> format_bytes(1_500_000)
-    '1.5 MB'
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"

@@ -15,7 +15,7 @@ from datum.errors import DatumError
 from datum.format import Compression, Index, Manifest, RecordFile, ShardInfo
 from datum.format.records import HEADER_BYTES
 from datum.format.threads import thread_count
-from datum.reading.summary import count_of, format_bytes
+from datum.format.wording import count_of, format_bytes
 
 __all__ = ["Problem", "VerifyReport", "verify_shards"]
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from datum.errors import SourceError
+from datum.format.durable import replace_file
 from datum.format.manifest import Manifest, SplitInfo
 from datum.format.naming import MANIFEST_NAME
 from datum.format.statistics import Statistics
@@ -27,7 +28,6 @@ from datum.writing.options import WriteOptions
 from datum.writing.parts import Intake, known_schema, override
 from datum.writing.pictures import ImageFacts, refine_images
 from datum.writing.progress import Progress
-from datum.writing.shard import write_synced
 from datum.writing.spilled import SpilledSplit
 from datum.writing.staging import QUARANTINE, Staging
 
@@ -204,11 +204,11 @@ class Job:
         ]
         if self.options.on_error == "quarantine" and lines:
             earlier = b"" if self.appended is None else self.appended.quarantine
-            write_synced(
+            replace_file(
                 folder / QUARANTINE,
                 earlier + ("\n".join(lines) + "\n").encode(errors="backslashreplace"),
             )
         if self.options.legacy_metadata:
             for name, content in legacy_files(manifest.schema, manifest.splits).items():
-                write_synced(folder / name, content)
-        write_synced(folder / MANIFEST_NAME, manifest.to_bytes())
+                replace_file(folder / name, content)
+        replace_file(folder / MANIFEST_NAME, manifest.to_bytes())

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from datum.writing.report import format_bytes
+from datum.format.wording import format_bytes
 
 __all__ = ["Progress", "show_progress"]
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["SplitReport", "WriteReport", "format_bytes"]
+from datum.format.wording import count_of, format_bytes
+
+__all__ = ["SplitReport", "WriteReport"]
 
 _SHOWN = 3  # names of files, where there may be many
 
@@ -69,41 +71,24 @@ class WriteReport:
         return {name: split.rejected for name, split in self.splits.items()}
 
     def __str__(self) -> str:
-        lines = [f"{self.path}: {_counted(self.records, 'record')} in {self.seconds:.1f} s"]
+        lines = [f"{self.path}: {count_of(self.records, 'record')} in {self.seconds:.1f} s"]
         width = max(map(len, self.splits), default=0)
         for name, split in self.splits.items():
             line = (
-                f"  {name:<{width}}  {_counted(split.records, 'record')},"
-                f" {_counted(split.shards, 'shard')}, {format_bytes(split.bytes)}"
+                f"  {name:<{width}}  {count_of(split.records, 'record')},"
+                f" {count_of(split.shards, 'shard')}, {format_bytes(split.bytes)}"
             )
             if split.rejected:
                 line += f"; {split.rejected:,} left out"
             lines.append(line)
         if self.resumed_shards:
-            lines.append(f"  {_counted(self.resumed_shards, 'shard')} of an earlier run kept")
+            lines.append(f"  {count_of(self.resumed_shards, 'shard')} of an earlier run kept")
         if self.quarantine is not None:
             lines.append(f"  left out, with reasons: {self.quarantine}")
         if self.skipped:
             more = ", ..." if len(self.skipped) > _SHOWN else ""
             lines.append(
-                f"  {_counted(len(self.skipped), 'file')} without records passed by:"
+                f"  {count_of(len(self.skipped), 'file')} without records passed by:"
                 f" {', '.join(self.skipped[:_SHOWN])}{more}"
             )
         return "\n".join(lines)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
-
-
-def format_bytes(count: float) -> str:
-    """A size as people write it.
-
-    >>> format_bytes(1_500_000)
-    '1.5 MB'
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"

@@ -8,11 +8,10 @@ from typing import Any
 
 from datum import _core
 from datum.format import Compression, Framed, Index, RecordWriter
+from datum.format.durable import replace_file
 from datum.format.manifest import ShardInfo
 
-__all__ = ["NEW_SUFFIX", "ShardWriter", "sync_folder", "write_synced"]
-
-NEW_SUFFIX = ".new"  # of files that are not whole yet
+__all__ = ["ShardWriter"]
 
 
 class _ChecksummedFile:
@@ -58,30 +57,9 @@ class ShardWriter:
         finally:
             self._file.close()
         index = self._writer.index
-        write_synced(Index.path_for(self._path), index.to_bytes())
+        replace_file(Index.path_for(self._path), index.to_bytes())
         return ShardInfo(self._path.name, len(index), self._file.nbytes, self._file.crc)
 
     def abandon(self) -> None:
         """Close the file as it is."""
         self._file.close()
-
-
-def write_synced(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all, whatever happens."""
-    temporary = path.with_name(f".{path.name}{NEW_SUFFIX}")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make sure that the names in a folder are on the disk, where the system can."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -13,8 +13,8 @@ from typing import Any
 
 from datum.errors import WriteError
 from datum.format import Index, Manifest
+from datum.format.durable import NEW_SUFFIX, replace_file, sync_folder
 from datum.format.naming import MANIFEST_NAME
-from datum.writing.shard import NEW_SUFFIX, sync_folder, write_synced
 
 __all__ = ["QUARANTINE", "Staging", "check_target", "open_staging"]
 
@@ -56,7 +56,7 @@ class Staging:
         if plan is None:
             path.unlink(missing_ok=True)
         else:
-            write_synced(path, json.dumps({"plan": plan}).encode())
+            replace_file(path, json.dumps({"plan": plan}).encode())
 
     def _drop_unfinished(self) -> None:
         """Remove what is not of a shard that is done."""
@@ -88,7 +88,7 @@ class Staging:
     def save_done(self, name: str, result: dict[str, Any]) -> None:
         """Note that a shard is on the disk; the names of its files are made safe first."""
         sync_folder(self.data)
-        write_synced(self._done / f"{name}.json", json.dumps(result).encode())
+        replace_file(self._done / f"{name}.json", json.dumps(result).encode())
 
     # Publishing.
 

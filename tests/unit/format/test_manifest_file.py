@@ -1,11 +1,10 @@
 import os
-import stat
 
 import pytest
 
-from datum.errors import ManifestError, WriteError
+from datum.errors import ManifestError
 from datum.format import manifest_file
-from datum.format.manifest_file import read_manifest, replace_file
+from datum.format.manifest_file import read_manifest
 
 
 def test_a_folder_or_its_manifest_is_read(tmp_path):
@@ -47,33 +46,3 @@ def test_a_manifest_that_may_not_be_read_is_told(tmp_path):
     path.touch(mode=0)
     with pytest.raises(ManifestError, match=r"datum\.json.*Permission denied"):
         read_manifest(path)
-
-
-def test_a_replaced_file_has_the_new_content_and_ordinary_rights(tmp_path):
-    path = tmp_path / "datum.json"
-    path.write_bytes(b"old")
-    before = stat.S_IMODE(path.stat().st_mode)
-    replace_file(path, b"new")
-    assert path.read_bytes() == b"new"
-    assert stat.S_IMODE(path.stat().st_mode) == before
-    assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize("failing", ["fsync", "replace"])
-def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path, monkeypatch, failing):
-    path = tmp_path / "datum.json"
-    path.write_bytes(b"old")
-
-    def fail(*args):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(manifest_file.os, failing, fail)
-    with pytest.raises(WriteError, match=r"datum\.json: .*No space left"):
-        replace_file(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_file_in_no_folder_cannot_be_written(tmp_path):
-    with pytest.raises(WriteError, match="No such file"):
-        replace_file(tmp_path / "missing" / "datum.json", b"new")

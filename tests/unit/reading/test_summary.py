@@ -2,7 +2,7 @@ from pathlib import Path
 
 from datum import Feature, Schema
 from datum.format import Manifest, ShardInfo, SplitInfo
-from datum.reading.summary import count_of, format_bytes, summarize
+from datum.reading.summary import summarize
 
 SHARDS = tuple(ShardInfo(f"train-{i}", 600, 60_000_000, 0) for i in range(2))
 
@@ -28,13 +28,3 @@ def test_many_classes_are_not_all_shown():
         Schema({"x": Feature("int64")}), {}, {"x": {"class_names": [str(i) for i in range(1000)]}}
     )
     assert summarize(Path("x"), manifest).endswith("'int64', 1,000 classes: 0, 1, 2, 3, 4, ...")
-
-
-def test_counts_agree_with_their_nouns():
-    assert count_of(1, "class", "classes") == "1 class"
-    assert count_of(0, "class", "classes") == "0 classes"
-
-
-def test_sizes_have_their_unit():
-    assert format_bytes(999) == "999 B"
-    assert format_bytes(2e12) == "2.0 TB"

@@ -1,3 +1,5 @@
+import functools
+import itertools
 import json
 import pathlib
 
@@ -78,12 +80,10 @@ def test_what_no_feature_holds_is_refused(value):
 
 
 def test_a_negative_integer_never_joins_uint64():
-    values = [np.uint64(1), -1, 0.5]
-    for order in ([0, 1, 2], [0, 2, 1], [1, 2, 0], [2, 1, 0]):
-        guess = guess_value(values[order[0]])
+    guesses = [guess_value(value) for value in (np.uint64(1), -1, 0.5)]
+    for order in itertools.permutations(guesses):
         with pytest.raises(SchemaError, match="expected integers from 0 on, as one is of uint64"):
-            for at in order[1:]:
-                guess = guess.merge(guess_value(values[at]))
+            functools.reduce(ValueGuess.merge, order)
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,9 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("source", "kind"), KINDS, ids=[type(source).__name__ for source, _ in KINDS])
+@pytest.mark.parametrize(
+    ("source", "kind"), KINDS, ids=[type(source).__name__ for source, _ in KINDS]
+)
 def test_each_kind_of_data_has_its_source(source, kind):
     found = as_source(source)
     assert type(found) is kind

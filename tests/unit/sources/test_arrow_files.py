@@ -76,7 +76,9 @@ def test_columns_that_cannot_be_null_have_none(tmp_path):
     assert open_arrow(path, None).null_count("a") == 0
 
 
-@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1 and no more PAR1", b"ARROW1\0\0", b"x" * 99])
+@pytest.mark.parametrize(
+    "content", [b"", b"PAR1", b"PAR1 and no more PAR1", b"ARROW1\0\0", b"x" * 99]
+)
 def test_files_of_something_else_are_refused(tmp_path, content):
     path = tmp_path / "table"
     path.write_bytes(content)

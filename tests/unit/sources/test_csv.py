@@ -195,7 +195,8 @@ def test_options_that_make_no_sense_are_refused(tmp_path, options):
 
 
 CONTENT = "id,x,t\n" + "".join(
-    f'{i},{i / 4 if i % 3 else ""},"text ""{i}"",\n{"é" * (i % 5)}"\n' + ("bad\n" if i % 40 == 7 else "")
+    f'{i},{i / 4 if i % 3 else ""},"text ""{i}"",\n{"é" * (i % 5)}"\n'
+    + ("bad\n" if i % 40 == 7 else "")
     for i in range(200)
 )
 

@@ -137,7 +137,9 @@ def test_columns_are_taken_by_name_and_the_key_with_them(tmp_path):
     found, _ = scan(tmp_path, "a,b,c\n1,2,3\n", columns=["c", "b"], key="a")
     assert list(found.schema) == ["c", "b"]
     assert set(found.seen) == {"a", "b", "c"}
-    with pytest.raises(SourceError, match=r"expected a column 'colour'\nhint: did you mean 'color'"):
+    with pytest.raises(
+        SourceError, match=r"expected a column 'colour'\nhint: did you mean 'color'"
+    ):
         scan(tmp_path, "color,b\n1,2\n", columns=["colour"])
 
 

@@ -75,7 +75,8 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("suffix", "pack"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
+    ("suffix", "pack"),
+    [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)],
 )
 def test_packed_files_are_unpacked(tmp_path, suffix, pack):
     path = tmp_path / f"a.csv{suffix}"

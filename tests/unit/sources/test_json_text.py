@@ -134,8 +134,7 @@ def test_a_folder_must_tell_its_splits(tmp_path):
 def test_what_is_no_json_is_an_error_with_its_line(tmp_path, text):
     path = write(tmp_path / "train.json", text)
     with pytest.raises(SourceError, match=r"train.json: line 1: expected JSON"):
-        for part in JsonText(path).parts().values():
-            list(part.blocks())
+        [read(part) for part in JsonText(path).parts().values()]
 
 
 def test_nan_can_be_allowed(tmp_path):

@@ -55,17 +55,14 @@ def test_lists_within_objects_are_gone_through_too(tmp_path):
 def test_what_is_no_list_of_json_names_its_line(tmp_path, text, line):
     at = walk(tmp_path, text)
     with pytest.raises(SourceError, match=rf"a.json: line {line}: expected JSON, got: "):
-        for _ in at.items():
-            at.value()
-        at.end()
+        [[at.value() for _ in at.items()], at.end()]
 
 
 @pytest.mark.parametrize("text", ['{"a" 1}', "{1: 2}", '{"a": 1 "b": 2}', '{"a"', "{,}"])
 def test_what_is_no_object_is_told(tmp_path, text):
     at = walk(tmp_path, text)
     with pytest.raises(SourceError, match=r"line 1: expected JSON"):
-        for _ in at.members():
-            at.value()
+        {name: at.value() for name in at.members()}
 
 
 def test_text_that_is_not_utf8_is_told(tmp_path):

@@ -79,7 +79,9 @@ def test_dicts_become_a_column_for_each_name():
 
 
 def test_dicts_beside_other_values_are_refused():
-    with pytest.raises(SourceError, match="column 'x': expected only dicts, or none, got dict, int"):
+    with pytest.raises(
+        SourceError, match="column 'x': expected only dicts, or none, got dict, int"
+    ):
         convert([{"a": 1}, 2])
 
 

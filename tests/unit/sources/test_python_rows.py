@@ -1,13 +1,17 @@
 import pickle
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from datum.sources.python_rows import RowReader, is_keyed
 
-Point = namedtuple("Point", ["lat", "lon"])
+
+class Point(NamedTuple):
+    lat: float
+    lon: float
 
 
 @dataclass

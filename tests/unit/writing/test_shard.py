@@ -4,7 +4,7 @@ import pytest
 
 from datum import _core
 from datum.format import Index, RecordFile, frame
-from datum.writing.shard import ShardWriter, write_synced
+from datum.writing.shard import ShardWriter
 
 
 @pytest.mark.parametrize("compression", [None, "gzip", "zlib"])
@@ -25,10 +25,3 @@ def test_a_shard_without_records_is_a_file_all_the_same(tmp_path):
     shard = ShardWriter(tmp_path / "a.tfrecord", compression=None).finish()
     assert (shard.records, shard.bytes, shard.crc32c) == (0, 0, 0)
     assert (tmp_path / "a.tfrecord").exists()
-
-
-def test_a_file_is_replaced_as_a_whole(tmp_path):
-    for content in (b"old", b"new"):
-        write_synced(tmp_path / "a", content)
-    assert (tmp_path / "a").read_bytes() == b"new"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a"]

@@ -1,0 +1,137 @@
+import dataclasses
+import enum
+
+import numpy as np
+import pytest
+
+from datum import Feature, Schema, SchemaError
+from datum.format.row_plans import GivenPlan, GuessedPlan, collect_rows
+from datum.schema import SchemaGuess
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: float
+
+
+def guess_from(rows, guess=None):
+    plan = GuessedPlan(guess or SchemaGuess(), {})
+    sources = collect_rows(rows, plan)
+    found = (guess or SchemaGuess()).copy()
+    found.add_seen(plan.seen, len(rows))
+    assert list(sources) == list(found.to_schema())
+    return found.to_schema()
+
+
+def test_rows_widen_the_guess_wherever_it_no_longer_fits():
+    rows = [{"x": i, "l": [i], "s": "a"} for i in range(9)]
+    rows[3] = {"x": 0.5, "l": [1, 2], "s": "b"}
+    rows[5] = {"x": 1, "l": [], "new": b"c"}
+    rows[7] = {"x": 0.1, "l": [3], "s": None, "new": b"d"}
+    assert dict(guess_from(rows)) == {
+        "x": Feature("float64"),
+        "l": Feature("int64", (None,)),
+        "s": Feature("str", optional=True),
+        "new": Feature("bytes", optional=True),
+    }
+
+
+def test_keys_may_come_in_any_order_and_from_any_string():
+    rows = [{"a": 1, "b": 2.5}, {"b": 3.5, "a": 4}, {"".join("a"): 5, "".join("b"): 0.5}]
+    rows.append({np.str_("a"): 6, "b": 1.5})
+    assert dict(guess_from(rows)) == {"a": Feature("int64"), "b": Feature("float32")}
+
+
+def test_rows_that_are_not_plain_are_made_so_where_they_stand():
+    rows = [{"c": "blue", "p/x": 1, "p/y": 0.5}, {"c": Color.RED, "p": Point(2, 1.5)}]
+    assert dict(guess_from(rows)) == {
+        "c": Feature("str"),
+        "p/x": Feature("int64"),
+        "p/y": Feature("float32"),
+    }
+    assert rows[1] == {"c": "red", "p/x": 2, "p/y": 1.5}
+
+
+def test_a_row_that_is_no_dict_is_made_one_or_refused():
+    assert dict(guess_from([{"x": 1, "y": 0.5}, Point(2, 1.5)]))["x"] == Feature("int64")
+    with pytest.raises(
+        SchemaError, match="record 1: expected a dict of values, got .*int"
+    ) as caught:
+        guess_from([{"x": 1}, 3])
+    assert caught.value.record == 1
+
+
+def test_integers_that_were_collected_count_as_negative():
+    guess = SchemaGuess()
+    plan = GuessedPlan(guess, {})
+    collect_rows(
+        [{"x": 1, "f": 0.1, "v": np.array([1, 2])}] * 3 + [{"x": -1, "f": -3, "v": [-1, 1]}], plan
+    )
+    for name in ("x", "f", "v"):
+        assert plan.seen[name][0].has_negative, name
+
+
+def test_a_huge_integer_after_negative_ones_is_refused_by_name():
+    with pytest.raises(SchemaError, match="feature 'x': expected integers from 0 on"):
+        guess_from([{"x": 1}, {"x": -1}, {"x": 3}, {"x": 2**63}])
+    assert guess_from([{"x": 1}, {"x": 2**63}])["x"] == Feature("uint64")
+
+
+def test_only_some_features_may_be_looked_for():
+    guess = SchemaGuess()
+    guess.add_rows([{"x": 1, "y": 2}])
+    plan = GuessedPlan(guess, {}, only={"y"})
+    collect_rows([{"y": 0.5}], plan)
+    assert {name: guess.dtype for name, (guess, _) in plan.seen.items()} == {"y": "float64"}
+
+
+def test_a_value_that_only_python_can_judge_is_gathered_there():
+    schema = Schema({"x": Feature("float32"), "y": Feature("int64")})
+    rows = [{"x": 1, "y": np.array(2)}, {"x": 2**30, "y": np.array([[1]])[0, 0]}]
+    sources = collect_rows(rows, GivenPlan(schema))
+    assert {name: len(parts) for name, parts in sources.items()} == {"x": 1, "y": 1}
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"x": 1, "z": 2}, "record 1: expected features x, y, got 'z' too"),
+        ({"y": "a"}, "record 1, feature 'x': expected a value, got none"),
+        ({"x": "a", "y": "a"}, "record 1, feature 'x': expected int64, got"),
+        ({"x": 1, "y": "\ud800"}, "record 1, feature 'y': expected text that UTF-8 can hold"),
+    ],
+    ids=str,
+)
+def test_a_row_that_does_not_fit_a_schema_is_named(row, problem):
+    schema = Schema({"x": Feature("int64"), "y": Feature("str", optional=True)})
+    with pytest.raises(SchemaError, match=problem) as caught:
+        collect_rows([{"x": 1}, row], GivenPlan(schema))
+    assert caught.value.record == 1
+    assert caught.value.feature is not None
+
+
+def test_a_key_that_no_feature_has_may_be_none():
+    schema = Schema({"x": Feature("int64")})
+    assert list(collect_rows([{"x": 1, "z": None}], GivenPlan(schema))) == ["x"]
+
+
+def test_keys_that_change_the_rows_when_compared_do_no_harm():
+    rows: list[object] = []
+
+    class Key(str):
+        __slots__ = ()
+
+        def __hash__(self):
+            return hash("x")
+
+        def __eq__(self, other):
+            rows.clear()
+            return str.__eq__(self, other)
+
+    rows += [{"x": [1.5] * 1000}, {Key("x"): [2.5] * 1000}, {"x": [3.5] * 1000}]
+    collect_rows(rows, GivenPlan(Schema({"x": Feature("float32", (None,))})))
