@@ -17,7 +17,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
 demo: $(STAMP)package ## write and read a first dataset
-	python examples/first_records.py
+	python examples/first_dataset.py
 
 test: $(STAMP)test $(STAMP)package ## run the tests; with CI=true, fuzz for a minute too
 	scripts/system-packages clang qemu
