@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from datum.columns import Masked
 from datum.errors import SourceError
 from datum.schema import Schema
-from datum.sources.arrow_columns import convert_table
+from datum.sources.arrow_columns import ArrowColumns, convert_table
 from datum.sources.arrow_files import ArrowFile, open_arrow
 from datum.sources.files import Paths, find_split_files, fingerprint_files
 from datum.sources.source import Block, Part
-from datum.sources.table_part import TablePart, keys_of, schema_of
+from datum.sources.table_part import TablePart, schema_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["ArrowTable"]
 
 MAX_MEMORY_BYTES = 256 * 2**20  # of columns that are read into memory as a whole
-_LEFT_OUT = "left_out"
 
 
 class ArrowTable:
@@ -62,45 +62,68 @@ class ArrowTable:
         return {name: self._part(paths) for name, paths in self._paths.items()}
 
     def _part(self, paths: list[Path]) -> Part:
-        files = [open_arrow(path, self._columns) for path in paths]
+        wanted = self._columns
+        if wanted is not None and self._key is not None:
+            wanted = list(dict.fromkeys([*wanted, self._key]))
+        files = [open_arrow(path, wanted) for path in paths]
         for file in files[1:]:
             if not file.schema.equals(files[0].schema):
                 raise SourceError(
                     f"{file.path}: expected the columns of {files[0].path}:\n{files[0].schema}\n"
                     f"got:\n{file.schema}"
                 )
-        is_mapped = len(files) == 1 and files[0].is_mapped
-        if not is_mapped and sum(file.nbytes for file in files) > MAX_MEMORY_BYTES:
-            return _StreamedArrow(files, self._key)
-        import pyarrow as pa
-
-        table = pa.concat_tables([file.read() for file in files])
-        found = convert_table(table)
-        keys = None if self._key is None else keys_of(self._key, _column(found.columns, self._key))
-        fingerprint = fingerprint_files(paths, self._columns, self._key)
-        return TablePart(
-            found.columns,
-            metadata=found.metadata,
-            keys=keys,
-            fingerprint=fingerprint,
-            rows=table.num_rows,
-        )
+        key = _Key(self._key, is_feature=self._columns is None or self._key in self._columns)
+        is_large = sum(file.nbytes for file in files) > MAX_MEMORY_BYTES
+        if is_large and (len(files) > 1 or not files[0].is_mapped):
+            return _StreamedArrow(files, key)
+        return _load(files, key, is_mapped=is_large)
 
 
-def _column(columns: Mapping[str, Any], name: str) -> Any:
-    if name not in columns:
-        raise SourceError(f"expected a key among {', '.join(columns)}, got {name!r}")
-    return columns[name]
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """The column that names records, if there is one, and whether it is a feature, too."""
+
+    name: str | None
+    is_feature: bool
+
+    def split(self, found: ArrowColumns, numbers: NDArray[np.int64]) -> list[str] | None:
+        """The keys of these records; the column goes if it is no feature."""
+        if self.name is None:
+            return None
+        keys = found.keys(self.name, numbers)
+        if not self.is_feature:
+            found.drop(self.name)
+        return keys
+
+
+def _load(files: Sequence[ArrowFile], key: _Key, *, is_mapped: bool) -> TablePart:
+    import pyarrow as pa
+
+    table = pa.concat_tables([file.read(mapped=is_mapped) for file in files])
+    found = convert_table(table)
+    keys = key.split(found, np.arange(table.num_rows))
+    return TablePart(
+        found.columns,
+        metadata=found.metadata,
+        keys=keys,
+        fingerprint=_fingerprint(files, key),
+        rows=table.num_rows,
+    )
+
+
+def _fingerprint(files: Sequence[ArrowFile], key: _Key) -> str:
+    return fingerprint_files([file.path for file in files], files[0].schema.names, key)
 
 
 class _StreamedArrow:
     """A split that is too large for memory, read batch by batch."""
 
-    def __init__(self, files: Sequence[ArrowFile], key: str | None) -> None:
+    def __init__(self, files: Sequence[ArrowFile], key: _Key) -> None:
         self._files = files
         self._key = key
         self._names = self._find_names()
-        blank = convert_table(self._with_ids(files[0].schema.empty_table()))
+        blank = self._convert(files[0].schema.empty_table())
+        key.split(blank, np.arange(0))
         lacking = self._find_lacking()
         self.schema: Schema | None = Schema(
             {
@@ -108,23 +131,18 @@ class _StreamedArrow:
                 for name, feature in schema_of(blank.columns).items()
             }
         )
-        metadata = {name: facts for name, facts in blank.metadata.items() if _LEFT_OUT in facts}
-        for name, names in self._names.items():
-            metadata[name] = {"class_names": names.to_pylist()}
-        self.metadata: Mapping[str, Mapping[str, Any]] = metadata
-        columns = files[0].schema.names
-        self.fingerprint: str | None = fingerprint_files([f.path for f in files], columns, key)
+        self.metadata: Mapping[str, Mapping[str, Any]] = blank.metadata
+        self.fingerprint: str | None = _fingerprint(files, key)
 
     def blocks(self) -> Iterator[Block]:
         """The rows of each batch."""
         first = 0
         for file in self._files:
             for batch in file.batches():
-                columns = convert_table(self._with_ids(batch)).columns
-                keys = (
-                    None if self._key is None else keys_of(self._key, _column(columns, self._key))
-                )
-                yield Block(columns, np.arange(first, first + len(batch)), keys)
+                found = self._convert(batch)
+                numbers = np.arange(first, first + len(batch))
+                keys = self._key.split(found, numbers)
+                yield Block(found.columns, numbers, keys)
                 first += len(batch)
 
     def _find_lacking(self) -> set[str]:
@@ -160,8 +178,8 @@ class _StreamedArrow:
             found[field.name] = names
         return found
 
-    def _with_ids(self, batch: pa.RecordBatch | pa.Table) -> pa.Table:
-        """The batch with texts that have a dictionary made into ids."""
+    def _convert(self, batch: pa.RecordBatch | pa.Table) -> ArrowColumns:
+        """The columns, with texts that have a dictionary made into ids."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -171,7 +189,10 @@ class _StreamedArrow:
             texts = table.column(at).cast(pa.large_string())
             ids = pc.index_in(texts, value_set=names).cast(pa.int64())
             table = table.set_column(at, name, ids)
-        return table
+        found = convert_table(table)
+        for name, names in self._names.items():
+            found.metadata[name] = {"class_names": names.to_pylist()}
+        return found
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Masked, Ragged
 from datum.errors import SourceError
+from datum.sources.table_part import keys_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ArrowColumns", "convert_table"]
+__all__ = ["ArrowColumns", "check_names", "combine", "convert_table"]
 
 _MAX_OFFSET = 2**31 - 1  # of the string and list types with short offsets
 _HINTS = {
@@ -58,6 +59,18 @@ class ArrowColumns:
         else:
             self.columns[name] = _Converter(name).convert(array)
 
+    def drop(self, name: str) -> None:
+        """Forget a column."""
+        self.columns.pop(name)
+        self.metadata.pop(name, None)
+
+    def keys(self, name: str, numbers: NDArray[np.int64] | None = None) -> list[str]:
+        """The values of a column as names of the records of these numbers."""
+        if name not in self.columns:
+            raise SourceError(f"expected a key among {', '.join(self.columns)}, got {name!r}")
+        names = self.metadata.get(name, {}).get("class_names")
+        return keys_of(name, self.columns[name], numbers=numbers, class_names=names)
+
     def _add_dictionary(self, name: str, array: pa.DictionaryArray) -> None:
         """Texts become ids, whose names are kept; other values are as good as their dictionary."""
         import pyarrow as pa
@@ -77,12 +90,21 @@ def convert_table(table: pa.Table | pa.RecordBatch) -> ArrowColumns:
 
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
+    names = table.column_names
+    check_names(names)
     found = ArrowColumns()
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if table.column_names.count(name) > 1:
-            raise SourceError(f"expected columns of different names, got {name!r} twice")
+    for name, column in zip(names, table.columns, strict=True):
         found.add(name, combine(column))
     return found
+
+
+def check_names(names: Sequence[str], hint: str = "") -> None:
+    """Raise SourceError if a name occurs twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise SourceError(f"expected columns of different names, got {name!r} twice{hint}")
+        seen.add(name)
 
 
 def combine(column: pa.ChunkedArray) -> pa.Array:

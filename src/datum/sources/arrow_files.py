@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from datum.errors import SourceError
+from datum.sources.arrow_columns import check_names
 from datum.sources.files import open_file
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class ArrowFile(Protocol):
     nbytes: int
     is_mapped: bool
 
-    def read(self) -> pa.Table:
-        """All rows."""
+    def read(self, *, mapped: bool = False) -> pa.Table:
+        """All rows, in memory of their own or, if they can be, `mapped` where they lie."""
         ...
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -71,9 +72,7 @@ def _check_columns(path: Path, columns: Sequence[str] | None, schema: pa.Schema)
     import pyarrow as pa
 
     names = schema.names
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise SourceError(f"{path}: expected columns of different names, got {twice!r} twice")
+    check_names(names, f"\nhint: give them new ones in {path}")
     if columns is None:
         return schema.remove_metadata()
     for name in columns:
@@ -99,7 +98,7 @@ class _ParquetFile:
         self.is_mapped = False
         self._nulls = _count_nulls(groups)
 
-    def read(self) -> pa.Table:
+    def read(self, *, mapped: bool = False) -> pa.Table:  # noqa: ARG002 - it never is
         import pyarrow.parquet as pq
 
         with _told(self.path), pq.ParquetFile(self.path) as file:
@@ -150,10 +149,10 @@ class _IpcFile:
         with _told(self.path), pa.memory_map(str(self.path)) as memory:
             yield pa.ipc.open_stream(memory) if self._is_stream else pa.ipc.open_file(memory)
 
-    def read(self) -> pa.Table:
+    def read(self, *, mapped: bool = False) -> pa.Table:
         import pyarrow as pa
 
-        if not self.is_mapped:
+        if not mapped:
             with _told(self.path), pa.OSFile(str(self.path)) as file:
                 opened = pa.ipc.open_stream(file) if self._is_stream else pa.ipc.open_file(file)
                 return opened.read_all().select(self.schema.names)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from datum.errors import SourceError
 from datum.schema import Schema
 from datum.sources.csv_encoding import check_encoding
@@ -13,7 +15,7 @@ from datum.sources.csv_scan import PIECE_BYTES, CsvScan, changed_error
 from datum.sources.csv_text import CsvFile, CsvSettings
 from datum.sources.files import Paths, find_split_files
 from datum.sources.source import Block, Part
-from datum.sources.table_part import TablePart, keys_of
+from datum.sources.table_part import TablePart
 
 __all__ = ["CsvTable"]
 
@@ -61,6 +63,8 @@ class CsvTable:
             raise SourceError(f"expected a delimiter in ASCII, got {delimiter!r}")
         if isinstance(columns, str) or isinstance(null_values, str):
             raise SourceError("expected lists as `columns` and `null_values`, got a str")
+        if not all(isinstance(word, str) for word in null_values or ()):
+            raise SourceError(f"expected words as `null_values`, got {null_values!r}")
         self._settings = CsvSettings(
             delimiter,
             None if encoding is None else check_encoding(encoding),
@@ -116,12 +120,13 @@ def _load(scan: CsvScan, files: Sequence[CsvFile]) -> TablePart:
     for _, piece in pieces:
         rejects += [replace(one, record=first + one.record) for one in piece.rejects]
         first += piece.records
+    numbers = np.delete(np.arange(first), [reject.record for reject in rejects])
     return TablePart(
         {name: columns[name] for name in scan.schema},
         schema=scan.schema,
         metadata=scan.metadata,
-        keys=None if scan.key is None else keys_of(scan.key, columns[scan.key]),
+        keys=scan.take_keys(columns, numbers),
         rejects=rejects,
         fingerprint=scan.fingerprint(files),
-        rows=first - len(rejects),
+        rows=len(numbers),
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from datum import _core
 from datum.columns import BytesColumn, Masked
@@ -84,8 +85,8 @@ class CsvScan:
 
     def _look(self, file: CsvFile, piece: CsvPiece) -> dict[str, int]:
         names = self._names(file)
-        columns = [file.header.index(name) for name in names]
-        return dict(zip(names, piece.rows.look(columns), strict=True))
+        at = _positions(file)
+        return dict(zip(names, piece.rows.look([at[name] for name in names]), strict=True))
 
     def _names(self, file: CsvFile) -> list[str]:
         """The columns to take, of which the file must have every one."""
@@ -95,17 +96,19 @@ class CsvScan:
                 f"{file.path}: expected the columns of {first.path}: {', '.join(first.header)};"
                 f" got {', '.join(file.header)}"
             )
-        if self._columns is None:
-            return first.header
-        names = list(dict.fromkeys(self._columns))
+        names = list(dict.fromkeys(first.header if self._columns is None else self._columns))
         if self.key is not None and self.key not in names:
             names.append(self.key)
+        known = set(first.header)
         for name in names:
-            if name not in first.header:
+            if name not in known:
                 near = difflib.get_close_matches(name, first.header, 1)
                 hint = f"did you mean {near[0]!r}?" if near else f"there are {first.header}"
                 raise SourceError(f"{file.path}: expected a column {name!r}\nhint: {hint}")
         return names
+
+    def _is_wanted(self, name: str) -> bool:
+        return self._columns is None or name in self._columns
 
     @property
     def schema(self) -> Schema:
@@ -115,8 +118,7 @@ class CsvScan:
             dtype = _core.csv_type(seen)
             is_number = dtype in ("int64", "float64", "bool")
             lacks = seen & (_SEEN_ABSENT | (_SEEN_BLANK if is_number else 0))
-            is_wanted = self._columns is None or name in self._columns
-            if dtype != "empty" and is_wanted:
+            if dtype != "empty" and self._is_wanted(name):
                 features[name] = Feature(dtype, optional=lacks != 0)
         return Schema(features)
 
@@ -127,6 +129,8 @@ class CsvScan:
         encodings = sorted({file.encoding for file in self._files} - {"utf-8", "utf-8-sig"})
         for name, seen in self.seen.items():
             dtype = _core.csv_type(seen)
+            if not self._is_wanted(name):
+                continue
             if dtype == "empty":
                 found[name] = {"left_out": "no record has a value"}
             elif dtype == "str" and encodings:
@@ -136,7 +140,7 @@ class CsvScan:
     def fingerprint(self, files: Sequence[CsvFile]) -> str:
         """A text that changes when the content of a file, or what is made of it, does."""
         types = {name: _core.csv_type(seen) for name, seen in self.seen.items()}
-        text = repr((types, self.key, [(file.crc, file.settings) for file in files]))
+        text = repr((types, self.key, self._columns, [(file.crc, file.settings) for file in files]))
         return f"{_core.crc32c(text.encode()):08x}"
 
     def take_block(self, file: CsvFile, piece: CsvPiece, first: int) -> Block:
@@ -148,21 +152,32 @@ class CsvScan:
         rejects = [replace(reject, record=first + reject.record) for reject in piece.rejects]
         numbers = np.arange(first, first + piece.records)
         numbers = np.delete(numbers, [reject.record - first for reject in rejects])
-        keys = None if self.key is None else keys_of(self.key, columns[self.key])
+        keys = self.take_keys(columns, numbers)
         return Block({name: columns[name] for name in self.schema}, numbers, keys, rejects)
+
+    def take_keys(self, columns: Mapping[str, Any], numbers: NDArray[np.int64]) -> Any:
+        """The names of the records of these numbers, if they have any."""
+        if self.key is None:
+            return None
+        if self.key not in columns and len(numbers):
+            raise SourceError(f"expected keys in column {self.key!r}, got none")
+        return keys_of(self.key, columns[self.key], numbers=numbers) if len(numbers) else []
 
     def take_columns(self, pieces: Sequence[tuple[CsvFile, CsvPiece]]) -> dict[str, Any]:
         """The columns of pieces that were looked at, by their names."""
         taken: dict[str, list[Any]] = {}
+        placed = [(piece, _positions(file)) for file, piece in pieces]
         for name, seen in self.seen.items():
             if _core.csv_type(seen) != "empty":
-                taken[name] = [
-                    piece.rows.take(file.header.index(name), seen) for file, piece in pieces
-                ]
+                taken[name] = [piece.rows.take(at[name], seen) for piece, at in placed]
         texts = [piece.text for _, piece in pieces]
         starts = np.cumsum([0, *map(len, texts)])
         text = texts[0] if len(texts) == 1 else np.concatenate([np.empty(0, np.uint8), *texts])
         return {name: _join(parts, text, starts) for name, parts in taken.items()}
+
+
+def _positions(file: CsvFile) -> dict[str, int]:
+    return {name: at for at, name in enumerate(file.header)}
 
 
 def changed_error(file: CsvFile) -> SourceError:

@@ -209,15 +209,16 @@ class CsvFile:
 
 def _number_names(cells: list[str]) -> list[str]:
     """The names of columns: the second `x` is `x_2`, a column without a name `column_<n>`."""
-    names: list[str] = []
+    names: dict[str, None] = {}
+    given = set(cells)
+    counts: dict[str, int] = {}
     for number, cell in enumerate(cells, 1):
         name = base = cell or f"column_{number}"
-        count = 1
-        while name in names or (name != cell and name in cells):
-            count += 1
-            name = f"{base}_{count}"
-        names.append(name)
-    return names
+        while name in names or (name != cell and name in given):
+            counts[base] = counts.get(base, 1) + 1
+            name = f"{base}_{counts[base]}"
+        names[name] = None
+    return list(names)
 
 
 def _thread_count() -> int:

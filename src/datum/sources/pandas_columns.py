@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from datum.columns import Masked
 from datum.errors import SourceError
-from datum.sources.arrow_columns import ArrowColumns, combine
+from datum.sources.arrow_columns import ArrowColumns, check_names, combine
 from datum.sources.object_columns import add_objects
 
 __all__ = ["add_series", "convert_frame"]
@@ -24,13 +24,9 @@ def convert_frame(frame: Any, *, index: bool | None = None) -> ArrowColumns:
     found = ArrowColumns()
     named = list(_index_columns(frame, index))
     named += [(_name_of(label), frame.iloc[:, at]) for at, label in enumerate(frame.columns)]
-    names = [name for name, _ in named]
+    hint = "\nhint: frame.columns = [...] gives them new ones"
+    check_names([name for name, _ in named], hint)
     for name, series in named:
-        if names.count(name) > 1:
-            raise SourceError(
-                f"expected columns of different names, got {name!r} twice\n"
-                "hint: frame.columns = [...] gives them new ones"
-            )
         add_series(name, series, found)
     return found
 

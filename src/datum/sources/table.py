@@ -15,7 +15,7 @@ from datum.schema.plain import sparse_from_scipy
 from datum.sources.arrow_columns import ArrowColumns, combine, convert_table
 from datum.sources.object_columns import add_objects
 from datum.sources.pandas_columns import add_series, convert_frame
-from datum.sources.table_part import TablePart, keys_of
+from datum.sources.table_part import TablePart
 
 __all__ = ["ColumnTable", "is_arrow", "is_pandas"]
 
@@ -60,9 +60,7 @@ class ColumnTable:
             )
         if not found.columns and not found.metadata:
             raise SourceError("expected a table with columns, got none")
-        if key is not None and key not in found.columns:
-            raise SourceError(f"expected a key among {', '.join(found.columns)}, got {key!r}")
-        keys = None if key is None else keys_of(key, found.columns[key])
+        keys = None if key is None else found.keys(key)
         part = TablePart(found.columns, metadata=found.metadata, keys=keys, rows=rows)
         self._parts = {split: part}
 

@@ -94,16 +94,29 @@ def schema_of(columns: Mapping[str, Any]) -> Schema:
         raise SourceError(str(error)) from error
 
 
-def keys_of(name: str, column: Any) -> list[str]:
-    """The values of a column as names of records: texts, or integers."""
+def keys_of(
+    name: str,
+    column: Any,
+    *,
+    numbers: NDArray[np.int64] | None = None,
+    class_names: Sequence[str] | None = None,
+) -> list[str]:
+    """The values of a column as names of records: texts, or integers.
+
+    `numbers` are those of the records, if they do not start at 0; `class_names` the texts that
+    integers stand for.
+    """
     if isinstance(column, Masked):
         if not column.present.all():
-            record = int(np.flatnonzero(~column.present)[0])
+            row = int(np.flatnonzero(~column.present)[0])
+            record = row if numbers is None else int(numbers[row])
             raise SourceError(f"record {record}: expected a key in column {name!r}, got none")
         column = column.values
     if isinstance(column, BytesColumn) and column.is_text and len(column.shape) == 1:
         return column.to_list()
     if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.ndim == 1:
+        if class_names is not None:
+            return [class_names[number] for number in column.tolist()]
         return [str(number) for number in column.tolist()]
     raise SourceError(f"column {name!r}: expected texts or integers as keys, got {column!r}")
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
+from datum.errors import SourceError
 
 __all__ = ["SparseRows", "as_slice", "take_rows"]
 
@@ -21,7 +22,7 @@ class SparseRows:
         order = np.argsort(sparse.indices[:, 0], kind="stable")
         rows = sparse.indices[order, 0]
         if len(rows) and not 0 <= rows[0] <= rows[-1] < len(sparse):
-            raise ValueError(f"expected indices within {sparse.dense_shape}, got row {rows[-1]}")
+            raise SourceError(f"expected indices within {sparse.dense_shape}, got row {rows[-1]}")
         self.places = sparse.indices[order, 1:]
         self.values = sparse.values[order]
         self.row_splits = np.searchsorted(rows, np.arange(len(sparse) + 1)).astype(np.int64)

@@ -33,21 +33,19 @@ class ImageFacts:
     def add(self, header: ImageHeader) -> None:
         """Count one more image."""
         size = header.height, header.width, header.channels
-        self._widen(Counter([header.format]), {header.dtype}, size, size)
+        self.formats[header.format] += 1
+        if size != self.smallest or size != self.largest:  # most images of a set are alike
+            self._widen(size, size)
+        if header.dtype not in self.dtypes:
+            self.dtypes.add(header.dtype)
 
     def merge(self, other: ImageFacts) -> None:
         """Count what another has counted."""
-        self._widen(other.formats, other.dtypes, other.smallest, other.largest)
+        self.formats += other.formats
+        self.dtypes |= other.dtypes
+        self._widen(other.smallest, other.largest)
 
-    def _widen(
-        self,
-        formats: Counter[str],
-        dtypes: set[str],
-        smallest: tuple[int, ...],
-        largest: tuple[int, ...],
-    ) -> None:
-        self.formats += formats
-        self.dtypes |= dtypes
+    def _widen(self, smallest: tuple[int, ...], largest: tuple[int, ...]) -> None:
         self.smallest = tuple(map(min, self.smallest or smallest, smallest or self.smallest))
         self.largest = tuple(map(max, self.largest or largest, largest or self.largest))
 

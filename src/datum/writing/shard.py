@@ -13,6 +13,8 @@ from datum.format.manifest import ShardInfo
 
 __all__ = ["ShardWriter"]
 
+WRITE_BACK_BYTES = 16 * 2**20
+
 
 class _ChecksummedFile:
     """A file that is only written to, from its start, and knows its checksum."""
@@ -21,6 +23,7 @@ class _ChecksummedFile:
         self._file = path.open("wb", buffering=0)
         self.nbytes = 0
         self.crc = 0
+        self._started = 0
 
     def write(self, data: Any) -> None:
         view = memoryview(data).cast("B")
@@ -28,6 +31,15 @@ class _ChecksummedFile:
         self.nbytes += len(view)
         while view:  # a write may take less than it is given
             view = view[self._file.write(view) :]
+        if self.nbytes - self._started >= WRITE_BACK_BYTES:
+            self._start_write_back()
+
+    def _start_write_back(self) -> None:
+        """Let the disk begin with what is there, so that little is left to wait for at the end."""
+        if hasattr(os, "posix_fadvise"):  # on Linux this starts to write pages that are not yet
+            size = self.nbytes - self._started
+            os.posix_fadvise(self._file.fileno(), self._started, size, os.POSIX_FADV_DONTNEED)
+        self._started = self.nbytes
 
     def sync(self) -> None:
         os.fsync(self._file.fileno())
