@@ -14,21 +14,17 @@ bool is_present(const ColumnSource& source, size_t row) {
   return source.present == nullptr || source.present[row] != 0;
 }
 
-// Calls `use(first, end)` for each run of units that rows have: all of them, mostly.
+// Where a row starts among the cells, and the one before it ends.
+size_t start_of(const ColumnSource& source, size_t row) {
+  auto at = static_cast<int64_t>(row);
+  if (source.layout != Layout::kFixed) at = source.splits[at];
+  if (source.layout == Layout::kNestedSteps) at = source.inner_splits[at];
+  return static_cast<size_t>(at) * source.unit;
+}
+
+// Calls `use(first, end)` for each run of cells that rows have: all of them, mostly.
 template <typename Use>
 void for_each_run(const ColumnSource& source, size_t rows, Use&& use) {
-  const size_t unit = source.unit;
-  if (source.layout != Layout::kFixed) {
-    const auto first = static_cast<size_t>(source.splits[0]);
-    const auto last = static_cast<size_t>(source.splits[rows]);
-    if (source.layout == Layout::kNestedSteps) {
-      use(static_cast<size_t>(source.inner_splits[first]) * unit,
-          static_cast<size_t>(source.inner_splits[last]) * unit);
-    } else {
-      use(first * unit, last * unit);  // absent rows have no units
-    }
-    return;
-  }
   size_t row = 0;
   while (row < rows) {
     if (!is_present(source, row)) {
@@ -37,37 +33,45 @@ void for_each_run(const ColumnSource& source, size_t rows, Use&& use) {
     }
     const size_t first = row;
     while (row < rows && is_present(source, row)) ++row;
-    use(first * unit, row * unit);
+    use(start_of(source, first), start_of(source, row));
   }
 }
 
+// A few thousand integers at once: narrow ones are summed up in few bits, many at a time.
 template <typename T>
 void add_integers(const T* values, size_t count, NumberRange& range) {
-  if (count == 0) return;
-  T lowest = values[0];
-  T highest = values[0];
-  int64_t low = 0;
-  int64_t high = 0;
-  for (size_t i = 0; i < count; ++i) {
-    lowest = std::min(lowest, values[i]);
-    highest = std::max(highest, values[i]);
-    if constexpr (sizeof(T) < 8) {
-      low += static_cast<int64_t>(values[i]);
+  using Sum = std::conditional_t<sizeof(T) < 4, int32_t, int64_t>;
+  constexpr size_t kChunk = 4096;
+  for (size_t first = 0; first < count; first += kChunk) {
+    const T* chunk = values + first;
+    const size_t size = std::min(kChunk, count - first);
+    T lowest = chunk[0];
+    T highest = chunk[0];
+    for (size_t i = 0; i < size; ++i) {
+      lowest = chunk[i] < lowest ? chunk[i] : lowest;
+      highest = chunk[i] > highest ? chunk[i] : highest;
+    }
+    Sum low = 0;
+    Sum high = 0;
+    for (size_t i = 0; i < size; ++i) {
+      if constexpr (sizeof(T) < 8) {
+        low += static_cast<Sum>(chunk[i]);
+      } else {
+        low += static_cast<Sum>(static_cast<uint64_t>(chunk[i]) & 0xffffffff);
+        high += static_cast<Sum>(chunk[i] >> 32);
+      }
+    }
+    range.total_low += low;
+    range.total_high += high;
+    if constexpr (std::is_same_v<T, uint64_t>) {
+      range.unsigned_lowest = std::min(range.unsigned_lowest, lowest);
+      range.unsigned_highest = std::max(range.unsigned_highest, highest);
     } else {
-      low += static_cast<int64_t>(static_cast<uint64_t>(values[i]) & 0xffffffff);
-      high += static_cast<int64_t>(values[i] >> 32);
+      range.lowest = std::min(range.lowest, static_cast<int64_t>(lowest));
+      range.highest = std::max(range.highest, static_cast<int64_t>(highest));
     }
   }
   range.count += count;
-  range.total_low += low;
-  range.total_high += high;
-  if constexpr (std::is_same_v<T, uint64_t>) {
-    range.unsigned_lowest = std::min(range.unsigned_lowest, lowest);
-    range.unsigned_highest = std::max(range.unsigned_highest, highest);
-  } else {
-    range.lowest = std::min(range.lowest, static_cast<int64_t>(lowest));
-    range.highest = std::max(range.highest, static_cast<int64_t>(highest));
-  }
 }
 
 void add_times(const int64_t* values, size_t count, NumberRange& range) {

@@ -10,6 +10,10 @@
 #include <string>
 #include <string_view>
 
+#if defined(__APPLE__)
+#include <xlocale.h>  // strtod_l
+#endif
+
 namespace datum {
 namespace {
 

@@ -1,8 +1,10 @@
 #include "column_collector.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <type_traits>
 
@@ -55,12 +57,14 @@ bool fit_integer(From value, To& out) {
 ColumnCollector::ColumnCollector(const RowFeature& wanted, size_t rows)
     : wanted_(wanted), source_(std::make_unique<Source>()) {
   ColumnSource& column = source_->column;
-  column.key = wanted.key;
+  column.key = wanted.keys[0];
   column.kind = wanted.kind;
   column.cell = wanted.cell;
   column.layout = wanted.is_variable() ? Layout::kVariable : Layout::kFixed;
+  const size_t levels = wanted.levels();
+  levels_.resize(levels > 0 ? levels - 1 : 0);
   size_t items = 1;
-  for (size_t d = wanted.is_variable() ? 1 : 0; d < wanted.shape.size(); ++d) {
+  for (size_t d = levels; d < wanted.shape.size(); ++d) {
     items *= static_cast<size_t>(wanted.shape[d]);
   }
   row_size_ = items;
@@ -84,10 +88,18 @@ RowError ColumnCollector::add(PyObject* value) {
   const RowError error = wanted_.shape.empty() ? append_scalar(value) : append(value, 0);
   if (error != RowError::kNone) return error;
   if (wanted_.is_optional) source_->present.push_back(1);
-  if (wanted_.is_variable()) {
-    source_->splits.push_back(static_cast<int64_t>(row_size_ == 0 ? 0 : filled() / row_size_));
-  }
+  if (wanted_.is_variable()) end_row();
   return RowError::kNone;
+}
+
+void ColumnCollector::end_row() {
+  source_->splits.push_back(static_cast<int64_t>(row_size_ == 0 ? 0 : filled() / row_size_));
+  for (Level& level : levels_) {
+    const auto first = level.lengths.begin() + level.splits.back();
+    is_uneven_ = is_uneven_ || std::adjacent_find(first, level.lengths.end(),
+                                                  std::not_equal_to<>()) != level.lengths.end();
+    level.splits.push_back(static_cast<int64_t>(level.lengths.size()));
+  }
 }
 
 RowError ColumnCollector::add_missing() {
@@ -95,7 +107,7 @@ RowError ColumnCollector::add_missing() {
   source_->present.push_back(0);
   ++missing_;
   if (wanted_.is_variable()) {
-    source_->splits.push_back(source_->splits.back());
+    end_row();
   } else if (is_string(wanted_.element)) {
     strings_().resize(strings_().size() + row_size_);
   } else if (row_size_ > 0) {
@@ -110,6 +122,10 @@ void ColumnCollector::truncate(size_t rows) {
     source_->splits.resize(rows + 1);
     size = static_cast<size_t>(source_->splits.back()) * row_size_;
   }
+  for (Level& level : levels_) {
+    level.splits.resize(rows + 1);
+    level.lengths.resize(static_cast<size_t>(level.splits.back()));
+  }
   if (is_string(wanted_.element)) {
     strings_().resize(size);
   } else {
@@ -120,10 +136,22 @@ void ColumnCollector::truncate(size_t rows) {
   source_->present.resize(rows);
 }
 
-std::unique_ptr<Source> ColumnCollector::finish() {
+std::vector<std::unique_ptr<Source>> ColumnCollector::finish() {
   if (missing_ == 0) source_->present.clear();
-  source_->adopt_own_memory();
-  return std::move(source_);
+  std::vector<std::unique_ptr<Source>> sources;
+  sources.push_back(std::move(source_));
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    auto lengths = std::make_unique<Source>();
+    lengths->column.key = wanted_.keys.at(i + 1);
+    lengths->column.layout = Layout::kVariable;
+    const size_t bytes = levels_[i].lengths.size() * sizeof(int64_t);
+    if (bytes > 0) std::memcpy(lengths->values.extend(bytes), levels_[i].lengths.data(), bytes);
+    lengths->splits = std::move(levels_[i].splits);
+    lengths->present = sources[0]->present;
+    sources.push_back(std::move(lengths));
+  }
+  for (auto& source : sources) source->adopt_own_memory();
+  return sources;
 }
 
 // Lists and tuples are walked down to `depth` dimensions; arrays must have all that are left.
@@ -150,6 +178,7 @@ RowError ColumnCollector::append_sequence(PyObject* value, size_t depth) {
   if (depth == wanted_.shape.size()) return RowError::kShape;
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(value);
   if (wanted_.shape[depth] >= 0 && wanted_.shape[depth] != size) return RowError::kShape;
+  if (depth > 0 && depth <= levels_.size()) levels_[depth - 1].lengths.push_back(size);
   Py_ssize_t i = 0;
   if (depth + 1 == wanted_.shape.size() && !is_string(wanted_.element) && size > 0) {
     i = PyFloat_CheckExact(PySequence_Fast_GET_ITEM(value, 0)) ? append_floats(value, size)
@@ -288,6 +317,15 @@ RowError ColumnCollector::append_view(const ArrayView& view, size_t depth) {
     if (wanted >= 0 && wanted != view.shape[d]) return RowError::kShape;
   }
   if (is_string(wanted_.element) || !wanted_.takes(view.element)) return RowError::kType;
+  size_t rows = 1;  // in the dimension at hand
+  for (size_t d = 0; d < view.rank && depth + d <= levels_.size(); ++d) {
+    const auto length = static_cast<int64_t>(view.shape[d]);
+    if (depth + d > 0) {
+      std::vector<int64_t>& lengths = levels_[depth + d - 1].lengths;
+      lengths.insert(lengths.end(), rows, length);
+    }
+    rows *= static_cast<size_t>(length);
+  }
   return with_number(view.element, [&](auto zero) {
     return append_items(static_cast<const decltype(zero)*>(view.items), view.count);
   });
@@ -342,7 +380,10 @@ RowError ColumnCollector::append_string(PyObject* value) {
   }
   if (!PyByteArray_Check(value) && !PyMemoryView_Check(value)) return RowError::kType;
   const nb::object copy = nb::steal(PyBytes_FromObject(value));  // the original may change
-  if (!copy.is_valid()) throw nb::python_error();
+  if (!copy.is_valid()) {  // a view of memory that was released
+    PyErr_Clear();
+    return RowError::kType;
+  }
   return put_string(copy.ptr(), PyBytes_AS_STRING(copy.ptr()), PyBytes_GET_SIZE(copy.ptr()));
 }
 

@@ -13,10 +13,10 @@ namespace datum::python {
 
 enum class RowError : uint8_t { kNone, kMissing, kType, kRange, kShape, kUnknownKey };
 
-// What one feature accepts. `shape` is what a value must have; only its first item may be -1.
+// What one feature accepts. `shape` is what a value must have; its first items may be -1.
 struct RowFeature {
   nb::object name;
-  std::string key;
+  std::vector<std::string> keys;  // of the values, then of the row lengths of inner dimensions
   Kind kind = Kind::kInt64;
   Cell cell = Cell::kInt64;
   Element element = Element::kInt64;
@@ -27,6 +27,12 @@ struct RowFeature {
   size_t max_array_items = 0;  // larger arrays are refused
 
   bool is_variable() const { return !shape.empty() && shape[0] < 0; }
+  // How many dimensions differ in length.
+  size_t levels() const {
+    size_t count = 0;
+    while (count < shape.size() && shape[count] < 0) ++count;
+    return count;
+  }
   bool takes(Element given) const { return (accepts >> static_cast<unsigned>(given)) & 1; }
 };
 
@@ -46,13 +52,23 @@ class ColumnCollector {
   RowError add(PyObject* value);
   // Keeps the first `rows` rows.
   void truncate(size_t rows);
-  std::unique_ptr<Source> finish();
+  // A source for each key.
+  std::vector<std::unique_ptr<Source>> finish();
 
   bool has_negative() const { return static_cast<int64_t>(signs_) < 0; }
+  // Whether inner rows of one value differ in length.
+  bool is_uneven() const { return is_uneven_; }
   size_t missing() const { return missing_; }
 
  private:
+  // The lengths of all rows of one inner dimension, and where those of each record start.
+  struct Level {
+    std::vector<int64_t> lengths;
+    std::vector<int64_t> splits{0};
+  };
+
   RowError add_missing();
+  void end_row();
   size_t filled() const {
     return is_string(wanted_.element) ? strings_().size() : values_().size();
   }
@@ -81,7 +97,9 @@ class ColumnCollector {
   const RowFeature& wanted_;
   std::unique_ptr<Source> source_;
   size_t row_size_;  // what a row adds to `filled`, unless it is variable: bytes, or strings
+  std::vector<Level> levels_;  // of the second dimension on
   size_t missing_ = 0;
+  bool is_uneven_ = false;
   uint64_t signs_ = 0;  // all integers, or-ed
 };
 

@@ -3,8 +3,10 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "column_collector.h"
@@ -14,19 +16,23 @@ namespace {
 
 constexpr const char* kRowErrors[] = {"", "missing", "type", "range", "shape", "unknown key"};
 
-void make_row_feature(RowFeature* self, nb::str name, nb::bytes key, Kind kind, Cell cell,
-                      std::optional<Element> element, uint32_t accepts, bool is_optional,
+void make_row_feature(RowFeature* self, nb::str name, std::vector<nb::bytes> keys, Kind kind,
+                      Cell cell, std::optional<Element> element, uint32_t accepts, bool is_optional,
                       std::vector<int64_t> shape, size_t max_array_items) {
-  new (self) RowFeature{name,
-                        std::string(key.c_str(), key.size()),
-                        kind,
-                        cell,
-                        element.value_or(Element::kInt64),
-                        accepts,
-                        is_optional,
-                        !element.has_value(),
-                        std::move(shape),
-                        max_array_items};
+  RowFeature& feature = *new (self) RowFeature{};
+  feature.name = name;
+  for (const nb::bytes& key : keys) feature.keys.emplace_back(key.c_str(), key.size());
+  feature.kind = kind;
+  feature.cell = cell;
+  feature.element = element.value_or(Element::kInt64);
+  feature.accepts = accepts;
+  feature.is_optional = is_optional;
+  feature.is_skipped = !element.has_value();
+  feature.shape = std::move(shape);
+  feature.max_array_items = max_array_items;
+  if (!feature.is_skipped && keys.size() != std::max<size_t>(1, feature.levels())) {
+    throw std::invalid_argument("a key is needed for the values and each inner dimension");
+  }
 }
 
 // Keys of rows are mostly the very objects of the rows before; else they are compared.
@@ -89,7 +95,8 @@ class RowCollector {
 
   size_t rows_done() const { return rows_done_; }
 
-  // For each feature its source, how many rows lack it, and whether it has negative integers.
+  // For each feature its sources, how many rows lack it, and whether it has negative integers and
+  // uneven rows.
   nb::list finish() {
     nb::list found;
     for (Slot& slot : slots_) {
@@ -97,9 +104,12 @@ class RowCollector {
         found.append(nb::none());
         continue;
       }
-      const size_t missing = slot.column->missing();
-      const bool has_negative = slot.column->has_negative();
-      found.append(nb::make_tuple(slot.column->finish(), missing, has_negative));
+      const ColumnCollector& column = *slot.column;
+      const nb::tuple known =
+          nb::make_tuple(column.missing(), column.has_negative(), column.is_uneven());
+      nb::list sources;
+      for (auto& source : slot.column->finish()) sources.append(nb::cast(std::move(source)));
+      found.append(nb::make_tuple(sources, known[0], known[1], known[2]));
     }
     slots_.clear();
     return found;
@@ -241,7 +251,7 @@ void bind_row_collector(nb::module_& module) {
       .value("TEXT", Element::kText)
       .value("FILE", Element::kFile);
   nb::class_<RowFeature>(module, "RowFeature")
-      .def("__init__", make_row_feature, nb::arg("name"), nb::arg("key"), nb::arg("kind"),
+      .def("__init__", make_row_feature, nb::arg("name"), nb::arg("keys"), nb::arg("kind"),
            nb::arg("cell"), nb::arg("element").none(), nb::arg("accepts"), nb::arg("is_optional"),
            nb::arg("shape"), nb::arg("max_array_items"));
   nb::class_<RowCollector>(module, "RowCollector")

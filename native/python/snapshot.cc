@@ -30,25 +30,33 @@ nb::object copy_dict(nb::handle value, nb::handle copy_other) {
   PyObject* key;
   PyObject* item;
   Py_ssize_t position = 0;
+  bool is_flat = true;
   // Setting the value of a key that is there leaves the places of all as they are.
   while (PyDict_Next(copied.ptr(), &position, &key, &item)) {
     if (is_unchangeable(item)) continue;
+    is_flat = is_flat && PyList_CheckExact(item);
     const nb::object held_key = nb::borrow(key);
     const nb::object held_item = nb::borrow(item);
     const nb::object made = snapshot(held_item, copy_other);
+    is_flat = is_flat && PyObject_GC_IsTracked(made.ptr()) == 0;
     if (PyDict_SetItem(copied.ptr(), key, made.ptr()) != 0) throw nb::python_error();
   }
+  if (is_flat && PyObject_GC_IsTracked(copied.ptr()) != 0) PyObject_GC_UnTrack(copied.ptr());
   return copied;
 }
 
 nb::object copy_list(nb::handle value, nb::handle copy_other) {
   nb::object copied = nb::steal(PyList_GetSlice(value.ptr(), 0, PY_SSIZE_T_MAX));
   if (!copied.is_valid()) throw nb::python_error();
+  bool is_flat = true;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(copied.ptr()); ++i) {
     const nb::object item = nb::borrow(PyList_GET_ITEM(copied.ptr(), i));
     if (is_unchangeable(item.ptr())) continue;
+    is_flat = false;
     PyList_SetItem(copied.ptr(), i, snapshot(item, copy_other).release().ptr());
   }
+  // What can hold nothing that holds it need not be gone through, again and again, for garbage.
+  if (is_flat) PyObject_GC_UnTrack(copied.ptr());
   return copied;
 }
 

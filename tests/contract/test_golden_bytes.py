@@ -61,6 +61,16 @@ ONE_FEATURE: dict[str, tuple[Feature, Any, str]] = {
         np.array(1.5, ml_dtypes.bfloat16),
         "0a0f0a0d0a0161 1208 1206 0a04 0000c03f",
     ),
+    "times": (
+        Feature("datetime64[s]", (2,)),
+        np.array(["1970-01-01T00:00:05", "NaT"], "datetime64[s]"),
+        "0a160a140a0161 120f 1a0d 0a0b 05 80808080808080808001",
+    ),
+    "image": (
+        Feature("uint8", (None, None, 3), encoding="image"),
+        b"\xff\xd8\xff\xd9",
+        "0a0f0a0d0a0161 1208 0a06 0a04 ffd8ffd9",
+    ),
     "bytes": (Feature("bytes"), b"\xff\0", "0a0d0a0b0a0161 1206 0a04 0a02 ff00"),
     "text": (Feature("str", (2,)), ["é", ""], "0a0f0a0d0a0161 1208 0a06 0a02c3a9 0a00"),
     "ragged": (Feature("int64", (None,)), [5, 6], "0a0d0a0b0a0161 1206 1a04 0a02 05 06"),
@@ -74,6 +84,14 @@ ONE_FEATURE: dict[str, tuple[Feature, Any, str]] = {
         Feature("int64", (None, None)),
         [[7], [], [8, 9]],
         "0a26 0a0c0a0161 1207 1a05 0a03 0708090a160a0b615f6c656e677468735f31 1207 1a05 0a03 010002",
+    ),
+    "nested, raw": (
+        Feature("float64", (None, None), encoding="values"),
+        [[1.0], [], [-2.0]],
+        (
+            "0a33 0a190a0161 1214 0a12 0a10 000000000000f03f 00000000000000c0"
+            "0a160a0b615f6c656e677468735f31 1207 1a05 0a03 010001"
+        ),
     ),
     "nested twice": (
         Feature("bytes", (None, None, None)),
@@ -116,6 +134,14 @@ ONE_FEATURE: dict[str, tuple[Feature, Any, str]] = {
         (
             "0a2c 0a110a07615f696e646578 1206 1a04 0a02 0103"
             "0a170a07615f76616c7565 120c 120a 0a08 0000803f 00000040"
+        ),
+    ),
+    "sparse, raw": (
+        Feature("float64", (5,), encoding="sparse"),
+        ([1, 3], [1.0, -2.0]),
+        (
+            "0a34 0a110a07615f696e646578 1206 1a04 0a02 0103"
+            "0a1f0a07615f76616c7565 1214 0a12 0a10 000000000000f03f 00000000000000c0"
         ),
     ),
     "sparse matrix": (

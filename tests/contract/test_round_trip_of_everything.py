@@ -33,6 +33,11 @@ def finish(block: EncodedBlock, schema: Schema) -> Framed:
     return reencode(block.framed.records(), block.schema, schema, threads=1)
 
 
+def write_and_finish(blocks: list[list[Any]]) -> tuple[Schema, list[Framed]]:
+    schema, written = write(blocks)
+    return schema, [finish(block, schema) for block in written]
+
+
 def has_rounded_integers(value: Any) -> bool:
     """Whether there are integers that a float would round."""
     if isinstance(value, dict):
@@ -51,19 +56,16 @@ def test_rows_come_back_bit_by_bit_however_they_are_parted(made, cuts):
     blocks = split(made, cuts)
     try:
         wanted = infer_schema(made)
-    except SchemaError as error:
+    except SchemaError:
         event("refused")
-        assert "expected " in str(error)
-        with pytest.raises(SchemaError, match="expected "):
-            schema, written = write(blocks)
-            [finish(block, schema) for block in written]
+        with pytest.raises(SchemaError, match="expected .*"):
+            write_and_finish(blocks)
         return
     try:
-        schema, written = write(blocks)
-        framed = [finish(block, schema) for block in written]
-    except SchemaError as error:
+        schema, framed = write_and_finish(blocks)
+    except SchemaError:
         event("refused when written")
-        assert "\\ud800" in repr(made) or has_rounded_integers(made), error
+        assert "\\ud800" in repr(made) or has_rounded_integers(made)
         return
     event("written")
     assert schema == wanted
@@ -83,8 +85,7 @@ def test_rows_come_back_bit_by_bit_however_they_are_parted(made, cuts):
 @given(rows(), st.lists(st.integers(0, 6), max_size=3))
 def test_records_written_again_are_those_written_at_once(made, cuts):
     try:
-        schema, written = write(split(made, cuts))
-        framed = [finish(block, schema) for block in written]
+        schema, framed = write_and_finish(split(made, cuts))
     except SchemaError:
         return
     at_once = encode(made, schema, threads=1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.columns import BytesColumn, Ragged, Sparse
+from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError
 from datum.schema import (
     Feature,
@@ -18,20 +18,40 @@ from datum.schema import (
     numpy_dtype,
     plain_value,
 )
-from datum.schema.dtypes import TIMES
 from datum.schema.plain import plain_times
 
-__all__ = ["gather"]
+__all__ = ["gather", "stack_values"]
 
 
 def gather(name: str, feature: Feature, values: list[Any]) -> tuple[Any, NDArray[np.bool_]]:
     """The column of `values`, with blanks for None, and which of them are not None."""
-    times = plain_times(values) if feature.dtype in TIMES and feature.shape == () else None
-    values = values if times is not None else _make_plain(name, values)
+    values = _make_plain(name, values)
     present = np.fromiter((value is not None for value in values), np.bool_, len(values))
-    if times is not None:
-        return times, present
     return _gatherer_of(feature)(_Rows(name, feature, values)), present
+
+
+def stack_values(values: list[Any]) -> NDArray[Any] | Masked | None:
+    """One array of all values, if they are arrays of one shape and type, or such scalars."""
+    items = [value for value in values if value is not None]
+    stacked = _stack(items) if items else None
+    if stacked is None or len(items) == len(values):
+        return stacked
+    present = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    whole = np.zeros((len(values), *stacked.shape[1:]), stacked.dtype)
+    whole[present] = stacked
+    return Masked(whole, present)
+
+
+def _stack(items: list[Any]) -> NDArray[Any] | None:
+    kinds = set(map(type, items))
+    if kinds == {complex}:
+        return np.array(items)
+    first: Any = items[0]
+    is_array = kinds == {np.ndarray} or (len(kinds) == 1 and isinstance(first, np.generic))
+    if not is_array or first.dtype.kind in "OSUV":
+        return plain_times(items)
+    is_alike = all(item.dtype == first.dtype and item.shape == first.shape for item in items)
+    return np.stack(items) if is_alike else None
 
 
 def _make_plain(name: str, values: list[Any]) -> list[Any]:

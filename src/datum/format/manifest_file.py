@@ -18,6 +18,10 @@ def read_manifest(path: Path) -> tuple[Path, bytes]:
     try:
         if stat.S_ISDIR(path.stat().st_mode):
             return path / MANIFEST_NAME, _read(path / MANIFEST_NAME)
+        if path.suffix != ".json":
+            raise ManifestError(
+                f"{path}: expected the folder of a dataset, or its {MANIFEST_NAME}, got a file"
+            )
         return path, _read(path)
     except (FileNotFoundError, NotADirectoryError):
         raise ManifestError(_describe_missing(path)) from None

@@ -25,14 +25,15 @@ _ANY_SIZE = 2**63 - 1
 def is_collectable(feature: Feature) -> bool:
     """Whether the native collector takes values of `feature`; others are gathered in Python."""
     feature = stand_in(feature)
-    is_flat = None not in feature.shape[1:] and not feature.sequence
-    return feature.dtype in _ELEMENTS and feature.encoding != "sparse" and is_flat
+    has_shape = feature.encoding == "raw" and None in feature.shape[1:]
+    is_listed = feature.encoding != "sparse" and not feature.sequence and not has_shape
+    return feature.dtype in _ELEMENTS and is_listed
 
 
 def row_feature(name: str, feature: Feature, guess: ValueGuess | None = None) -> _core.RowFeature:
     """A feature that takes whatever fits it or, if it was guessed, only what leaves it as it is."""
     feature = stand_in(feature)
-    (stored,) = lower(name, feature)
+    stored, *lengths = lower(name, feature)
     accepts, most = _accept_castable(feature.dtype), _ANY_SIZE
     if guess is not None:
         accepts = _accept_absorbed(guess) if guess.kind == "dense" else accepts
@@ -40,7 +41,7 @@ def row_feature(name: str, feature: Feature, guess: ValueGuess | None = None) ->
         most = MAX_LISTED_VALUES if is_listed and not guess.is_large else _ANY_SIZE
     return _core.RowFeature(
         name,
-        stored.key.encode(),
+        [column.key.encode() for column in (stored, *lengths)],
         stored.kind,
         stored.cell,
         _ELEMENTS[feature.dtype],
@@ -54,7 +55,7 @@ def row_feature(name: str, feature: Feature, guess: ValueGuess | None = None) ->
 def skipped_feature(name: str) -> _core.RowFeature:
     """A feature that rows may have, and that is not collected."""
     kind, cell = _core.Kind.INT64, _core.Cell.INT64
-    return _core.RowFeature(name, b"", kind, cell, None, 0, False, [], 0)
+    return _core.RowFeature(name, [], kind, cell, None, 0, False, [], 0)
 
 
 def _mask(dtypes: list[str]) -> int:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
+import reprlib
 from dataclasses import replace
 from typing import Any, Protocol
 
 from datum import _core
 from datum.errors import SchemaError
+from datum.format.gather import stack_values
 from datum.format.row_features import is_collectable, row_feature, skipped_feature
 from datum.format.sources import make_sources
 from datum.schema import Schema, SchemaGuess, ValueGuess, guess_value, plain_row
-from datum.schema.plain import plain_times
 
 __all__ = ["GivenPlan", "GuessedPlan", "RowPlan", "collect_rows"]
 
@@ -117,7 +118,7 @@ class GivenPlan:
         sources = {}
         for (name, feature), part in zip(self._schema.items(), found, strict=True):
             if part is not None:
-                sources[name] = [part[0]]
+                sources[name] = part[0]
             else:
                 values = [row.get(name) for row in rows]
                 sources[name] = make_sources(name, feature, values, len(rows))
@@ -192,6 +193,8 @@ class GuessedPlan:
             self._guesses[name] = found if known is None else known.merge(found)
         except SchemaError as error:
             message = f"record {number}, feature {name!r}: {error}"
+            if "hint:" not in message:
+                message += f": {reprlib.repr(value)}"
             raise SchemaError(message, record=number, feature=name) from None
 
     def leave(self, name: str) -> None:
@@ -205,24 +208,36 @@ class GuessedPlan:
             if part is None:
                 sources[name] = self._gather(name, [row.get(name) for row in rows])
                 continue
-            source, missing, has_negative = part
-            if has_negative and not self._guesses[name].has_negative:
-                self._guesses[name] = replace(self._guesses[name], has_negative=True)
-            sources[name] = [source]
+            sources[name], missing, has_negative, is_uneven = part
             self._present[name] = len(rows) - missing
+            known = self._guesses[name]
+            if has_negative > known.has_negative or is_uneven > known.is_uneven:
+                has_negative, is_uneven = (
+                    has_negative or known.has_negative,
+                    is_uneven or known.is_uneven,
+                )
+                self._guesses[name] = replace(known, has_negative=has_negative, is_uneven=is_uneven)
         return sources
 
     def _gather(self, name: str, values: list[Any]) -> list[_core.Source]:
-        times = plain_times(values)
-        if times is not None:
-            self._merge(name, times[0], 0)  # one tells for all
+        column = stack_values(values)
+        if column is not None:
+            self._merge_column(name, column)
         else:
             for number, value in enumerate(values):
                 if value is not None:
                     self._merge(name, value, number)
         self._present[name] = sum(value is not None for value in values)
         feature = self._guesses[name].to_feature(optional=True)
-        return make_sources(name, feature, values, len(values))
+        return make_sources(name, feature, values if column is None else column, len(values))
+
+    def _merge_column(self, name: str, column: Any) -> None:
+        found = SchemaGuess()
+        found.add_columns({name: column})
+        try:
+            self._guesses[name] = self._guesses[name].merge(found.features[name])
+        except SchemaError as error:
+            raise SchemaError(f"feature {name!r}: {error}", feature=name) from None
 
 
 def _make_spec(name: str, guess: ValueGuess, is_optional: bool) -> _core.RowFeature:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from datum import _core
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError
-from datum.format.gather import gather
+from datum.format.gather import gather, stack_values
 from datum.format.layout import StoredColumn, lower, stand_in
 from datum.schema import Feature, InexactError, cast_exactly, numpy_dtype
 from datum.schema.plain import sparse_from_scipy
@@ -26,6 +26,8 @@ def make_sources(name: str, feature: Feature, column: Any, rows: int) -> list[_c
     """
     present: NDArray[np.bool_] | None = None
     feature = stand_in(feature)
+    if isinstance(column, list):
+        column = _stack_fitting(feature, column)
     if isinstance(column, Masked):
         column, present = column.values, column.present
     elif isinstance(column, list):
@@ -39,6 +41,15 @@ def make_sources(name: str, feature: Feature, column: Any, rows: int) -> list[_c
         for source in sources:
             source.set_present(np.ascontiguousarray(present))
     return sources
+
+
+def _stack_fitting(feature: Feature, values: list[Any]) -> Any:
+    """One array of `values`, if they make one that fits; else the values themselves."""
+    if feature.is_string or feature.encoding == "sparse":
+        return values
+    stacked = stack_values(values)
+    shape = (stacked.values if isinstance(stacked, Masked) else np.asarray(stacked)).shape[1:]
+    return values if stacked is None or not _fits(feature.shape, shape) else stacked
 
 
 class _Builder:
@@ -170,12 +181,7 @@ class _Builder:
 
     def _check_shape(self, column: Any, wanted: tuple[int | None, ...], row: int = -1) -> None:
         got = getattr(column, "shape", None)
-        fits = (
-            got is not None
-            and len(got) == len(wanted)
-            and all(want in (None, n) for want, n in zip(wanted, got, strict=True))
-        )
-        if not fits:
+        if got is None or not _fits(wanted, got):
             raise self.error(f"expected shape {wanted}, got {_describe(column)}", row)
 
     def error(self, problem: str, row: int = -1) -> SchemaError:
@@ -183,6 +189,11 @@ class _Builder:
             return SchemaError(f"feature {self.name!r}: {problem}", feature=self.name)
         message = f"record {row}, feature {self.name!r}: {problem}"
         return SchemaError(message, record=row, feature=self.name)
+
+
+def _fits(wanted: tuple[int | None, ...], got: tuple[int | None, ...]) -> bool:
+    pairs = zip(wanted, got, strict=False)
+    return len(wanted) == len(got) and all(want in (None, n) for want, n in pairs)
 
 
 def _describe(column: Any) -> str:

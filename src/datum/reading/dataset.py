@@ -32,7 +32,7 @@ def load(path: str | os.PathLike[str]) -> Dataset:
     >>> len(train), int(train[-1]["x"]), train.read([2, 0])["x"].tolist()
     (3, 7, [7, 5])
     """
-    path = Path(path)
+    path = Path(path).expanduser()
     manifest = Manifest.load(path)
     return Dataset(path if path.is_dir() else path.parent, manifest)
 

@@ -7,7 +7,8 @@ from collections import OrderedDict
 from pathlib import Path
 
 from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError
-from datum.format import Compression, RecordFile, ShardInfo
+from datum.format import Compression, Manifest, RecordFile, ShardInfo
+from datum.format.naming import MANIFEST_NAME
 
 __all__ = ["Shards"]
 
@@ -23,6 +24,7 @@ class Shards:
         self.compression = compression
         self._open: OrderedDict[str, RecordFile] = OrderedDict()
         self._lock = threading.Lock()
+        self._manifest: tuple[int, ...] | None = None  # what tells one manifest from another
 
     def __reduce__(self) -> tuple[type[Shards], tuple[Path, Compression | None]]:
         return Shards, (self.folder, self.compression)  # files stay with their process
@@ -32,12 +34,14 @@ class Shards:
         path = self.folder / shard.name
         try:
             file = RecordFile(path)
+            size = path.stat().st_size
+            self._check_current(shard)  # after: a dataset is replaced in one step
         except FileNotFoundError:
+            self._check_current(shard)
             raise ManifestError(
                 f"{path}: expected a shard, as the manifest says, got no such file\n"
                 "hint: restore it from where the dataset was copied from"
             ) from None
-        size = path.stat().st_size
         if size != shard.bytes:
             raise CorruptRecordError(
                 f"{path}: expected {shard.bytes} bytes, as the manifest says, got {size}\n"
@@ -49,6 +53,24 @@ class Shards:
                 f" got {file.compression}"
             )
         return file
+
+    def _check_current(self, shard: ShardInfo) -> None:
+        """Refuse a shard of a dataset that was put in the place of the one that was loaded."""
+        path = self.folder / MANIFEST_NAME
+        try:
+            status = path.stat()
+            found = status.st_ino, status.st_mtime_ns, status.st_size
+            if found == self._manifest:
+                return
+            splits = list(Manifest.load(path).splits.values())
+        except FileNotFoundError:  # it was there once
+            splits = []
+        known = {(one.name, one.bytes, one.crc32c) for split in splits for one in split.shards}
+        if (shard.name, shard.bytes, shard.crc32c) not in known:
+            raise ManifestError(
+                f"{self.folder}: the dataset was replaced since it was loaded\nhint: load it again"
+            )
+        self._manifest = found
 
     def open_indexed(self, shard: ShardInfo) -> RecordFile:
         """The file of a shard, to be read at random."""

@@ -119,13 +119,18 @@ def _plain(value: Any) -> Any:
 
 
 def plain_times(values: list[Any]) -> NDArray[Any] | None:
-    """Datetimes without a zone, or dates, as one array with NaT for None; None if any is not."""
-    types = set(map(type, values)) - {type(None)}
+    """Datetimes, or dates, as one array; None if any of them is none."""
+    types = set(map(type, values))
     if types == {dt.date}:
         return np.array(values, "datetime64[D]")
-    if types == {dt.datetime} and all(value is None or value.tzinfo is None for value in values):
+    if types != {dt.datetime}:
+        return None
+    if all(value.tzinfo is None for value in values):
         return np.array(values, "datetime64[us]")
-    return None
+    offsets = [value.utcoffset() or dt.timedelta() for value in values]
+    naive = np.array([value.replace(tzinfo=None) for value in values], "datetime64[us]")
+    moved: NDArray[Any] = naive - np.array(offsets, "timedelta64[us]")
+    return moved
 
 
 def is_picture(value: Any) -> bool:
@@ -228,6 +233,10 @@ def _array_of(value: Any) -> NDArray[Any]:
 
 def sparse_from_scipy(matrix: Any) -> Sparse:
     """A SciPy sparse array; its duplicates are summed, as SciPy means them."""
+    if getattr(matrix, "format", "") == "csr" and matrix.has_canonical_format:
+        rows = np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
+        places = (rows, matrix.indices) if matrix.ndim == 2 else (matrix.indices,)
+        return Sparse(np.stack(places, axis=1), matrix.data, matrix.shape)
     coo = matrix.tocoo().copy()
     coo.sum_duplicates()
     places = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)

@@ -17,6 +17,7 @@ from datum.sources.files import find_files, unpacked_suffix
 from datum.sources.numpy_files import NumpyFile
 from datum.sources.python import PythonRows
 from datum.sources.source import Source
+from datum.sources.splits import split_of_file
 from datum.sources.table import ColumnTable, is_arrow, is_pandas
 
 __all__ = ["as_source"]
@@ -64,6 +65,7 @@ def _from_path(path: str | os.PathLike[str], problem: str | None) -> Source:
     text = os.fspath(path)
     if not isinstance(text, str):
         raise SourceError(f"expected a path that is text, got {text!r}")
+    text = os.path.expanduser(text)  # noqa: PTH111 - it may be a pattern
     place = Path(text)
     if place.exists():
         is_numpy = problem is None and place.suffix.lower() in (".npy", ".npz")
@@ -87,8 +89,11 @@ def _from_pattern(pattern: str, problem: str | None) -> Source:
     one = detect(files[0], problem)
     if len(files) == 1:
         return one
+    splits: dict[str | None, list[Path]] = {}
+    for file in files:
+        splits.setdefault(split_of_file(file.name), []).append(file)
     try:
-        return type(one)(files)  # type: ignore[call-arg]
+        return type(one)(files if None in splits else splits)  # type: ignore[call-arg]
     except TypeError:
         raise SourceError(f"{pattern}: expected one file of {kinds[0]}, got {len(files)}") from None
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from datum.columns import Masked
 from datum.errors import SourceError
 from datum.schema import Schema
-from datum.sources.arrow_columns import ArrowColumns, convert_table
+from datum.sources.arrow_columns import FoundColumns, convert_table
 from datum.sources.arrow_files import ArrowFile, open_arrow
 from datum.sources.files import Paths, find_split_files, fingerprint_files
 from datum.sources.source import Block, Part
@@ -86,7 +86,7 @@ class _Key:
     name: str | None
     is_feature: bool
 
-    def split(self, found: ArrowColumns, numbers: NDArray[np.int64]) -> list[str] | None:
+    def split(self, found: FoundColumns, numbers: NDArray[np.int64]) -> list[str] | None:
         """The keys of these records; the column goes if it is no feature."""
         if self.name is None:
             return None
@@ -178,7 +178,7 @@ class _StreamedArrow:
             found[field.name] = names
         return found
 
-    def _convert(self, batch: pa.RecordBatch | pa.Table) -> ArrowColumns:
+    def _convert(self, batch: pa.RecordBatch | pa.Table) -> FoundColumns:
         """The columns, with texts that have a dictionary made into ids."""
         import pyarrow as pa
         import pyarrow.compute as pc

@@ -15,7 +15,7 @@ from datum.sources.table_part import keys_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ArrowColumns", "check_names", "combine", "convert_table"]
+__all__ = ["FoundColumns", "check_names", "combine", "convert_table"]
 
 _MAX_OFFSET = 2**31 - 1  # of the string and list types with short offsets
 _HINTS = {
@@ -26,7 +26,7 @@ _HINTS = {
 }
 
 
-class ArrowColumns:
+class FoundColumns:
     """The columns of an Arrow table.
 
     Attributes:
@@ -84,7 +84,7 @@ class ArrowColumns:
         self.metadata[name] = {"class_names": names.to_pylist()}
 
 
-def convert_table(table: pa.Table | pa.RecordBatch) -> ArrowColumns:
+def convert_table(table: pa.Table | pa.RecordBatch) -> FoundColumns:
     """The columns of a table; nulls make a column `Masked`."""
     import pyarrow as pa
 
@@ -92,7 +92,7 @@ def convert_table(table: pa.Table | pa.RecordBatch) -> ArrowColumns:
         table = pa.Table.from_batches([table])
     names = table.column_names
     check_names(names)
-    found = ArrowColumns()
+    found = FoundColumns()
     for name, column in zip(names, table.columns, strict=True):
         found.add(name, combine(column))
     return found

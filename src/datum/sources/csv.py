@@ -81,6 +81,13 @@ class CsvTable:
             name: [CsvFile(path, self._settings) for path in paths]
             for name, paths in self._paths.items()
         }
+        if len({frozenset(some[0].header) for some in files.values()}) == 1:
+            return self._scan(files)
+        # A split may lack columns, as a test without labels does; each then has types of its own.
+        found = [self._scan({name: some}) for name, some in files.items()]
+        return {name: part for parts in found for name, part in parts.items()}
+
+    def _scan(self, files: Mapping[str, list[CsvFile]]) -> dict[str, Part]:
         scan = CsvScan([file for some in files.values() for file in some], self._key, self._columns)
         scan.run(max_bytes=MAX_MEMORY_BYTES)
         if scan.is_kept:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -140,12 +141,12 @@ class _Folder:
         tables = (name[: -len(".csv")] for name in self.files if name.endswith(".csv"))
         return any(name in self.folders for name in tables)
 
-    def is_classes(self) -> bool:
-        """Whether two folders at least, also of one split, hold images and may be classes."""
+    def is_classes(self, least: int) -> bool:
+        """Whether `least` folders, also of one split, hold images and may be classes."""
         if any(name.lower() in _CONTAINERS for name in self.folders):
             return False
         splits = [self.path / name for name in self.folders if is_split_name(name)]
-        return any(_has_classes(path) for path in splits or [self.path])
+        return any(_has_classes(path, least) for path in splits or [self.path])
 
     def tables(self) -> dict[str, list[str]]:
         """The files of tables and texts, by the ending they share."""
@@ -172,9 +173,9 @@ def _has_file(folder: Path, suffix: str | tuple[str, ...]) -> bool:
         return False
 
 
-def _has_classes(folder: Path) -> bool:
+def _has_classes(folder: Path, least: int) -> bool:
     names = (name for name in list_folders(folder) if _has_file(folder / name, IMAGE_EXTENSIONS))
-    return next(names, None) is not None and next(names, None) is not None
+    return len(list(itertools.islice(names, least))) == least
 
 
 def _has_images(folder: Path) -> bool:
@@ -197,7 +198,7 @@ def _detect_folder(path: Path, problem: str | None) -> Source:
         "VocDetection": (_DET, folder.is_voc, VocDetection),
         "SegmentationMasks": (_SEG, folder.is_masks, SegmentationMasks),
         "LabelledImages": (_CLF, folder.is_labelled, LabelledImages),
-        "ClassFolders": (_CLF, folder.is_classes, ClassFolders),
+        "ClassFolders": (_CLF, lambda: folder.is_classes(2 - (problem == _CLF)), ClassFolders),
     }
     found = [
         (name, kind, make)
@@ -241,6 +242,10 @@ def _no_layout(folder: _Folder, problem: str | None) -> SourceError:
     tables = [name for names in folder.tables().values() for name in names]
     if problem in (None, _CLF) and tables and _has_images(folder.path):
         hint = f"{_HINTS[_CLF]} or ImageTable({tables[0]!r}, path_column=...)"
+    elif problem is None and _has_file(folder.path, IMAGE_EXTENSIONS):
+        hint = (
+            "without labels, pass rows: [{'image': path} for path in sorted(Path(...).iterdir())]"
+        )
     elif problem is None:
         hint = "name the source, one of datum.sources, such as " + _HINTS[_DET]
     else:

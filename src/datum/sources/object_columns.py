@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from datum.columns import Masked, Ragged
 from datum.errors import SchemaError, SourceError
 from datum.schema import Feature, InexactError, SchemaGuess, as_array, numpy_dtype
-from datum.sources.arrow_columns import ArrowColumns
+from datum.sources.arrow_columns import FoundColumns
 
 __all__ = ["add_objects"]
 
 
-def add_objects(name: str, values: Sequence[Any], found: ArrowColumns) -> None:
+def add_objects(name: str, values: Sequence[Any], found: FoundColumns) -> None:
     """Add the column of `values`, None where a record has none, to those found.
 
     Dicts give a column for each of their names; what cannot be typed stays a list.
@@ -54,7 +54,7 @@ def _strings(name: str, values: Sequence[Any], *, is_text: bool) -> Any:
             f"record {record}: column {name!r}: expected text that UTF-8 can hold,"
             f" got {error.object!r}"
         ) from None
-    column = ArrowColumns()
+    column = FoundColumns()
     column.add(name, array)
     return column.columns[name]
 

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 from datum.columns import Masked
 from datum.errors import SourceError
-from datum.sources.arrow_columns import ArrowColumns, check_names, combine
+from datum.sources.arrow_columns import FoundColumns, check_names, combine
 from datum.sources.object_columns import add_objects
 
 __all__ = ["add_series", "convert_frame"]
 
 
-def convert_frame(frame: Any, *, index: bool | None = None) -> ArrowColumns:
+def convert_frame(frame: Any, *, index: bool | None = None) -> FoundColumns:
     """The columns of a DataFrame, and of its index if that is named, or asked for by `index`.
 
     What pandas takes for missing is absent, but NaN stays NaN in columns of floats.
     """
-    found = ArrowColumns()
+    found = FoundColumns()
     named = list(_index_columns(frame, index))
     named += [(_name_of(label), frame.iloc[:, at]) for at, label in enumerate(frame.columns)]
     hint = "\nhint: frame.columns = [...] gives them new ones"
@@ -43,7 +43,7 @@ def _index_columns(frame: Any, wanted: bool | None) -> Iterator[tuple[str, Any]]
             yield name if frame.index.nlevels == 1 or values.name else f"index_{level}", values
 
 
-def add_series(name: str, series: Any, found: ArrowColumns) -> None:
+def add_series(name: str, series: Any, found: FoundColumns) -> None:
     """Add the column of a Series or Index to those found."""
     dtype = series.dtype
     kind = type(dtype).__name__
@@ -78,7 +78,7 @@ def _without_nat(array: NDArray[Any]) -> Any:
     return Masked(np.where(present, array, np.zeros(1, array.dtype)), present)
 
 
-def _add_categories(name: str, series: Any, found: ArrowColumns) -> None:
+def _add_categories(name: str, series: Any, found: FoundColumns) -> None:
     """Ids of the categories, whose names are kept, if they are texts; else their values."""
     held = getattr(series, "cat", series)  # an index is its own accessor
     labels = held.categories
@@ -92,7 +92,7 @@ def _add_categories(name: str, series: Any, found: ArrowColumns) -> None:
     found.metadata[name] = {"class_names": list(labels)}
 
 
-def _add_extension(name: str, series: Any, found: ArrowColumns) -> None:
+def _add_extension(name: str, series: Any, found: FoundColumns) -> None:
     import pyarrow as pa
 
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -113,4 +114,13 @@ class RowReader:
 
 
 def _describe(item: Any) -> str:
+    """What an item is, and what its giver may have meant."""
+    if isinstance(item, PurePath):
+        return (
+            f"{type(item).__name__}\nhint: rows of images are [{{'image': path}} for path in paths]"
+        )
+    if isinstance(item, (np.ndarray, list)) or np.isscalar(item):
+        return (
+            f"{type(item).__name__}\nhint: a row is a dict; columns are a dict: {{'x': x, 'y': y}}"
+        )
     return f"a tuple of {len(item)}" if type(item) is tuple else type(item).__name__

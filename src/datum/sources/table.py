@@ -12,7 +12,7 @@ from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SourceError
 from datum.schema import DTYPES
 from datum.schema.plain import sparse_from_scipy
-from datum.sources.arrow_columns import ArrowColumns, combine, convert_table
+from datum.sources.arrow_columns import FoundColumns, combine, convert_table
 from datum.sources.object_columns import add_objects
 from datum.sources.pandas_columns import add_series, convert_frame
 from datum.sources.table_part import TablePart
@@ -110,14 +110,14 @@ def _length(name: str, column: Any) -> int:
     return len(column)
 
 
-def _convert_dict(data: Mapping[str, Any]) -> ArrowColumns:
-    found = ArrowColumns()
+def _convert_dict(data: Mapping[str, Any]) -> FoundColumns:
+    found = FoundColumns()
     for name, column in data.items():
         _add_column(name, column, found)
     return found
 
 
-def _add_column(name: str, column: Any, found: ArrowColumns) -> None:
+def _add_column(name: str, column: Any, found: FoundColumns) -> None:
     if isinstance(column, np.ma.MaskedArray):
         gone = np.asarray(np.ma.getmaskarray(column).reshape(len(column), -1).any(axis=1))
         column = Masked(np.ma.filled(column, np.zeros(1, column.dtype)[0]), ~gone)
@@ -167,7 +167,7 @@ def _as_array(name: str, column: Any) -> NDArray[Any]:
         raise SourceError(f"column {name!r}: expected an array, got: {error}") from error
 
 
-def _add_array(name: str, array: NDArray[Any], found: ArrowColumns) -> None:
+def _add_array(name: str, array: NDArray[Any], found: FoundColumns) -> None:
     kind = array.dtype.kind
     if kind == "O" or kind == "T":
         add_objects(name, array.tolist(), found)
@@ -198,7 +198,7 @@ def _fixed_strings(array: NDArray[Any]) -> BytesColumn:
 
 
 def _texts(name: str, array: NDArray[Any]) -> BytesColumn:
-    flat = ArrowColumns()
+    flat = FoundColumns()
     add_objects(name, array.reshape(-1).tolist(), flat)
     if name not in flat.columns:  # no text at all
         return BytesColumn(b"", np.zeros((0, 2), np.int64), is_text=True, shape=array.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from datum.format import (
     reencode,
     stores_alike,
 )
-from datum.schema import Feature, Schema, SchemaGuess
+from datum.schema import Feature, Schema, SchemaGuess, plain_row
 from datum.sources import Block, Reject
 from datum.writing.encoders import FeatureEncoder, apply_encoders
 from datum.writing.pictures import ImageFacts, find_images, prepare_images
@@ -103,6 +104,11 @@ class BlockWriter:
         self._threads = threads
         self._encoder = RowEncoder(settings.schema, threads=threads)
         self._features = settings.schema or settings.features
+        # Features that are given are enforced as records come, though others are found out.
+        self._given: RowEncoder | None = None
+        self._is_first = True
+        if settings.schema is None and settings.features:
+            self._given = RowEncoder(Schema(settings.features), threads=threads)
         self._images = {name for name, one in self._features.items() if one.encoding == "image"}
 
     @property
@@ -144,7 +150,7 @@ class BlockWriter:
         while first < len(block):
             last = min(first + size, len(block))
             try:
-                pieces.append(self._encoder.collect(_take(block.data, first, last)))
+                pieces.append(self._collect(_take(block.data, first, last)))
                 first, size = last, 2 * size
             except SchemaError as error:
                 late = self._find_late_images(block)
@@ -157,7 +163,7 @@ class BlockWriter:
                 rejects.append(self._refuse(block, at, error))
                 refused.append(at)
                 if at > first:
-                    pieces.append(self._encoder.collect(_take(block.data, first, at)))
+                    pieces.append(self._collect(_take(block.data, first, at)))
                 # Where one is bad there may be more: the next steps are small, then grow again.
                 first, size = at + 1, 1
         kept = np.delete(np.arange(len(block)), refused)
@@ -166,6 +172,25 @@ class BlockWriter:
             keys = [keys[at] for at in kept.tolist()]
         kept_block = Block((), block.numbers[kept], keys, rejects)  # type: ignore[arg-type]
         return CollectedBlock(pieces, kept_block, images, self.schema, self._encoder.guess)
+
+    def _collect(self, data: Any) -> Collected:
+        names = self.settings.features
+        if self._given is not None and isinstance(data, list):
+            rows = [row if type(row) is dict else plain_row(row) for row in data]
+            self._check_names(rows)
+            self._given.collect([{name: row.get(name) for name in names} for row in rows])
+        elif self._given is not None:
+            self._given.collect({name: data[name] for name in names if name in data})
+        return self._encoder.collect(data)
+
+    def _check_names(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Refuse a feature that was given and that none of the first records has."""
+        is_first, self._is_first = self._is_first, False
+        for name, feature in self.settings.features.items() if is_first else ():
+            if not feature.optional and not any(name in row for row in rows):
+                near = difflib.get_close_matches(name, {key for row in rows for key in row}, 1)
+                hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
+                raise SchemaError(f"schema: expected features of records, got {name!r}{hint}")
 
     def _find_late_images(self, block: Block) -> set[str]:
         """Names whose first images come after the first record of a block."""
@@ -177,7 +202,8 @@ class BlockWriter:
 
     def _check(self, rejects: Sequence[Reject]) -> None:
         if rejects and self.settings.on_error == "raise":
-            raise SourceError(f"{rejects[0]}\n{_HINT}")
+            hint = "" if "hint:" in rejects[0].reason else f"\n{_HINT}"
+            raise SourceError(f"{rejects[0]}{hint}")
 
     def _refuse(self, block: Block, at: int, error: SchemaError) -> Reject:
         message = str(error)

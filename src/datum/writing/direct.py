@@ -14,6 +14,7 @@ __all__ = ["DirectSplit", "PartWriter", "block_bounds"]
 
 BLOCK_BYTES = 8 * 2**20  # of records made at once by one worker
 BLOCK_RECORDS = 4096
+SLOW_BLOCK_RECORDS = 256  # where reading keeps the interpreter busy
 _SAMPLE_RECORDS = 32  # made to learn how large records are
 _IMAGES_AT_ONCE = 16  # where each is decoded: a worker has enough to do with these
 
@@ -66,6 +67,8 @@ class DirectSplit:
         record_bytes = self.nbytes / max(self.records, 1)
         if images.changes_bytes or images.verify:
             record_bytes = max(record_bytes, BLOCK_BYTES / _IMAGES_AT_ONCE)
+        elif self.part.is_slow_python:
+            record_bytes = max(record_bytes, BLOCK_BYTES / SLOW_BLOCK_RECORDS)
         return [self._order[start:end] for start, end in block_bounds(first, last, record_bytes)]
 
 

@@ -16,14 +16,14 @@ from datum.schema import Schema
 from datum.sources import Block, IndexedPart, Reject
 from datum.sources.source import Part
 from datum.writing.block_writer import BlockSettings, BlockWriter, CollectedBlock, WrittenBlock
-from datum.writing.direct import BLOCK_RECORDS, PartWriter
+from datum.writing.direct import PartWriter
 from datum.writing.division import Division, split_of_reject
 from datum.writing.duplicates import KeyLedger
 from datum.writing.options import WriteOptions
 from datum.writing.order import hash_records, shuffled_places
-from datum.writing.parts import Intake, blocks_of
+from datum.writing.parts import Intake, block_ranges, blocks_of
 from datum.writing.pictures import ImageFacts
-from datum.writing.pool import WorkerProcesses, can_be_sent, map_ordered
+from datum.writing.pool import WorkerProcesses, can_use_processes, map_ordered
 from datum.writing.progress import Progress
 from datum.writing.spill import Run, Spill
 
@@ -95,7 +95,7 @@ def _write_blocks(
     """The records of a part, with the split they belong to."""
     if isinstance(part, IndexedPart) and part.is_slow_python and options.workers > 1:
         work = PartWriter(part, writer.settings)
-        if can_be_sent(work):
+        if can_use_processes(work):
             yield from _write_elsewhere(name, part, division, work, writer, options)
             return
     divided: Iterator[tuple[str, Block]]
@@ -132,8 +132,8 @@ def _write_elsewhere(
     """
 
     def pieces() -> Iterator[tuple[str, NDArray[np.int64]]]:
-        for first in range(0, len(part), BLOCK_RECORDS):
-            numbers = np.arange(first, min(first + BLOCK_RECORDS, len(part)))
+        for first, last in block_ranges(part):
+            numbers = np.arange(first, last)
             if division is None:
                 yield name, numbers
                 continue
@@ -150,7 +150,8 @@ def _write_elsewhere(
             return *piece, None
 
     with WorkerProcesses(work, count=options.workers) as processes:
-        for split, numbers, written in map_ordered(write, pieces(), workers=options.workers):
+        done = map_ordered(write, pieces(), workers=options.workers, stop=processes.close)
+        for split, numbers, written in done:
             if written is None or written.rejects or not _learns(writer, written):
                 yield split, writer.write(part.read(numbers))
             else:

@@ -75,6 +75,7 @@ class Job:
         self.staging.begin(self._plan_name())
         found = self._make_direct(settings) if is_direct else self._make_spilled(settings)
         made, schema, images = found
+        self._check_some_written(made)
         schema = refine_images(schema, images)
         return self._manifest(schema, images, made), made
 
@@ -141,16 +142,21 @@ class Job:
         }
         return override(override(schema, encoded), self.options.features)
 
+    def _check_some_written(self, made: Mapping[str, MadeSplit]) -> None:
+        """Refuse to publish nothing: that is nobody's wish, but often a spent iterator."""
+        if any(one.shard.records for split in made.values() for one in split.shards):
+            return
+        raise _nothing_to_write([reject for split in made.values() for reject in split.rejects])
+
     def _check_some_left(self, taken: Taken) -> None:
         """Refuse to go on where nothing can be known of any record."""
         rejects = [reject for split in taken.splits.values() for reject in split.rejects]
         if rejects and not taken.schema:
-            raise SourceError(
-                f"expected records, got {len(rejects):,} of which none can be written;"
-                f" the first: {rejects[0]}"
-            )
+            raise _nothing_to_write(rejects)
 
     def _shards(self, plans: Mapping[str, SplitPlan]) -> dict[str, list[MadeShard]]:
+        if not any(plan.records for plan in plans.values()):
+            raise _nothing_to_write([])
         generation = 0 if self.appended is None else self.appended.generation
         return make_shards(
             plans, self.options, self.staging, generation=generation, progress=self.progress
@@ -212,3 +218,15 @@ class Job:
             for name, content in legacy_files(manifest.schema, manifest.splits).items():
                 replace_file(folder / name, content)
         replace_file(folder / MANIFEST_NAME, manifest.to_bytes())
+
+
+def _nothing_to_write(rejects: list[Reject]) -> SourceError:
+    if rejects:
+        return SourceError(
+            f"expected records, got {len(rejects):,} of which none can be written;"
+            f" the first: {rejects[0]}"
+        )
+    return SourceError(
+        "expected records, got none\n"
+        "hint: an iterator that was gone through is empty; pass a function that returns a new one"
+    )

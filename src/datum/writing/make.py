@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
+from datum.errors import SplitError
 from datum.format import Framed
 from datum.format.manifest import ShardInfo
 from datum.format.naming import shard_name
@@ -17,7 +19,7 @@ from datum.writing.block_writer import WrittenBlock
 from datum.writing.direct import DirectSplit
 from datum.writing.options import WriteOptions
 from datum.writing.pictures import ImageFacts
-from datum.writing.pool import WorkerProcesses, can_be_sent, map_ordered
+from datum.writing.pool import WorkerProcesses, can_use_processes, map_ordered
 from datum.writing.progress import Progress
 from datum.writing.shard import ShardWriter
 from datum.writing.staging import Staging
@@ -103,12 +105,15 @@ def make_shards(
     progress: Progress,
 ) -> dict[str, list[MadeShard]]:
     """Make all shards that an earlier run has not made already."""
+    _check_shards(plans, options)
     progress.stage("writing", sum(plan.records for plan in plans.values()))
     shards: dict[str, list[MadeShard]] = {split: [] for split in plans}
     jobs = []
     with contextlib.ExitStack() as stack:
         for split, plan in plans.items():
-            work = _worker(plan, options, stack)
+            work = _worker(plan, options)
+            if isinstance(work, WorkerProcesses):
+                stack.enter_context(work)
             for name, first, last in _shard_ranges(split, plan, options, generation):
                 done = staging.load_done(name)
                 if done is not None:
@@ -122,6 +127,14 @@ def make_shards(
     return shards
 
 
+def _check_shards(plans: Mapping[str, SplitPlan], options: WriteOptions) -> None:
+    for name in options.shards if isinstance(options.shards, Mapping) else ():
+        if name not in plans:
+            near = difflib.get_close_matches(name, plans, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(plans)}"
+            raise SplitError(f"shards: expected the name of a split, got {name!r}\nhint: {hint}")
+
+
 def _shard_ranges(
     split: str, plan: SplitPlan, options: WriteOptions, generation: int
 ) -> Iterator[tuple[str, int, int]]:
@@ -131,21 +144,25 @@ def _shard_ranges(
         yield shard_name(split, number, count, generation=generation), first, last
 
 
-def _worker(
-    plan: SplitPlan, options: WriteOptions, stack: contextlib.ExitStack
-) -> Callable[[Any], WrittenBlock | Framed]:
+def _worker(plan: SplitPlan, options: WriteOptions) -> Callable[[Any], WrittenBlock | Framed]:
     """What does a piece of work: this process, or others where the interpreter is the limit."""
     is_slow = isinstance(plan, DirectSplit) and plan.part.is_slow_python
     if not is_slow or options.workers == 1 or len(plan.pieces(0, plan.records)) == 1:
         return plan.write_piece
-    if not can_be_sent(plan.write_piece):
+    if not can_use_processes(plan.write_piece):
         return plan.write_piece
-    return stack.enter_context(WorkerProcesses(plan.write_piece, count=options.workers))
+    return WorkerProcesses(plan.write_piece, count=options.workers)
 
 
 def _run(jobs: list[_Job], options: WriteOptions, staging: Staging, progress: Progress) -> None:
     flat = ((job.work, piece) for job in jobs for piece in job.pieces)
-    made = map_ordered(lambda pair: pair[0](pair[1]), flat, workers=options.workers)
+
+    def stop() -> None:
+        for job in jobs:
+            if isinstance(job.work, WorkerProcesses):
+                job.work.close()
+
+    made = map_ordered(lambda pair: pair[0](pair[1]), flat, workers=options.workers, stop=stop)
     pending: list[Future[None]] = []
     with contextlib.closing(made), ThreadPoolExecutor(1, "datum-sync") as disk:  # type: ignore[type-var]
         for job in jobs:

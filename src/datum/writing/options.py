@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from datum.format import Compression
 from datum.format.threads import thread_count
 from datum.schema import Feature, Schema
 from datum.writing.block_writer import OnError
 
-__all__ = ["WriteOptions", "check_options"]
+__all__ = ["WriteOptions", "check_options", "names_nearest_option"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 MIN_SHARD_BYTES = 1024  # less makes a file of every few records
 MAX_SHARDS = 99_999  # what five digits hold; more files than this help nobody
@@ -54,6 +60,23 @@ class WriteOptions:
             "on_error": self.on_error,
             "stratify": self.stratify,
         }
+
+
+def names_nearest_option(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Have a function that is given an option it does not have name the nearest it has."""
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args: _P.args, **options: _P.kwargs) -> _R:
+        for name in options:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, 1, cutoff=0.5)
+                near += [known for known in names if known in name or name in known]
+                hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
+                raise TypeError(f"{function.__name__}() has no option {name!r}{hint}")
+        return function(*args, **options)
+
+    return checked
 
 
 def check_options(
@@ -106,7 +129,10 @@ def check_options(
 def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     if value not in choices:
         listed = ", ".join(map(repr, choices))
-        raise ValueError(f"expected `{name}` to be one of {listed}, got {value!r}")
+        words = [choice for choice in choices if isinstance(choice, str)]
+        near = difflib.get_close_matches(str(value).lower(), words, 1)
+        hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"expected `{name}` to be one of {listed}, got {value!r}{hint}")
 
 
 def _check_count(name: str, value: Any, least: int, most: int | None = None) -> None:

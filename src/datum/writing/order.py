@@ -24,6 +24,7 @@ Hashes = NDArray[np.uint64]
 
 _GOLDEN = 0x9E3779B97F4A7C15  # SplitMix64's step: neighbours are told apart before mixing
 _SPLIT_SALT = 0x53504C4954  # so that splits and order are independent of one another
+_ORDER_SALT = 0x4F52444552
 
 
 def hash_records(numbers: NDArray[np.int64], keys: Sequence[str] | None) -> Hashes:
@@ -40,7 +41,7 @@ def as_utf8(key: str) -> str:
 
 def shuffled_places(hashes: Hashes, seed: int) -> Hashes:
     """Numbers to sort records by: a random order that depends on keys and `seed` alone."""
-    salt = _mix(np.array([seed % 2**64], np.uint64) + np.uint64(_GOLDEN))
+    salt = _mix(np.array([(seed * _GOLDEN + _ORDER_SALT) % 2**64], np.uint64))
     return _mix(hashes ^ salt)
 
 
@@ -51,7 +52,8 @@ def check_fractions(fractions: Mapping[str, Any]) -> dict[str, float]:
         is_number = isinstance(fraction, (int, float)) and not isinstance(fraction, bool)
         if not is_number or not 0 < fraction <= 1:
             raise SplitError(
-                f"split {name!r}: expected a fraction above 0 and up to 1, got {fraction!r}"
+                f"split {name!r}: expected a fraction above 0 and up to 1, got {fraction!r}\n"
+                "hint: splits={'train': 0.8, 'val': 0.2}"
             )
         checked[name] = float(fraction)
     total = sum(checked.values())

@@ -14,10 +14,19 @@ from datum.format.naming import check_split_name
 from datum.schema import Feature, Schema, SchemaGuess
 from datum.sources import Block, IndexedPart, Source, StreamedPart, as_source
 from datum.sources.source import Part
-from datum.writing.direct import BLOCK_RECORDS
+from datum.sources.splits import is_split_name
+from datum.writing.direct import BLOCK_RECORDS, SLOW_BLOCK_RECORDS
 from datum.writing.order import check_fractions
 
-__all__ = ["Intake", "blocks_of", "collect_parts", "known_schema", "merge_schemas", "override"]
+__all__ = [
+    "Intake",
+    "block_ranges",
+    "blocks_of",
+    "collect_parts",
+    "known_schema",
+    "merge_schemas",
+    "override",
+]
 
 
 @dataclass(frozen=True)
@@ -40,27 +49,44 @@ class Intake:
 
 def collect_parts(source: Any, splits: Mapping[str, Any] | None, problem: str | None) -> Intake:
     """Make out what the arguments of a write mean."""
-    if splits is None and _is_dict_of_sources(source):
+    if _is_dict_of_sources(source):
+        if splits is not None:
+            raise SplitError(
+                f"expected one source to divide, got those of {', '.join(source)}\n"
+                "hint: leave out `splits`, or pass the source of one split"
+            )
         source, splits = None, source
     if splits is None:
-        return _checked(Intake(dict(as_source(source, problem).parts()), None))
+        parts = as_source(source, problem).parts()
+        return _checked(Intake({name: parts[name] for name in sorted(parts, key=_rank)}, None))
     given: Any = splits
     if not isinstance(given, Mapping) or not given:
-        raise SplitError(f"expected `splits` as a dict of fractions or sources, got {splits!r}")
+        raise SplitError(
+            f"expected `splits` as a dict of fractions or sources, got {splits!r}\n"
+            "hint: splits={'train': 0.8, 'val': 0.2}"
+        )
     if all(isinstance(value, (int, float)) for value in splits.values()):
         parts = dict(as_source(source, problem).parts())
         if len(parts) != 1:
             raise SplitError(
                 f"expected a source that has no splits to divide by {dict(splits)},"
-                f" got one that has {', '.join(parts)}"
+                f" got one that has {', '.join(parts)}\n"
+                "hint: leave out `splits` to keep its own, or pass the folder or file of one"
             )
         return _checked(Intake(parts, check_fractions(splits)))
     if source is not None:
         raise SplitError(
-            "expected `source` to be None where `splits` gives a source for each split"
+            "expected fractions in `splits`, or `source` to be None where it gives a source for"
+            f" each, got {dict(splits)!r:.200}\nhint: splits={{'train': 0.8, 'val': 0.2}}"
         )
     parts = {name: _only_part(name, given, problem) for name, given in splits.items()}
     return _checked(Intake(parts, None))
+
+
+def _rank(split: str) -> int:
+    """Where a split stands by custom: first what is trained on, last what is tested on."""
+    order = ("train", "val", "dev", "test")
+    return next((at for at, start in enumerate(order) if split.lower().startswith(start)), 2)
 
 
 def _checked(intake: Intake) -> Intake:
@@ -87,7 +113,8 @@ def _is_dict_of_sources(source: Any) -> bool:
     return (
         isinstance(source, dict)
         and bool(source)
-        and all(isinstance(name, str) and _is_source(value) for name, value in source.items())
+        and all(isinstance(name, str) for name in source)
+        and (all(map(is_split_name, source)) or all(map(_is_source, source.values())))
     )
 
 
@@ -144,11 +171,18 @@ def override(schema: Schema, features: Mapping[str, Feature]) -> Schema:
     return Schema({name: features.get(name, feature) for name, feature in schema.items()})
 
 
+def block_ranges(part: IndexedPart) -> Iterator[tuple[int, int]]:
+    """The blocks that a part is read in; smaller ones where each record is much work."""
+    step = SLOW_BLOCK_RECORDS if part.is_slow_python else BLOCK_RECORDS
+    for first in range(0, len(part), step):
+        yield first, min(first + step, len(part))
+
+
 def blocks_of(part: Part) -> Iterator[Block]:
     """All records of a part in order."""
     if isinstance(part, IndexedPart):
-        for first in range(0, len(part), BLOCK_RECORDS):
-            yield part.read(np.arange(first, min(first + BLOCK_RECORDS, len(part))))
+        for first, last in block_ranges(part):
+            yield part.read(np.arange(first, last))
     else:
         assert isinstance(part, StreamedPart)
         yield from part.blocks()

@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import queue
+import signal
 import struct
 import subprocess
 import sys
 import threading
+import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,20 +23,29 @@ from datum.errors import WriteError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["WorkerProcesses", "can_be_sent", "map_ordered", "worker_main"]
+__all__ = ["WorkerProcesses", "can_use_processes", "map_ordered", "worker_main"]
 
 _Piece = TypeVar("_Piece")
 _Result = TypeVar("_Result")
 _LENGTH = struct.Struct("<Q")
+_STEP_S = 0.01
+_GRACE_STEPS = 100  # a second to end by itself, once it has closed its pipes
 _CHILD = (
     "import sys; sys.path[:] = {path!r}; from datum.writing.pool import worker_main; worker_main()"
 )
 
 
 def map_ordered(
-    work: Callable[[_Piece], _Result], pieces: Iterable[_Piece], *, workers: int
+    work: Callable[[_Piece], _Result],
+    pieces: Iterable[_Piece],
+    *,
+    workers: int,
+    stop: Callable[[], None] | None = None,
 ) -> Iterator[_Result]:
-    """Like `map`, on `workers` threads; only a few results wait at any time."""
+    """Like `map`, on `workers` threads; only a few results wait at any time.
+
+    `stop` is called when it ends early: it should cut short what threads are waiting for.
+    """
     if workers == 1:
         yield from map(work, pieces)
         return
@@ -46,32 +59,45 @@ def map_ordered(
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
-        finally:
+        except BaseException:
             for future in waiting:
                 future.cancel()
+            if stop is not None:
+                stop()
+            raise
 
 
 def can_be_sent(work: Any) -> bool:
-    """Whether another process can do this work: nothing of it lives in the main script."""
+    """Whether another process can import what this work is made of."""
     try:
         return b"__main__" not in pickle.dumps(work)
     except Exception:  # whatever the user's own objects raise
         return False
 
 
+def can_use_processes(work: Any) -> bool:
+    """Whether other processes can do this work: as a message to them, or as copies of this one."""
+    return can_be_sent(work) or sys.platform == "linux"
+
+
 class WorkerProcesses:
     """Processes that each do one piece of work at a time, for code that keeps the interpreter busy.
 
     They are plain Python processes that import what they need: the user's main script is not run
-    again in them. A process that dies is replaced, and its piece done again, once.
+    again in them. Work that cannot be sent, as it lives in the main script, is done by copies of
+    this process; they are made here and now, before threads are. A process that dies is replaced,
+    and its piece done again, once.
     """
 
     def __init__(self, work: Callable[[Any], Any], *, count: int) -> None:
-        self._work = pickle.dumps(work)
+        self._work = work
+        self._message = pickle.dumps(work) if can_be_sent(work) else None
         self._idle: list[_Process] = []
         self._all: list[_Process] = []
         self._lock = threading.Lock()
         self._slots = threading.Semaphore(count)
+        if self._message is None:
+            self._idle = [self._start() for _ in range(count)]
 
     def __call__(self, piece: Any) -> Any:
         """Do one piece in some process; errors of the work are raised here."""
@@ -100,14 +126,18 @@ class WorkerProcesses:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-            process = _Process(self._work)
-            self._all.append(process)
-            return process
+            return self._start()
+
+    def _start(self) -> _Process:
+        message = self._message
+        process = _fork(self._work, self._all) if message is None else _spawn(message)
+        self._all.append(process)
+        return process
 
     def close(self) -> None:
-        """End all processes."""
+        """End all processes at once."""
         for process in self._all:
-            process.stop()
+            process.kill()
 
     def __enter__(self) -> Self:
         return self
@@ -117,29 +147,90 @@ class WorkerProcesses:
 
 
 class _Process:
-    """One process, spoken to through its standard input and output."""
+    """One process, spoken to through two pipes."""
 
-    def __init__(self, work: bytes) -> None:
-        command = [sys.executable, "-c", _CHILD.format(path=sys.path)]
-        # A group of its own: Ctrl-C reaches the parent alone, which then ends its workers.
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-        )
-        with contextlib.suppress(OSError):  # found out at the first call
-            _send(self._process.stdin, work)
+    def __init__(self, pid: int, requests: Any, answers: Any) -> None:
+        self.pid = pid
+        self.pipes = requests, answers
+        self._code: int | None = None
+        self._lock = threading.Lock()
 
     def call(self, piece: Any) -> tuple[bool, Any]:
-        _send(self._process.stdin, pickle.dumps(piece, protocol=5))
-        found: tuple[bool, Any] = pickle.loads(_receive(self._process.stdout))
+        requests, answers = self.pipes
+        _send(requests, pickle.dumps(piece, protocol=5))
+        found: tuple[bool, Any] = pickle.loads(_receive(answers))
         return found
 
     def stop(self) -> int:
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        self._process.terminate()
-        return self._process.wait()
+        """End it, if it has not ended by itself; how it ended."""
+        with self._lock:
+            if self._code is None:
+                self._code = self._wait(_GRACE_STEPS)
+            if self._code is None:
+                os.kill(self.pid, signal.SIGKILL)
+                self._code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        for pipe in self.pipes:  # only now: a thread may be waiting for an answer
+            with contextlib.suppress(OSError):
+                pipe.close()
+        return self._code
+
+    def kill(self) -> int:
+        """End it at once."""
+        with self._lock:
+            if self._code is None:
+                os.kill(self.pid, signal.SIGKILL)
+        return self.stop()
+
+    def _wait(self, steps: int) -> int | None:
+        """Its exit code, if it ends soon: its pipes close a moment before."""
+        for _ in range(steps):
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(_STEP_S)
+        return None
+
+
+def _spawn(work: bytes) -> _Process:
+    """A new Python that is sent the work."""
+    # A group of its own: Ctrl-C reaches the parent alone, which then ends its workers.
+    process = subprocess.Popen(
+        [sys.executable, "-c", _CHILD.format(path=sys.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    process.returncode = 0  # it is waited for here, not by subprocess
+    with contextlib.suppress(OSError):  # found out at the first call
+        _send(process.stdin, work)
+    return _Process(process.pid, process.stdin, process.stdout)
+
+
+def _fork(work: Callable[[Any], Any], others: list[_Process]) -> _Process:
+    """A copy of this process, as loaders of map-style datasets make them."""
+    request_end, requests = os.pipe()
+    answers, answer_end = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads that others have started
+        pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            # What this one holds open, the others would not see closed.
+            for descriptor in (requests, answers, *_descriptors(others)):
+                os.close(descriptor)
+            _protect_standard_streams()
+            _serve(work, os.fdopen(request_end, "rb"), os.fdopen(answer_end, "wb"))
+        finally:
+            os._exit(0)
+    os.close(request_end)
+    os.close(answer_end)
+    return _Process(pid, os.fdopen(requests, "wb"), os.fdopen(answers, "rb"))
+
+
+def _descriptors(processes: list[_Process]) -> list[int]:
+    pipes = [pipe for process in processes for pipe in process.pipes]
+    return [pipe.fileno() for pipe in pipes if not pipe.closed]
 
 
 def _send(pipe: Any, message: bytes) -> None:
@@ -160,15 +251,34 @@ def _receive(pipe: Any) -> bytes:
 
 
 def worker_main() -> None:
-    """What a worker process runs: the work comes first, then one piece after the other."""
+    """What a new process runs: the work comes first, then one piece after the other."""
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the work prints must not mix with answers
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # nor may it read requests
-    with contextlib.suppress(EOFError, BrokenPipeError):
-        work = pickle.loads(_receive(requests))
+    _protect_standard_streams()
+    with contextlib.suppress(EOFError):
+        _serve(pickle.loads(_receive(requests)), requests, answers)
+
+
+def _protect_standard_streams() -> None:
+    """Keep the work from reading requests, and what it prints from mixing with answers."""
+    os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+
+
+def _serve(work: Callable[[Any], Any], requests: Any, answers: Any) -> None:
+    """Do one piece after the other; end with the parent, also in the middle of a piece."""
+    pieces: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def receive() -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                pieces.put(_receive(requests))
+        os._exit(0)
+
+    threading.Thread(target=receive, daemon=True).start()
+    with contextlib.suppress(BrokenPipeError):
         while True:
-            piece = pickle.loads(_receive(requests))
+            piece = pickle.loads(pieces.get())
             try:
                 answer = pickle.dumps((True, work(piece)), protocol=5)
             except Exception as error:

@@ -98,7 +98,7 @@ def show_progress(wanted: bool | None) -> Iterator[Progress]:
     """Show a bar on a terminal and lines elsewhere; nothing if `wanted` is False."""
     if wanted is False:
         yield Progress()
-    elif not (sys.stderr.isatty() or wanted):
+    elif not sys.stderr.isatty():
         yield _Lines()
     else:
         from rich.console import Console

@@ -30,9 +30,9 @@ class SplitReport:
     rejected: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WriteReport:
-    """What `datum.write` did; `str()` of it is a summary.
+    """What `datum.write` did; it shows itself as a summary.
 
     Attributes:
         path: the folder of the dataset.
@@ -70,7 +70,7 @@ class WriteReport:
         """How many records of each split were left out."""
         return {name: split.rejected for name, split in self.splits.items()}
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = [f"{self.path}: {count_of(self.records, 'record')} in {self.seconds:.1f} s"]
         width = max(map(len, self.splits), default=0)
         for name, split in self.splits.items():

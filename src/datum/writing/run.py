@@ -22,7 +22,7 @@ from datum.writing.block_writer import OnError
 from datum.writing.division import Division, divide_part
 from datum.writing.encoders import fit_encoders, make_encoders
 from datum.writing.job import Job, MadeSplit
-from datum.writing.options import check_options
+from datum.writing.options import check_options, names_nearest_option
 from datum.writing.parts import Intake, collect_parts
 from datum.writing.progress import show_progress
 from datum.writing.report import SplitReport, WriteReport
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["write"]
 
 
+@names_nearest_option
 def write(
     source: Any,
     out: str | os.PathLike[str],
@@ -116,8 +117,13 @@ def write(
         legacy_metadata=legacy_metadata,
     )
     images = ImageOptions(max_side=max_side, quality=quality, verify=verify)
-    target = Path(os.path.realpath(out))
-    check_target(target, overwrite=overwrite, append=append)
+    target = _target(out)
+    if append and overwrite:
+        raise ValueError("expected `append` or `overwrite`, got both")
+    try:
+        check_target(target, overwrite=overwrite, append=append)
+    except PermissionError as error:
+        raise WriteError(f"{target}: expected a folder that can be written to: {error}") from error
     intake = collect_parts(source, splits, problem)
     made_encoders = make_encoders(encoders or {})
     with _stage(target) as staging, show_progress(progress) as shown:
@@ -134,7 +140,17 @@ def write(
             staging.publish(overwrite=overwrite)
     skipped = [getattr(part, "skipped", ()) for part in intake.parts.values()]
     names = tuple(sorted({name for part in skipped for name in part}))
-    return _report(target, made, time.monotonic() - started, names)
+    return _report(Path(out), made, time.monotonic() - started, names)
+
+
+def _target(out: str | os.PathLike[str]) -> Path:
+    """The folder to write to; links are followed."""
+    text = os.fspath(out)
+    if "\0" in text:
+        raise WriteError(f"{text!r}: expected the path of a folder, got one with a NUL")
+    if "://" in text:
+        raise WriteError(f"{text}: expected a folder on this computer, got a URL")
+    return Path(os.path.realpath(os.path.expanduser(text)))  # noqa: PTH111
 
 
 def _divide(intake: Intake, stratify: str | None) -> Division | None:

@@ -7,7 +7,7 @@ import ctypes
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ __all__ = ["QUARANTINE", "Staging", "check_target", "open_staging"]
 
 QUARANTINE = "quarantine.jsonl"
 _PLAN = "plan.json"
+_INNER = ".datum.partial"  # the staging folder of a target that has none beside it
 
 
 class Staging:
@@ -31,7 +32,7 @@ class Staging:
 
     def __init__(self, target: Path) -> None:
         self.target = target
-        self.folder = target.with_name(f".{target.name}.partial")
+        self.folder = _place_of(target)
         self.data = self.folder / "data"
         self.spill = self.folder / "spill"
         self._done = self.folder / "done"
@@ -100,7 +101,7 @@ class Staging:
         sync_folder(self.folder)
         if not self.target.exists():
             self.data.rename(self.target)
-        elif not any(self.target.iterdir()):
+        elif not _names_in(self.target):
             self._fill()
         elif not overwrite:
             raise WriteError(f"{self.target}: expected an empty folder, got files meanwhile")
@@ -204,10 +205,23 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def _place_of(target: Path) -> Path:
+    """Where the staging folder of a target is: beside it, or in it where that cannot be."""
+    if target.is_dir():
+        is_other_disk = target.stat().st_dev != target.parent.stat().st_dev
+        if is_other_disk or not os.access(target.parent, os.W_OK):
+            return target / _INNER
+    return target.with_name(f".{target.name}.partial")
+
+
+def _names_in(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir() if entry.name != _INNER]
+
+
 def _is_fixed(folder: Path) -> bool:
     """Whether others hold on to the folder itself: it cannot give way to another."""
     try:
-        return folder.is_mount() or folder.samefile(Path.cwd())
+        return _place_of(folder).parent == folder or folder.samefile(Path.cwd())
     except OSError:  # there is no current folder
         return False
 
@@ -234,9 +248,10 @@ def open_staging(target: Path) -> Iterator[Staging]:
             staging.remove()
         raise
     finally:
-        os.close(descriptor)
         with contextlib.suppress(OSError):
-            staging.folder.rmdir()  # only if nothing is in it
+            if _is_same(staging.folder, descriptor):
+                staging.folder.rmdir()  # only if nothing is in it
+        os.close(descriptor)  # no sooner: the next writer may take a folder of this name
 
 
 def _lock(folder: Path) -> int:
@@ -258,9 +273,13 @@ def _lock(folder: Path) -> int:
                 f"{folder}: another writer is at work on the same target\n"
                 "hint: wait until it has ended, or write to another folder"
             ) from None
-        if folder.exists() and folder.stat().st_ino == os.fstat(descriptor).st_ino:
+        if _is_same(folder, descriptor):
             return descriptor
         os.close(descriptor)
+
+
+def _is_same(folder: Path, descriptor: int) -> bool:
+    return folder.exists() and folder.stat().st_ino == os.fstat(descriptor).st_ino
 
 
 def check_target(target: Path, *, overwrite: bool, append: bool) -> None:
@@ -288,5 +307,4 @@ def check_target(target: Path, *, overwrite: bool, append: bool) -> None:
 
 
 def _first_names(folder: Path, limit: int = 3) -> list[str]:
-    names: Iterable[str] = sorted(entry.name for entry in folder.iterdir())
-    return list(names)[:limit]
+    return sorted(_names_in(folder))[:limit]

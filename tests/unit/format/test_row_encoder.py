@@ -6,7 +6,7 @@ import pytest
 
 from datum import Feature, Schema, SchemaError
 from datum.format import RowEncoder, encode, parse
-from datum.format.statistics import Counts, Statistics
+from datum.format.statistics import MAX_DISTINCT, Counts, Statistics
 from datum.schema import ImageBytes, SchemaGuess
 
 
@@ -92,7 +92,7 @@ def test_blocks_may_be_encoded_by_other_threads_while_more_are_collected():
         assert block.framed.to_bytes() == again.framed.to_bytes()
         one, other = one.merge(block.statistics), other.merge(again.statistics)
     assert one == other
-    assert one.features["x"].counts == Counts({}, 4096)
+    assert one.features["x"].counts == Counts({}, MAX_DISTINCT)
 
 
 def test_pictures_come_as_the_bytes_of_their_files():

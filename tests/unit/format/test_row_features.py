@@ -24,14 +24,16 @@ def collect(spec, *values):
         (Feature("uint8", (None, None, 3), encoding="image"), True),
         (Feature("float16"), False),
         (Feature("datetime64[s]"), False),
-        (Feature("int64", (None, None)), False),
+        (Feature("int64", (None, None)), True),
+        (Feature("float64", (None, None), encoding="values"), True),
+        (Feature("float64", (None, None)), False),
         (Feature("uint8", (None, None), encoding="raw"), False),
         (Feature("int64", (3,), encoding="sparse"), False),
         (Feature("int64", (None,), sequence=True), False),
     ],
     ids=repr,
 )
-def test_what_lies_flat_is_collected_natively(feature, is_native):
+def test_what_lies_in_lists_or_whole_is_collected_natively(feature, is_native):
     assert is_collectable(feature) == is_native
 
 

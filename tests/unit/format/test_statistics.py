@@ -4,7 +4,7 @@ import math
 import pytest
 
 from datum import SchemaError
-from datum.format.statistics import Counts, FeatureStatistics, Range, Statistics
+from datum.format.statistics import MAX_DISTINCT, Counts, FeatureStatistics, Range, Statistics
 
 
 def of_numbers(*values):
@@ -48,9 +48,11 @@ def test_counts_are_exact_until_there_are_too_many():
     merged = one.merge(other)
     assert merged == Counts({"a": 2, "b": 6, "c": 5})
     assert merged.most_frequent(2) == [("b", 6), ("c", 5)]
-    assert one.merge(Counts({n: 1 for n in range(4096)})) == Counts({}, 4096)
-    assert Counts({}, 4096).merge(one) == Counts({}, 4096)
-    assert Counts({}, 4096).to_json() == {"distinct": "more than 4096"}
+    most = Counts(dict.fromkeys(range(MAX_DISTINCT), 1))
+    assert Counts({}).merge(most) == most
+    assert one.merge(most) == Counts({}, MAX_DISTINCT)
+    assert Counts({}, MAX_DISTINCT).merge(one) == Counts({}, MAX_DISTINCT)
+    assert Counts({}, 1000).to_json() == {"distinct": "more than 1000"}
 
 
 def test_equally_frequent_values_come_in_their_order():
@@ -64,12 +66,12 @@ def test_truth_values_that_met_integers_are_integers():
 
 
 def test_counts_that_were_cut_for_json_are_no_longer_exact():
-    few, many = Counts({n: 1 for n in range(20)}), Counts({n: 1 for n in range(21)})
+    few, many = (Counts(dict.fromkeys(range(count), 1)) for count in (20, 21))
     assert through_json(few) == few
     cut = through_json(many)
     assert len(cut.values) == 20
     assert cut.merge(few) == Counts({}, 20)
-    assert through_json(Counts({}, 4096)) == Counts({}, 4096)
+    assert through_json(Counts({}, 1000)) == Counts({}, 1000)
 
 
 def test_features_that_one_part_lacks_are_missing_there():

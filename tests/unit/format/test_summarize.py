@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datum import Feature, Schema, Sparse
+from datum import Feature, Masked, Ragged, Schema, Sparse
 from datum.format.collect import collect, collect_guessing
-from datum.format.statistics import Counts, Range
+from datum.format.statistics import MAX_COUNTED_BYTES, MAX_DISTINCT, Counts, Range
 from datum.format.summarize import summarize
 from datum.schema import SchemaGuess, numpy_dtype
 from datum.schema.dtypes import INTEGERS
@@ -71,6 +71,13 @@ def test_numbers_that_are_not_there_do_not_count():
     assert found.counts == Counts({3: 1, 5: 1, -1: 1})
 
 
+def test_rows_that_are_masked_do_not_count_whatever_they_hold():
+    ragged = Ragged(np.array([1, 2, 90, 3]), np.array([0, 2, 3, 4]))
+    present = np.array([True, False, True])
+    found = statistics_of({"x": Masked(ragged, present)}).features["x"]
+    assert (found.lengths, found.numbers) == (Range(2, 1, 2, 3), Range(3, 1, 3, 6))
+
+
 def test_lists_are_measured():
     found = column([[1, 2, 3], [], None, [4]])
     assert found.lengths == Range(3, 0, 3, 4)
@@ -98,11 +105,16 @@ def test_truth_values_and_large_integers_are_counted_as_what_they_are():
 
 
 def test_counts_end_where_values_are_too_many():
-    assert len(column(list(range(4096))).counts.values) == 4096
-    assert column(list(range(4097))).counts == Counts({}, 4096)
-    assert column([str(n) for n in range(4097)]).counts == Counts({}, 4096)
+    assert len(column(list(range(MAX_DISTINCT))).counts.values) == MAX_DISTINCT
+    assert column(list(range(MAX_DISTINCT + 1))).counts == Counts({}, MAX_DISTINCT)
+    assert column([str(n) for n in range(MAX_DISTINCT + 1)]).counts == Counts({}, MAX_DISTINCT)
     found = statistics_of([{"x": 1}], uncounted={"x"}).features["x"]
-    assert found.counts == Counts({}, 4096)
+    assert found.counts == Counts({}, MAX_DISTINCT)
+
+
+def test_long_texts_are_not_counted():
+    assert column(["a" * MAX_COUNTED_BYTES, "b"]).counts is not None
+    assert column(["a" * (MAX_COUNTED_BYTES + 1), "b"]).counts is None
 
 
 def test_times_are_told_in_their_unit():

@@ -1,8 +1,10 @@
 import pickle
 import threading
 
+import numpy as np
 import pytest
 
+import datum
 from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError
 from datum.format import Index, frame
 from datum.reading import shards as module
@@ -94,3 +96,16 @@ def test_threads_may_share_it(tmp_path, monkeypatch):
     for thread in threads:
         thread.join()
     assert len(sizes) == 4 * 20 * 8
+
+
+def test_a_dataset_that_was_replaced_since_it_was_loaded_is_refused(tmp_path):
+    source = {"x": np.arange(10)}
+    datum.write(source, tmp_path / "out", progress=False)
+    loaded, opened = datum.load(tmp_path / "out"), datum.load(tmp_path / "out")
+    assert sorted(row["x"] for row in opened["train"]) == list(range(10))
+    datum.write(source, tmp_path / "out", append=True, progress=False)
+    assert len(list(loaded["train"])) == 10  # what was loaded is still there
+    datum.write({"x": np.arange(10, 20)}, tmp_path / "out", overwrite=True, progress=False)
+    for ds in (loaded, opened):
+        with pytest.raises(ManifestError, match=r"was replaced since it was loaded\nhint: load it"):
+            list(ds["train"])

@@ -200,16 +200,15 @@ def test_pictures_are_told_by_what_they_are():
     assert not is_picture("a.png")
 
 
-def test_times_without_zone_make_one_array():
-    stamps = [dt.datetime(2020, 1, 2), None, dt.datetime(1, 1, 1)]
-    assert plain_times(stamps).tolist() == stamps
-    assert plain_times(stamps).dtype == "datetime64[us]"
+@pytest.mark.parametrize("zones", [[None, None], [EAST, dt.timezone.utc], [EAST, None]])
+def test_many_times_are_what_each_is(zones):
+    stamps = [dt.datetime(1, 1, 1, tzinfo=zones[0]), dt.datetime(2020, 1, 2, 3, tzinfo=zones[1])]
+    found = plain_times(stamps)
+    assert found.dtype == "datetime64[us]"
+    assert found.tolist() == np.array(list(map(plain_value, stamps))).tolist()
+
+
+def test_only_times_of_one_kind_make_one_array():
     assert plain_times([dt.date(2020, 1, 2)]).dtype == "datetime64[D]"
-    for mixed in (
-        [dt.datetime(2020, 1, 2), dt.date(2020, 1, 2)],
-        [dt.datetime(2020, 1, 2, tzinfo=EAST)],
-        [None],
-        [],
-        [1],
-    ):
+    for mixed in ([dt.datetime(2020, 1, 2), dt.date(2020, 1, 2)], [None], [], [1]):
         assert plain_times(mixed) is None

@@ -134,6 +134,30 @@ def test_a_large_file_in_one_piece_is_mapped_and_read_in_any_order(tmp_path, mon
     assert block.data["id"].to_list() == ["k999", "k3"]
 
 
+@pytest.mark.parametrize("max_bytes", [0, 2**20])
+def test_a_key_need_not_be_a_feature_and_may_be_a_category(tmp_path, monkeypatch, max_bytes):
+    monkeypatch.setattr(arrow_source, "MAX_MEMORY_BYTES", max_bytes)
+    path = tmp_path / "a.parquet"
+    names = pa.array(["b", "a"]).dictionary_encode()
+    pa.parquet.write_table(pa.table({"id": names, "x": [1, 2]}), path)
+    part = ArrowTable(path, columns=["x"], key="id").parts()["train"]
+    assert list(part.schema) == ["x"]
+    assert part.metadata == {}
+    block = part.read(np.arange(2)) if isinstance(part, IndexedPart) else next(part.blocks())
+    assert block.keys == ["b", "a"]
+    assert list(block.data) == ["x"]
+    part = ArrowTable(path, key="id").parts()["train"]
+    assert list(part.schema) == ["id", "x"]
+
+
+def test_small_files_are_not_mapped(tmp_path):
+    path = tmp_path / "a.feather"
+    pa.feather.write_feather(TABLE, str(path), compression="uncompressed")
+    part = ArrowTable(path).parts()["train"]
+    path.write_bytes(b"")  # a file that was mapped would be gone
+    assert part.read(np.array([5])).data["x"].tolist() == [5]
+
+
 def test_a_key_that_is_not_there_is_named(tmp_path):
     path = tmp_path / "a.parquet"
     write_parquet(path)

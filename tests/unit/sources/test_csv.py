@@ -172,6 +172,24 @@ def test_a_key_names_the_records(tmp_path):
     assert list(part.schema) == ["x"]
 
 
+def test_a_key_must_be_there_and_have_values(tmp_path):
+    path = write(tmp_path, "id,x\na,1\n,2\n")
+    with pytest.raises(SourceError, match=r"expected a column 'idd'\nhint: did you mean 'id'"):
+        CsvTable(path, key="idd").parts()
+    with pytest.raises(SourceError, match="record 1: expected a key in column 'id', got none"):
+        CsvTable(path, key="id").parts()
+    with pytest.raises(SourceError, match="expected keys in column 'id', got none"):
+        CsvTable(write(tmp_path, "id,x\n,1\n"), key="id").parts()
+    assert list(CsvTable(write(tmp_path, "id,x\n"), key="id").parts()["train"].keys) == []
+
+
+def test_a_key_that_is_missing_in_a_large_table_names_its_record(tmp_path, streamed):
+    path = write(tmp_path, "id,x\n" + "a,1\n" * 50 + "bad\n" + ",2\n")
+    part = CsvTable(path, key="id").parts()["train"]
+    with pytest.raises(SourceError, match="record 51: expected a key in column 'id', got none"):
+        list(part.blocks())
+
+
 def test_words_for_no_value_can_be_chosen(tmp_path):
     path = write(tmp_path, "a,b\n-1,-1\n2,x\n,\n")
     columns, _ = read(CsvTable(path, null_values=["-1"]).parts()["train"])
@@ -187,6 +205,7 @@ def test_words_for_no_value_can_be_chosen(tmp_path):
         {"encoding": "nonsense"},
         {"columns": "a"},
         {"null_values": "NA"},
+        {"null_values": [-999]},
     ],
 )
 def test_options_that_make_no_sense_are_refused(tmp_path, options):

@@ -177,6 +177,13 @@ def test_every_column_gets_a_name_of_its_own(tmp_path, header, names):
     assert file.header == names
 
 
+def test_many_columns_of_one_name_are_numbered_in_no_time(tmp_path):
+    file = open_csv(tmp_path, "x," * 50_000 + "x\n")
+    list(file.pieces(2**20))
+    assert len(set(file.header)) == 50_001
+    assert file.header[-1] == "x_50001"
+
+
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf", b"\r\n"])
 def test_an_empty_file_is_an_error(tmp_path, content):
     with pytest.raises(SourceError, match=r"a.csv: expected a header and rows, got an empty file"):

@@ -6,12 +6,12 @@ import pytest
 
 from datum import BytesColumn, Masked, Ragged
 from datum.errors import SourceError
-from datum.sources.arrow_columns import ArrowColumns
+from datum.sources.arrow_columns import FoundColumns
 from datum.sources.object_columns import add_objects
 
 
 def convert(values, name="x"):
-    found = ArrowColumns()
+    found = FoundColumns()
     add_objects(name, values, found)
     return found
 

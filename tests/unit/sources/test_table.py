@@ -123,6 +123,11 @@ def test_a_key_names_the_records_and_stays():
         part_of({"id": ["a"], "x": [1]}, key="name")
 
 
+def test_categories_can_be_keys():
+    frame = pd.DataFrame({"id": pd.Categorical(["b", "a"])})
+    assert part_of(frame, key="id").keys == ["b", "a"]
+
+
 def test_columns_of_differing_length_are_named():
     with pytest.raises(SourceError, match="expected columns of one length, got 'a': 1, 'b': 2"):
         part_of({"a": [1], "b": np.zeros(2)})

@@ -43,6 +43,13 @@ def test_a_shuffled_order_has_no_trace_of_the_first():
     assert np.median(neighbours) > 20_000
 
 
+def test_no_record_has_a_place_of_its_own():
+    hashes = hash_records(numbers(1000), None)
+    firsts = {int(np.argmin(shuffled_places(hashes, seed))) for seed in range(20)}
+    assert len(firsts) > 15
+    assert 0 not in firsts
+
+
 def test_a_record_keeps_its_split_when_others_are_added():
     fractions = {"train": 0.8, "val": 0.1, "test": 0.1}
     few = assign_splits(hash_records(numbers(1000), None), fractions)

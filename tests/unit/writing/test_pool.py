@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 
 import pytest
@@ -74,3 +75,22 @@ def test_what_the_work_prints_does_not_mix_with_answers(capfd):
     with WorkerProcesses(eval, count=1) as processes:
         assert processes("print('hello') or 5") == 5
     assert "hello" in capfd.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux alone")
+def test_work_that_cannot_be_sent_is_done_by_copies_of_this_process():
+    offset = 10
+    with WorkerProcesses(lambda n: (n + offset, os.getpid()), count=2) as processes:
+        found = list(map_ordered(processes, range(20), workers=2))
+        assert [value for value, _ in found] == list(range(10, 30))
+        assert os.getpid() not in {pid for _, pid in found}
+        victim = found[-1][1]
+        os.kill(victim, signal.SIGKILL)
+        assert [processes(n)[0] for n in range(4)] == [10, 11, 12, 13]
+    with pytest.raises(ProcessLookupError):
+        os.kill(found[0][1], 0)
+
+
+def test_the_work_does_not_read_requests():
+    with WorkerProcesses(eval, count=1) as processes:
+        assert processes("__import__('sys').stdin.read()") == ""

@@ -17,9 +17,15 @@ def test_rows_come_back_each_once(tmp_path):
     assert datum.load(tmp_path / "out").verify().is_sound
 
 
-def test_an_empty_source_makes_an_empty_dataset(tmp_path):
-    assert write([], tmp_path / "out").records == 0
-    assert read(tmp_path / "out") == []
+def test_a_source_without_records_is_an_error(tmp_path):
+    spent = iter(rows(3))
+    list(spent)
+    for source in ([], spent, {"x": np.arange(0)}):
+        with pytest.raises(SourceError, match=r"expected records, got none.*\nhint: an iterator"):
+            write(source, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+    write({"train": rows(3), "val": []}, tmp_path / "out")
+    assert read(tmp_path / "out", "val") == []
 
 
 def test_records_are_shuffled_by_seed_alone(tmp_path):

@@ -1,0 +1,50 @@
+"""Rows of a generator become a dataset of two splits, and the bad ones are put aside."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import datum
+
+
+def messages() -> Iterator[tuple[str, dict[str, object]]]:
+    """A key, which decides the split and the order of a record, and what the record holds."""
+    words = ["hello", "how", "are", "you", "today"]
+    for i in range(1000):
+        row: dict[str, object] = {
+            "text": " ".join(words[: i % 5 + 1]),
+            "tokens": [len(word) for word in words[: i % 5 + 1]],  # of differing length
+            "score": i / 7,
+            "reply": None if i % 10 else "fine, thanks",  # absent in most records
+        }
+        if i in (123, 456):
+            row["score"] = "unknown"  # no number: such a record cannot be written
+        yield f"message-{i}", row
+
+
+def main() -> None:
+    splits = {"train": 0.9, "val": 0.1}
+    report = datum.write(messages, "messages", splits=splits, on_error="quarantine")
+    print(report)
+
+    print("\nWhat was put aside, and why:")
+    for line in Path("messages", "quarantine.jsonl").read_text().splitlines():
+        bad = json.loads(line)
+        print(f"  {bad['key']}: {bad['reason']}")
+
+    print("\nWhat was found out about the records:")
+    ds = datum.load("messages")
+    print(ds)
+
+    print("\nA record, and five of them as columns:")
+    print(ds["val"][0])
+    print(ds["val"].read(range(5), columns=["tokens"])["tokens"].to_list())
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        main()
+        os.chdir("..")

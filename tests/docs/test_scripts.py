@@ -1,0 +1,58 @@
+"""Every script in examples/ runs by itself, and says what it should."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SCRIPTS = sorted(EXAMPLES.glob("*.py"))
+
+# What a script is there to show, whatever the order of its records.
+EXPECTED = {
+    "read_with_tensorflow.py": ["[[], [0], [0, 1], [0, 1, 2]]", "[-1.  1.  2. -1.]"],
+    "write_class_folders.py": ["byte for byte: True"],
+    "write_detection.py": ["bus: 0.50 0.20 0.95 0.80", "three.jpg, boxes: 0"],
+    "write_labelled_images.py": ["cat3: (64, 96, 3), siamese, not weighed"],
+    "write_masks.py": ["{0: 208, 1: 208, 2: 352}", "[[0, 0, 0], [128, 64, 128], [70, 130, 180]]"],
+    "write_rows.py": ["998 records", "message-456: feature 'score': expected"],
+    "write_tables.py": [
+        "from_frame: 5 of 5 files are the same",
+        "from_csv: 5 of 5 files are the same",
+        "from_parquet: 5 of 5 files are the same",
+        "from_categories: 0 of 5 files are the same",
+    ],
+    "write_text.py": ["about/kind  'str'", "die Übersetzung ist holprig"],
+    "write_with_encoders.py": ["(9, 3) gets 4 of 4 right"],
+}
+
+
+def environment() -> dict[str, str]:
+    """The same for the script as for this test, though it runs in another folder."""
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    absolute = os.pathsep.join(str(Path(path).absolute()) for path in paths if path)
+    return {**os.environ, "PYTHONPATH": absolute, "PYTHONIOENCODING": "utf-8"}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_runs_prints_and_leaves_nothing_behind(script, tmp_path):
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "work").mkdir()
+    ran = subprocess.run(
+        [sys.executable, script],
+        cwd=tmp_path / "work",
+        env={**environment(), "TMPDIR": str(tmp_path / "temporary")},
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.strip()
+    assert [part for part in EXPECTED.get(script.name, []) if part not in ran.stdout] == []
+    assert list((tmp_path / "work").iterdir()) == []
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_every_expectation_is_of_a_script():
+    assert {script.name for script in SCRIPTS} >= set(EXPECTED)

@@ -1,0 +1,36 @@
+"""What a source is."""
+
+from pathlib import Path
+
+import numpy as np
+
+from datum.sources import Block, ClassFolders, CsvTable, IndexedPart, Reject, Source, StreamedPart
+from datum.sources.python import PythonRows
+
+
+def test_a_reject_reads_as_where_what_and_why():
+    assert str(Reject(7, "a.jpg", "photos/a.jpg", "expected an image, got text")) == (
+        "photos/a.jpg: record 7 (a.jpg): expected an image, got text"
+    )
+    assert str(Reject(7, None, "", "expected an image")) == "record 7: expected an image"
+
+
+def test_a_block_is_as_long_as_its_records():
+    assert len(Block([{"x": 1}], np.array([5]), rejects=[Reject(4, None, "", "bad")])) == 1
+
+
+def test_parts_are_told_apart_by_what_they_can():
+    (listed,) = PythonRows([{"x": 1}]).parts().values()
+    (streamed,) = PythonRows(iter([{"x": 1}])).parts().values()
+    assert isinstance(listed, IndexedPart)
+    assert not isinstance(listed, StreamedPart)
+    assert isinstance(streamed, StreamedPart)
+    assert not isinstance(streamed, IndexedPart)
+
+
+def test_sources_have_the_protocol_and_others_do_not(tmp_path):
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    assert isinstance(CsvTable(tmp_path / "a.csv"), Source)
+    assert isinstance(ClassFolders(tmp_path), Source)
+    assert not isinstance([{"x": 1}], Source)
+    assert isinstance(Path(), Source)  # by chance: paths have `parts`; so they are asked first
