@@ -65,11 +65,25 @@ def reencode(
     if not len(records) or not from_schema:  # nothing tells how long columns would be
         return encode([{}] * len(records), to_schema, threads=threads)
     columns = Parser(from_schema).parse(records, threads=threads)
+    columns |= _tell_absent_sparse(columns, records, from_schema, threads)
     strays = [name for name in columns if name not in to_schema]
     if strays:
         raise SchemaError(f"feature {strays[0]!r}: expected it in both schemas", feature=strays[0])
     fitted = {name: _fit(column, to_schema[name]) for name, column in columns.items()}
     return encode(fitted, to_schema, threads=threads)
+
+
+def _tell_absent_sparse(
+    columns: dict[str, Any], records: Records, schema: Schema, threads: int | None
+) -> dict[str, Masked]:
+    """Sparse columns with what parsing leaves out: whether records lack them or have no values."""
+    indices = {
+        name: Feature("int64", (None,), optional=True, keys=(lower(name, feature)[1].key,))
+        for name, feature in schema.items()
+        if feature.encoding == "sparse" and feature.optional
+    }
+    found = Parser(Schema(indices)).parse(records, threads=threads)
+    return {name: Masked(columns[name], index.present) for name, index in found.items()}
 
 
 def _fit(column: Any, wanted: Feature) -> Any:

@@ -112,6 +112,14 @@ def test_no_records_and_records_of_nothing():
     assert reencode(nothing.records(), empty, after).to_bytes() == nothing.to_bytes()
 
 
+def test_sparse_values_that_are_absent_stay_so():
+    before = Schema({"x": F("int64", (5,), encoding="sparse", optional=True)})
+    after = Schema({"x": F("float64", (5,), encoding="sparse", optional=True)})
+    rows = [{"x": ([1], [2])}, {}, {"x": ([], [])}]
+    again = reencode(encode(rows, before).records(), before, after)
+    assert again.to_bytes() == encode(rows, after).to_bytes()
+
+
 def test_a_feature_cannot_be_dropped():
     before = Schema({"x": F("int64"), "y": F("int64")})
     with pytest.raises(SchemaError, match="feature 'y': expected it in both schemas"):

@@ -75,7 +75,7 @@ def test_plain_values_are_left_alone(value):
         (BytesColumn.from_values(["a", "b"]), ["a", "b"]),
         (Ragged(np.array([1, 2], np.int8), np.array([0, 2])), [np.array([1, 2], np.int8)]),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
 def test_other_values_have_plain_ones_that_stand_for_them(value, plain):
     found = plain_value(value)
@@ -94,7 +94,7 @@ def test_other_values_have_plain_ones_that_stand_for_them(value, plain):
         (np.ma.masked_array([1], [True]), "expected an array without a mask"),
         (dt.time(1, tzinfo=EAST), "expected a time of day without a zone"),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
 def test_what_nothing_stands_for_is_refused_with_a_hint(value, problem):
     with pytest.raises(SchemaError, match=problem):
@@ -183,7 +183,7 @@ def test_a_row_of_parts_is_flattened():
         ([("a", 1)], None, "expected a dict of values, got <class 'list'>"),
         (Box, None, "expected a dict of values, got <class 'type'>"),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
 def test_a_row_that_cannot_be_made_plain_names_its_feature(row, feature, problem):
     with pytest.raises(SchemaError, match=problem) as caught:
