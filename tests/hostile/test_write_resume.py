@@ -19,23 +19,21 @@ from tests.unit.writing.datasets import digests, picture, values, write
 SHARDS = 4
 
 
-class Interrupted(OSError):
-    pass
-
-
 def interrupt(monkeypatch, source, out, *, after=2, **options):
     """Let a write fail once some shards are done."""
     finish, done = make._finish, []
 
-    def fail(*args):
+    def fail(job, writer, staging):
         if len(done) == after:
-            raise Interrupted(errno.EIO, "the disk went away")
-        finish(*args)
-        done.append(args)
+            writer.abandon()
+            raise OSError(errno.EIO, "the disk went away")
+        finish(job, writer, staging)
+        done.append(job)
 
-    with monkeypatch.context() as patched, pytest.raises(datum.WriteError, match="went away"):
+    with monkeypatch.context() as patched:
         patched.setattr(make, "_finish", fail)
-        write(source, out, **{"shards": SHARDS, "workers": 1, **options})
+        with pytest.raises(datum.WriteError, match="went away"):
+            write(source, out, **{"shards": SHARDS, "workers": 1, **options})
 
 
 def columns(**changes):
@@ -148,14 +146,12 @@ def test_columns_under_other_names_are_written_anew(tmp_path, monkeypatch):
 
 
 def csv_files(folder, sign):
-    (folder / "t.csv").write_text(
-        "x,key\n" + "".join(f"{i if i else sign},{i}\n" for i in range(400))
-    )
+    (folder / "t.csv").write_text("x,key\n" + "".join(f"{i or sign},{i}\n" for i in range(400)))
     return CsvTable(folder / "t.csv")
 
 
 def json_files(folder, sign):
-    lines = [json.dumps({"x": number if number else sign}) for number in range(400)]
+    lines = [json.dumps({"x": number or sign}) for number in range(400)]
     (folder / "t.jsonl").write_text("\n".join(lines))
     return JsonLines(folder / "t.jsonl")
 

@@ -65,13 +65,14 @@ def _flatten(row: Any, prefix: str, flat: dict[str, Any]) -> None:
         if not is_encodable(name):
             raise SchemaError(f"expected names that UTF-8 can hold, got {name!r}")
         whole = prefix + name
-        if isinstance(value, Mapping) or _is_dataclass(value):
+        is_plain = type(value) in _PLAIN
+        if not is_plain and (isinstance(value, Mapping) or _is_dataclass(value)):
             _flatten(value, f"{whole}/", flat)
             continue
         if whole in flat:
             raise SchemaError("expected one value of this name, got two", feature=whole)
         try:
-            flat[whole] = plain_value(value)
+            flat[whole] = value if is_plain else plain_value(value)
         except SchemaError as error:
             raise SchemaError(str(error), feature=whole) from error
 

@@ -122,7 +122,9 @@ def write(
         raise ValueError("expected `append` or `overwrite`, got both")
     try:
         check_target(target, overwrite=overwrite, append=append)
-    except PermissionError as error:
+    except WriteError:
+        raise
+    except OSError as error:
         raise WriteError(f"{target}: expected a folder that can be written to: {error}") from error
     intake = collect_parts(source, splits, problem)
     made_encoders = make_encoders(encoders or {})
@@ -146,8 +148,8 @@ def write(
 def _target(out: str | os.PathLike[str]) -> Path:
     """The folder to write to; links are followed."""
     text = os.fspath(out)
-    if "\0" in text:
-        raise WriteError(f"{text!r}: expected the path of a folder, got one with a NUL")
+    if not text or "\0" in text:
+        raise WriteError(f"expected the path of a folder, got {text!r}")
     if "://" in text:
         raise WriteError(f"{text}: expected a folder on this computer, got a URL")
     return Path(os.path.realpath(os.path.expanduser(text)))  # noqa: PTH111

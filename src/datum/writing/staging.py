@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from datum.errors import WriteError
+from datum.errors import ManifestError, WriteError
 from datum.format import Index, Manifest
 from datum.format.durable import NEW_SUFFIX, replace_file, sync_folder
-from datum.format.naming import MANIFEST_NAME
+from datum.format.naming import MANIFEST_NAME, parse_shard_name
 
 __all__ = ["QUARANTINE", "Staging", "check_target", "open_staging"]
 
@@ -184,10 +184,12 @@ def owned_names(folder: Path) -> set[str]:
         "shard_info.json",
         "datum_to_type_and_shape_mapping.json",
     }
-    for split in Manifest.load(folder).splits.values():
-        for shard in split.shards:
-            names |= {shard.name, Index.path_for(shard.name).name}
-    return names
+    try:
+        splits = Manifest.load(folder).splits.values()
+        shards = [shard.name for split in splits for shard in split.shards]
+    except ManifestError:  # then by what our files are called
+        shards = [path.name for path in folder.iterdir() if parse_shard_name(path.name)]
+    return names.union(shards, (Index.path_for(name).name for name in shards))
 
 
 def _read_json(path: Path) -> Any:

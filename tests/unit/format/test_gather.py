@@ -1,8 +1,10 @@
+import datetime as dt
+
 import numpy as np
 import pytest
 
-from datum import BytesColumn, Feature, Ragged, SchemaError, Sparse
-from datum.format.gather import gather
+from datum import BytesColumn, Feature, Masked, Ragged, SchemaError, Sparse
+from datum.format.gather import gather, stack_values
 
 
 def test_values_are_stacked():
@@ -116,3 +118,43 @@ def test_a_value_that_does_not_fit_is_named_with_its_record(feature, value):
     sound = None
     with pytest.raises(SchemaError, match="^record 2, feature 'x': "):
         gather("x", feature, [sound, sound, value, sound])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1j, 2 + 1j],
+        [np.float16(1), np.float16(2)],
+        [np.zeros((2, 3)), np.ones((2, 3))],
+        [np.datetime64(1, "s"), np.datetime64("NaT", "s")],
+        [dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1)],
+    ],
+    ids=str,
+)
+def test_values_that_are_alike_make_one_array(values):
+    stacked = stack_values(values)
+    assert isinstance(stacked, np.ndarray)
+    assert np.array_equal(stacked, np.array(values), equal_nan=stacked.dtype.kind == "M")
+    masked = stack_values([None, *values])
+    assert isinstance(masked, Masked)
+    assert masked.present.tolist() == [False, True, True]
+    assert np.array_equal(masked.values[1:], stacked, equal_nan=stacked.dtype.kind == "M")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [None],
+        [1, 2],
+        [np.int8(1), np.int16(1)],
+        [np.zeros(2), np.zeros(3)],
+        [np.zeros(2), np.zeros(2, np.float32)],
+        [np.array(["a"]), np.array(["b"])],
+        [np.datetime64(1, "s"), np.datetime64(1, "ms")],
+        ["a", "b"],
+    ],
+    ids=str,
+)
+def test_other_values_do_not(values):
+    assert stack_values(values) is None

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from datum import Feature, Schema, SchemaError
+from datum.format import RowEncoder, encode, parse
 from datum.format.row_plans import GivenPlan, GuessedPlan, collect_rows
 from datum.schema import SchemaGuess
 
@@ -135,3 +136,54 @@ def test_keys_that_change_the_rows_when_compared_do_no_harm():
 
     rows += [{"x": [1.5] * 1000}, {Key("x"): [2.5] * 1000}, {"x": [3.5] * 1000}]
     collect_rows(rows, GivenPlan(Schema({"x": Feature("float32", (None,))})))
+
+
+def test_many_rows_that_are_not_plain_are_made_so_at_once():
+    rows: list[dict[str, object]] = [{"c": Color.RED, "p": {"x": n}} for n in range(50)]
+    assert dict(guess_from(rows)) == {"c": Feature("str"), "p/x": Feature("int64")}
+    assert rows == [{"c": "red", "p/x": n} for n in range(50)]
+    rows = [{"c": Color.RED} for _ in range(50)]
+    rows[30] = {"c": {1}}
+    with pytest.raises(SchemaError, match="record 30, feature 'c': expected ") as caught:
+        guess_from(rows)
+    assert caught.value.record == 30
+
+
+@pytest.mark.parametrize(
+    ("values", "is_uneven"),
+    [
+        ([[[1, 2], [3, 4]], [[5]], []], False),
+        ([[[1, 2], [3, 4]], [[5], []]], True),
+        ([np.ones((2, 3), int), np.ones((1, 2), int), []], False),
+        ([[np.array([1]), np.array([2, 3])], np.ones((2, 2), int), [[4]]], True),
+    ],
+    ids=str,
+)
+def test_nested_rows_are_collected_with_their_lengths(values, is_uneven):
+    rows = [{"x": [[7, 8]]}, {"x": [[7], [8]]}, *({"x": value} for value in values)]
+    encoder = RowEncoder()
+    block = encoder.encode(rows)
+    assert block.schema == Schema({"x": Feature("int64", (None, None))})
+    assert encoder.guess.features["x"].is_uneven == is_uneven
+    found = parse(block.framed, block.schema)["x"].to_list()
+    assert found == [np.asarray(row["x"], object).tolist() for row in rows[:2]] + [
+        [list(map(int, inner)) for inner in value] for value in values
+    ]
+
+
+def test_a_nested_row_that_does_not_fit_leaves_no_trace():
+    rows = [{"x": [[1], [2, 3]]}, {"x": [[4], [5, "a"]]}, {"x": [[6]]}]
+    schema = Schema({"x": Feature("int64", (None, None))})
+    with pytest.raises(SchemaError, match="record 1, feature 'x': expected "):
+        encode(rows, schema)
+    widened = [{"x": [[1], [2, 3]]}, {"x": [[4], [5, 0.5]]}, {"x": [[6]]}, {"x": None}]
+    block = RowEncoder().encode(widened)
+    found = parse(block.framed, block.schema)["x"]
+    assert found.to_list() == [[[1], [2, 3]], [[4], [5, 0.5]], [[6]], None]
+
+
+def test_three_levels_of_rows():
+    values = [[[["a"], []], [["b", "c"]]], [], [[]], [[[]]]]
+    schema = Schema({"x": Feature("str", (None, None, None), optional=True)})
+    rows = [{}, *({"x": value} for value in values)]
+    assert parse(encode(rows, schema), schema)["x"].to_list() == [None, *values]

@@ -1,8 +1,10 @@
 """Rows as they were when they came."""
 
+import array
 from collections import OrderedDict
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -24,7 +26,18 @@ class Point:
     tags: list
 
 
+@dataclass(slots=True)
+class SlottedPoint:
+    tags: list
+
+
+class Pair(NamedTuple):
+    tags: list
+
+
 CASES = {
+    "dataclass with slots": (lambda: SlottedPoint([]), lambda row, i: row.tags.append(i)),
+    "named tuple": (lambda: Pair([]), lambda row, i: row.tags.append(i)),
     "dict": (lambda: {"x": 0}, lambda row, i: row.update(x=i)),
     "array": (lambda: {"x": np.zeros(2)}, lambda row, i: row["x"].fill(i)),
     "list": (lambda: {"x": []}, lambda row, i: row["x"].append(i)),
@@ -60,11 +73,24 @@ def test_what_cannot_change_is_not_copied():
     assert found["c"]["d"] is text
 
 
-def test_what_holds_itself_is_an_error():
+def test_what_holds_itself_is_left_to_others():
     row = {}
     row["x"] = row
-    with pytest.raises(RecursionError):
-        list(take_snapshots([row]))
+    assert next(take_snapshots([row])) is row
+
+
+def test_arrays_of_other_packages_are_copied():
+    numbers = array.array("d", [0.0])
+
+    def change(row, i):
+        row["x"][0] = i
+
+    found = list(take_snapshots(reuse(lambda: {"x": numbers}, change)))
+    assert [row["x"].tolist() for row in found] == [[0.0], [1.0], [2.0]]
+    lists = np.empty(1, object)
+    lists[0] = []
+    found = list(take_snapshots(reuse(lambda: {"x": lists}, lambda row, i: row["x"][0].append(i))))
+    assert [row["x"] for row in found] == [[[0]], [[0, 1]], [[0, 1, 2]]]
 
 
 def test_what_is_no_row_passes():

@@ -228,3 +228,12 @@ def test_a_lock_whose_folder_was_removed_is_taken_anew(tmp_path, monkeypatch):
     monkeypatch.setattr(staging_module.os, "open", open_then_remove)
     with open_staging(tmp_path / "out") as staging:
         assert staging.folder.is_dir()
+
+
+def test_a_dataset_with_a_damaged_manifest_can_be_replaced(tmp_path):
+    publish(tmp_path / "out", "a")
+    (tmp_path / "out/datum.json").write_text("{")
+    (tmp_path / "out/notes.txt").write_text("mine")
+    publish(tmp_path / "out", "b", overwrite=True)
+    assert text_of(tmp_path / "out") == "b"
+    assert "notes.txt" in names_in(tmp_path / "out")
