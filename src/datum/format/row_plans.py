@@ -182,15 +182,15 @@ class GuessedPlan:
 
     def widen(self, code: str, number: int, name: str, row: dict[str, Any]) -> bool:
         """Merge what the values of `row` say into the guesses."""
-        del code
+        del code, name  # the other values may have been just as new
         before = dict(self._guesses), set(self._optional)
-        for name, value in row.items():
+        for given, value in row.items():
             if value is None:
                 continue
-            if name not in self._guesses and (number or self._records):
-                self._optional.add(name)
-            self._merge(name, value, number)
-        self._optional |= {name for name in self._guesses if row.get(name) is None}
+            if given not in self._guesses and (number or self._records):
+                self._optional.add(given)
+            self._merge(given, value, number)
+        self._optional |= {known for known in self._guesses if row.get(known) is None}
         return before != (self._guesses, self._optional)
 
     def _merge(self, name: str, value: Any, number: int) -> None:
@@ -217,32 +217,39 @@ class GuessedPlan:
                 continue
             sources[name], missing, has_negative, is_uneven = part
             self._present[name] = len(rows) - missing
-            known = self._guesses[name]
-            if has_negative > known.has_negative or is_uneven > known.is_uneven:
-                has_negative, is_uneven = (
-                    has_negative or known.has_negative,
-                    is_uneven or known.is_uneven,
-                )
-                self._guesses[name] = replace(known, has_negative=has_negative, is_uneven=is_uneven)
+            if has_negative or is_uneven:
+                known = self._guesses[name]
+                found_too = replace(known, has_negative=has_negative, is_uneven=is_uneven)
+                self._guesses[name] = self._join(name, known, found_too)
         return sources
 
     def _gather(self, name: str, values: list[Any]) -> list[_core.Source]:
-        column = stack_values(values)
-        if column is not None:
-            self._merge_column(name, column)
-        else:
+        column = self._merge_stacked(name, values)
+        if column is None:
+            column = values
             for number, value in enumerate(values):
                 if value is not None:
                     self._merge(name, value, number)
         self._present[name] = sum(value is not None for value in values)
         feature = self._guesses[name].to_feature(optional=True)
-        return make_sources(name, feature, values if column is None else column, len(values))
+        return make_sources(name, feature, column, len(values))
 
-    def _merge_column(self, name: str, column: Any) -> None:
+    def _merge_stacked(self, name: str, values: list[Any]) -> Any:
+        """One array of all values, merged at once; None if that cannot be, or is an error."""
+        column = stack_values(values)
         found = SchemaGuess()
-        found.add_columns({name: column})
         try:
-            self._guesses[name] = self._guesses[name].merge(found.features[name])
+            if column is not None:
+                found.add_columns({name: column})
+                self._guesses[name] = self._guesses[name].merge(found.features[name])
+        except SchemaError:  # looked at one by one, it will be told which
+            return None
+        return column
+
+    @staticmethod
+    def _join(name: str, known: ValueGuess, found: ValueGuess) -> ValueGuess:
+        try:
+            return known.merge(found)
         except SchemaError as error:
             raise SchemaError(f"feature {name!r}: {error}", feature=name) from None
 

@@ -107,14 +107,15 @@ class SchemaGuess:
     def add_columns(self, columns: Mapping[str, Any]) -> None:
         """See columns of one length; arrays tell by themselves, lists are looked through."""
         features = dict(self._features)
-        count = 0
+        lengths = {name: _length(column) for name, column in columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise SchemaError(f"expected columns of one length, got {lengths}")
         for name, column in columns.items():
-            count = len(column) if not hasattr(column, "shape") else column.shape[0]
-            seen = _see_column(name, column, count)
+            seen = _see_column(name, column, lengths[name])
             if seen is not None:
                 _put(features, name, seen)
         self._features = features
-        self.records += count
+        self.records += max(lengths.values(), default=0)
 
     def add_seen(self, guesses: Mapping[str, tuple[ValueGuess, int]], records: int) -> None:
         """See records by what was guessed of each feature, and how many of them have it."""
@@ -198,6 +199,10 @@ def _add_row(features: dict[str, _Seen], row: Mapping[str, Any]) -> None:
             features[name] = features[name].merge(seen) if name in features else seen
         except SchemaError as error:
             raise SchemaError(str(error), feature=name) from None
+
+
+def _length(column: Any) -> int:
+    return int(column.shape[0]) if hasattr(column, "shape") else len(column)
 
 
 def _see_column(name: str, column: Any, count: int) -> _Seen | None:

@@ -18,6 +18,7 @@ from datum.sources.image_sets import read_set_file
 from datum.sources.labelled_images import LabelledImages
 from datum.sources.listing import IMAGE_EXTENSIONS, list_folders
 from datum.sources.masks import SegmentationMasks
+from datum.sources.path_column import find_path_column
 from datum.sources.source import Source
 from datum.sources.splits import is_split_name, split_of_file
 from datum.sources.voc import VocDetection
@@ -77,9 +78,15 @@ def _detect_file(path: Path, problem: str | None) -> Source:
     suffix = unpacked_suffix(path)
     if problem in (_DET, _SEG):
         raise SourceError(f"{path}: expected a folder with {_WANTED[problem]}, got a file")
+    column = find_path_column(path) if problem in (None, _CLF) else None
+    if column is not None:
+        from datum.sources.image_table import ImageTable
+
+        return ImageTable(path, path_column=column)
     if problem == _CLF and suffix in (*_CSV, *_ARROW):
         raise SourceError(
-            f"{path}: expected a folder with {_WANTED[_CLF]}, got a table\n"
+            f"{path}: expected a folder with {_WANTED[_CLF]}, or a table with a column of images"
+            " that are there, got a table without\n"
             "hint: ImageTable(path, path_column='path') reads images that a column names"
         )
     if suffix in _TABLES and problem != _CLF:

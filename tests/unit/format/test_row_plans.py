@@ -187,3 +187,19 @@ def test_three_levels_of_rows():
     schema = Schema({"x": Feature("str", (None, None, None), optional=True)})
     rows = [{}, *({"x": value} for value in values)]
     assert parse(encode(rows, schema), schema)["x"].to_list() == [None, *values]
+
+
+def test_arrays_that_are_alike_but_fit_no_feature_are_named():
+    guess = SchemaGuess()
+    guess.add_rows([{"x": np.complex64(1)}])
+    for values in ([np.zeros(2, np.complex64)] * 2, [np.longdouble(1)] * 2):
+        with pytest.raises(SchemaError, match="record 0, feature 'x': expected ") as caught:
+            guess_from([{"x": value} for value in values], guess)
+        assert caught.value.record == 0
+
+
+def test_negative_integers_among_floats_never_join_uint64():
+    rows = [{"x": 0.1}, {"x": np.uint64(1)}, {"x": 0.2}]
+    assert guess_from(rows)["x"] == Feature("float64")
+    with pytest.raises(SchemaError, match="feature 'x': expected integers from 0 on"):
+        guess_from([*rows, {"x": -1}])

@@ -349,3 +349,8 @@ def test_a_copy_is_added_to_on_its_own():
     other.add_rows([{"y": 1}])
     assert list(guess.to_schema()) == ["x"]
     assert repr(other) == "SchemaGuess(2 features of 2 records)"
+
+
+def test_columns_of_differing_lengths_are_refused():
+    with pytest.raises(SchemaError, match="expected columns of one length, got {'x': 1, 'y': 2}"):
+        SchemaGuess().add_columns({"x": [1], "y": np.zeros(2)})
