@@ -1,7 +1,6 @@
 #include "column_collector.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -9,48 +8,13 @@
 #include <type_traits>
 
 #include "../columns.h"
-
-#if PY_VERSION_HEX < 0x030b0000
-#include <longintrepr.h>
-#endif
+#include "exact_numbers.h"
 
 namespace datum::python {
 namespace {
 
 constexpr Py_ssize_t kAhead = 16;          // items that are asked for before they are looked at
 constexpr size_t kMaxCopiedString = 4096;  // longer ones are held where they lie
-
-// An integer of one digit, as most are, without a call.
-bool take_small(PyObject* value, int64_t& out) {
-#if PY_VERSION_HEX >= 0x030c0000
-  const auto* number = reinterpret_cast<const PyLongObject*>(value);
-  if (!PyUnstable_Long_IsCompact(number)) return false;
-  out = PyUnstable_Long_CompactValue(number);
-  return true;
-#else
-  const auto* number = reinterpret_cast<const PyLongObject*>(value);
-  const Py_ssize_t digits = Py_SIZE(number);
-  if (digits < -1 || digits > 1) return false;
-  out = digits == 0 ? 0 : digits * static_cast<int64_t>(number->ob_digit[0]);
-  return true;
-#endif
-}
-
-bool is_same_bits(double a, double b) {
-  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
-}
-
-// Whether `To` holds an integer exactly; if so, `out` is it.
-template <typename To, typename From>
-bool fit_integer(From value, To& out) {
-  out = static_cast<To>(value);
-  if constexpr (std::is_floating_point_v<To>) {
-    constexpr To kEnd = std::is_signed_v<From> ? To{0x1p63} : To{0x1p64};
-    return out < kEnd && static_cast<From>(out) == value;
-  } else {
-    return static_cast<From>(out) == value && (out < To{0}) == (value < From{0});
-  }
-}
 
 }  // namespace
 
@@ -75,11 +39,11 @@ ColumnCollector::ColumnCollector(const RowFeature& wanted, size_t rows)
   if (wanted.is_variable()) {
     source_->splits.reserve(rows + 1);
     source_->splits.push_back(0);
-  } else if (is_string(wanted.element)) {
-    strings_().reserve(rows * items);
-  } else {
-    constexpr size_t kMostAtOnce = size_t{1} << 24;  // rows may end long before the last
-    values_().reserve(std::min(rows * row_size_, kMostAtOnce));
+  } else if (rows > 0) {
+    constexpr size_t kMostAtOnce = size_t{1} << 20;  // no row may ever fit
+    const size_t total = rows * std::min(row_size_, kMostAtOnce / rows);
+    is_string(wanted.element) ? strings_().reserve(total / sizeof(ByteSpan))
+                              : values_().reserve(total);
   }
 }
 

@@ -12,9 +12,9 @@ from datum.sources import python
 from datum.writing import spill
 from tests.unit.writing.datasets import digests, read, write
 
-COUNT = 700
+COUNT = 400
 LATE = COUNT - 5
-BLOCK_RECORDS = 64
+BLOCK_RECORDS = 40
 
 
 @pytest.fixture(autouse=True)
@@ -74,19 +74,19 @@ def flattened(row, prefix=""):
             yield prefix + name, plain(value)
 
 
-OPTIONS = [
-    {},
-    {"splits": {"train": 0.7, "val": 0.2, "test": 0.1}, "shards": 2},
-    {"shuffle": False, "compression": "zlib"},
-]
+SHAPES = {
+    "plain": (LATE, {}),
+    "divided": (100, {"splits": {"train": 0.7, "val": 0.2, "test": 0.1}, "shards": 2}),
+    "in order": (LATE, {"shuffle": False, "compression": "zlib"}),
+}
 
 
 @pytest.mark.parametrize("kind", WIDENINGS)
-@pytest.mark.parametrize("options", OPTIONS, ids=["plain", "divided", "in order"])
-@pytest.mark.parametrize("late", [LATE, 100])
-def test_what_goes_by_the_disk_is_what_stays_in_memory(tmp_path, monkeypatch, kind, options, late):
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_goes_by_the_disk_is_what_stays_in_memory(tmp_path, monkeypatch, kind, shape):
+    late, options = SHAPES[shape]
     write(rows_of(kind, late), tmp_path / "memory", **options)
-    for held, run in ((3000, 10**9), (3000, 400), (20_000, 50)):
+    for held, run in ((5000, 10**9), (20_000, 100)):
         within(monkeypatch, held, run)
         out = tmp_path / f"disk {run}"
         write(rows_of(kind, late), out, **options)
@@ -165,7 +165,7 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.lists(st.fixed_dictionaries({}, optional={"x": VALUES, "y": VALUES}), max_size=12))
 def test_any_mixture_of_types_is_judged_alike(tmp_path_factory, rows):
     """What is written and what is rejected does not depend on where records are kept."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 __all__ = ["JsonError", "make_decoder"]
@@ -18,7 +19,13 @@ def make_decoder(*, allow_nan: bool) -> json.JSONDecoder:
     Too deep a nesting raises RecursionError.
     """
     constant = float if allow_nan else _refuse_constant
-    return json.JSONDecoder(object_pairs_hook=_unique, parse_constant=constant)
+    number = float if allow_nan else _finite
+    return json.JSONDecoder(object_pairs_hook=_unique, parse_constant=constant, parse_float=number)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse_constant(text)
 
 
 def _refuse_constant(text: str) -> Any:

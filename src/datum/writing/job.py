@@ -169,7 +169,7 @@ class Job:
             return None
         plan = {
             "parts": parts,
-            "fractions": self.intake.fractions,
+            "fractions": list((self.intake.fractions or {}).items()),  # in their order
             "options": self.options.describe(),
             "images": asdict(self.images),
             "encoders": {name: encoder.describe() for name, encoder in self.encoders.items()},

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from datum.errors import ManifestError, WriteError
+from datum.errors import CorruptIndexError, ManifestError, WriteError
 from datum.format import Index, Manifest
 from datum.format.durable import NEW_SUFFIX, replace_file, sync_folder
 from datum.format.naming import MANIFEST_NAME, parse_shard_name
@@ -82,7 +82,9 @@ class Staging:
             return None
         try:
             is_whole = (self.data / name).stat().st_size == found["shard"]["bytes"]
-        except (OSError, KeyError, TypeError):
+            index = Index.load(self.data / Index.path_for(name))
+            is_whole = is_whole and len(index) == found["shard"]["records"]
+        except (OSError, KeyError, TypeError, CorruptIndexError):
             return None
         return found if is_whole else None
 

@@ -4,9 +4,11 @@ import contextlib
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from datum import Feature, Schema, WriteError
+from datum.format import Index
 from datum.format.manifest import Manifest, ShardInfo, SplitInfo
 from datum.writing import staging as staging_module
 from datum.writing.staging import check_target, open_staging
@@ -29,6 +31,13 @@ def publish(target, text, *, overwrite=False):
 
 def text_of(target):
     return (target / "train-00000-of-00001.tfrecord").read_text()[0]
+
+
+def finish(staging, name, content=b"1234"):
+    """Put a shard of no records into a staging folder, and note that it is done."""
+    (staging.data / name).write_bytes(content)
+    Index(np.empty(0, np.int64), 0).save(Index.path_for(staging.data / name))
+    staging.save_done(name, {"shard": {"bytes": len(content), "records": 0}})
 
 
 def names_in(folder):
@@ -166,9 +175,8 @@ def test_what_is_done_is_kept_for_the_same_plan_alone(tmp_path):
             staging.begin(plan)
             found = staging.load_done(name)
             assert (found is not None) == bool(expected)
-            (staging.data / name).write_bytes(b"1234")
-            staging.save_done(name, {"shard": {"bytes": 4}})
-            assert staging.load_done(name) == {"shard": {"bytes": 4}}
+            finish(staging, name)
+            assert staging.load_done(name) == {"shard": {"bytes": 4, "records": 0}}
 
 
 @pytest.mark.parametrize("content", [b"123", b"", None])
@@ -176,12 +184,24 @@ def test_a_shard_that_is_not_as_it_was_is_made_again(tmp_path, content):
     name = "train-00000-of-00002.tfrecord"
     with open_staging(tmp_path / "out") as staging:
         staging.begin("p")
-        (staging.data / name).write_bytes(b"1234")
-        staging.save_done(name, {"shard": {"bytes": 4}})
+        finish(staging, name)
         if content is None:
             (staging.data / name).unlink()
         else:
             (staging.data / name).write_bytes(content)
+        assert staging.load_done(name) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"rubbish", None])
+def test_a_shard_whose_index_is_not_as_it_was_is_made_again(tmp_path, content):
+    name = "train-00000-of-00002.tfrecord"
+    with open_staging(tmp_path / "out") as staging:
+        staging.begin("p")
+        finish(staging, name)
+        index = Index.path_for(staging.data / name)
+        index.unlink()
+        if content is not None:
+            index.write_bytes(content)
         assert staging.load_done(name) is None
 
 
