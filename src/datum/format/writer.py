@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Framed", "RecordWriter", "frame"]
 
+COMPRESSED_AT_ONCE = 2**20
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Framed:
@@ -94,6 +96,7 @@ class RecordWriter:
             self._file = Path(target).open("wb")  # noqa: SIM115 - closed by close()
         self._offsets: list[NDArray[np.int64]] = []
         self._stream_bytes = 0
+        self._waiting = bytearray()  # to be compressed
         self._value: bytes | None = None
         self._is_closed = False
 
@@ -105,10 +108,21 @@ class RecordWriter:
         """Write records that are framed already."""
         if self._is_closed:
             raise ValueError("expected an open writer, got a closed one")
-        data: Any = framed.data
-        self._put(data if self._compressor is None else self._compressor.compress(data))
+        if self._compressor is None:
+            self._put(framed.data)
+        else:
+            self._compress(framed.data)
         self._offsets.append(framed.offsets + self._stream_bytes)
         self._stream_bytes += framed.nbytes
+
+    def _compress(self, data: Any) -> None:
+        """Compress in steps of one size: how data is cut shows in the compressed bytes."""
+        self._waiting += memoryview(data)
+        whole = len(self._waiting) - len(self._waiting) % COMPRESSED_AT_ONCE
+        for first in range(0, whole, COMPRESSED_AT_ONCE):
+            step = bytes(self._waiting[first : first + COMPRESSED_AT_ONCE])
+            self._put(self._compressor.compress(step))
+        del self._waiting[:whole]
 
     def _put(self, data: Any) -> None:
         if len(data):
@@ -133,6 +147,7 @@ class RecordWriter:
         self._is_closed = True
         try:
             if self._compressor is not None:
+                self._put(self._compressor.compress(bytes(self._waiting)))
                 self._put(self._compressor.flush())
             if isinstance(self._file, io.BytesIO):
                 self._value = self._file.getvalue()

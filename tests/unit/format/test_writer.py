@@ -164,3 +164,16 @@ def test_an_error_within_closes_the_file(tmp_path):
 def test_framed_holds_arrays_that_can_be_used():
     framed = Framed(np.frombuffer(frame(PAYLOADS).to_bytes(), np.uint8), frame(PAYLOADS).offsets)
     assert list(framed) == PAYLOADS
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zlib"])
+def test_compressed_bytes_depend_on_the_records_alone(compression):
+    payloads = [bytes([i % 7]) * (i % 3000) for i in range(2000)]
+    found = set()
+    for step in (1, 7, 500, 2000):
+        with RecordWriter(compression=compression) as writer:
+            for first in range(0, len(payloads), step):
+                writer.write_framed(frame(payloads[first : first + step]))
+        found.add(writer.getvalue())
+    assert len(found) == 1
+    assert list(RecordFile(found.pop())) == payloads
