@@ -75,9 +75,7 @@ class CollectedBlock:
         encoded = [piece.encode() for piece in self.pieces]
         statistics = Statistics()
         for piece in encoded:
-            statistics = (
-                statistics.merge(piece.statistics) if statistics.records else piece.statistics
-            )
+            statistics = statistics.merge(piece.statistics)
         return WrittenBlock(
             _join([self._widened(piece) for piece in encoded]),
             self.schema,

@@ -35,7 +35,7 @@ class SplitTaken:
     """What was taken in of one split."""
 
     spill: Spill
-    statistics: Statistics | None = None
+    statistics: Statistics = field(default_factory=Statistics)
     rejects: list[Reject] = field(default_factory=list)
     duplicates: set[int] = field(default_factory=set)
 
@@ -203,10 +203,7 @@ def _keep(
         places = written.numbers.astype(np.uint64)
     taken.spill.add(written.framed, places, written.numbers, written.schema)
     taken.rejects += written.rejects
-    statistics = written.statistics
-    taken.statistics = (
-        statistics if taken.statistics is None else taken.statistics.merge(statistics)
-    )
+    taken.statistics = taken.statistics.merge(written.statistics)
 
 
 def _count_again(runs: list[Run], schema: Schema) -> Statistics:

@@ -42,7 +42,7 @@ class MadeSplit:
     """The shards of one split, and what was found out about its records."""
 
     shards: list[MadeShard]
-    statistics: Statistics | None
+    statistics: Statistics
     rejects: list[Reject]
 
 
@@ -93,15 +93,10 @@ class Job:
         made = {}
         images: dict[str, ImageFacts] = {}
         for split, found in shards.items():
-            statistics = None
+            statistics = Statistics()
             for shard in found:
                 rejects[split] += shard.rejects
-                if shard.statistics is not None:
-                    statistics = (
-                        shard.statistics
-                        if statistics is None
-                        else statistics.merge(shard.statistics)
-                    )
+                statistics = statistics.merge(shard.statistics)
                 for name, facts in shard.images.items():
                     images.setdefault(name, ImageFacts()).merge(facts)
             made[split] = MadeSplit(found, statistics, rejects[split])
@@ -192,10 +187,7 @@ class Job:
                 for name, split in made.items()
             },
             join_metadata([*parts, described, pictured]),
-            {
-                name: {} if split.statistics is None else split.statistics.to_json()
-                for name, split in made.items()
-            },
+            {name: split.statistics.to_json() for name, split in made.items()},
             self.options.compression,
         )
         return manifest if self.appended is None else self.appended.join(manifest)

@@ -50,15 +50,14 @@ class MadeShard:
     """A shard, and what was found out while it was made."""
 
     shard: ShardInfo = _UNMADE
-    statistics: Statistics | None = None
+    statistics: Statistics = field(default_factory=Statistics)
     images: dict[str, ImageFacts] = field(default_factory=dict)
     rejects: list[Reject] = field(default_factory=list)
     is_resumed: bool = False
 
     def add(self, made: WrittenBlock) -> None:
         """Count what was found out about a piece."""
-        found = made.statistics
-        self.statistics = found if self.statistics is None else self.statistics.merge(found)
+        self.statistics = self.statistics.merge(made.statistics)
         self.rejects += made.rejects
         for name, facts in made.images.items():
             self.images.setdefault(name, ImageFacts()).merge(facts)
@@ -67,7 +66,7 @@ class MadeShard:
         """Plain values, for the next run if this one is interrupted."""
         return {
             "shard": asdict(self.shard),
-            "statistics": None if self.statistics is None else self.statistics.to_json(limit=None),
+            "statistics": self.statistics.to_json(limit=None),
             "images": {name: facts.to_json() for name, facts in self.images.items()},
             "rejects": [asdict(reject) for reject in self.rejects],
         }
@@ -75,10 +74,9 @@ class MadeShard:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> MadeShard:
         """Read what `to_json` made."""
-        statistics = found["statistics"]
         return cls(
             ShardInfo(**found["shard"]),
-            None if statistics is None else Statistics.from_json(statistics),
+            Statistics.from_json(found["statistics"]),
             {name: ImageFacts.from_json(facts) for name, facts in found["images"].items()},
             [Reject(**reject) for reject in found["rejects"]],
             is_resumed=True,
