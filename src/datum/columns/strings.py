@@ -79,7 +79,11 @@ class BytesColumn:
     @overload
     def __getitem__(self, at: slice | NDArray[Any]) -> BytesColumn: ...
     def __getitem__(self, at: int | slice | NDArray[Any]) -> Any:
-        slices = self._slices.reshape(*self.shape, 2)[at]
+        slices = self._slices.reshape(*self.shape, 2)
+        if isinstance(at, np.ndarray) and at.dtype.kind in "iu":
+            slices = slices.take(at, axis=0)  # faster than with brackets
+            return BytesColumn(self._buffer, slices, is_text=self.is_text, shape=slices.shape[:-1])
+        slices = slices[at]
         if slices.ndim > 1:
             return BytesColumn(
                 self._buffer, slices.copy(), is_text=self.is_text, shape=slices.shape[:-1]
