@@ -1,4 +1,6 @@
 // Values as they are now, out of reach of whoever goes on to change them.
+#include <utility>
+
 #include "bindings.h"
 
 namespace datum::python {
@@ -20,12 +22,23 @@ class Level {
   Level& operator=(const Level&) = delete;
 };
 
-// Containers of Python's own are copied here, all else that can change by `copy_other`.
-nb::object snapshot(nb::handle value, nb::handle copy_other);
+// Containers of Python's own are copied here, all else that can change by `copy_other`. What
+// nobody else holds (`is_ours`) nobody else can change: it is taken as it is, not copied.
+nb::object snapshot(nb::object value, bool is_ours, nb::handle copy_other);
 
-nb::object copy_dict(nb::handle value, nb::handle copy_other) {
-  const nb::object held = nb::borrow(value);
-  nb::object copied = nb::steal(PyDict_Copy(value.ptr()));
+nb::object snapshot_item(PyObject* item, bool is_ours, nb::handle copy_other) {
+  // The container holds it; then `is_ours` if it is the only one to.
+  const bool is_item_ours = is_ours && Py_REFCNT(item) == 1;
+  return snapshot(nb::borrow(item), is_item_ours, copy_other);
+}
+
+// What can hold nothing that holds it need not be gone through, again and again, for garbage.
+void untrack(nb::handle container) {
+  if (PyObject_GC_IsTracked(container.ptr()) != 0) PyObject_GC_UnTrack(container.ptr());
+}
+
+nb::object copy_dict(nb::object value, bool is_ours, nb::handle copy_other) {
+  nb::object copied = is_ours ? value : nb::steal(PyDict_Copy(value.ptr()));
   if (!copied.is_valid()) throw nb::python_error();
   PyObject* key;
   PyObject* item;
@@ -34,56 +47,84 @@ nb::object copy_dict(nb::handle value, nb::handle copy_other) {
   // Setting the value of a key that is there leaves the places of all as they are.
   while (PyDict_Next(copied.ptr(), &position, &key, &item)) {
     if (is_unchangeable(item)) continue;
-    is_flat = is_flat && PyList_CheckExact(item);
+    const bool is_list = PyList_CheckExact(item);
     const nb::object held_key = nb::borrow(key);
-    const nb::object held_item = nb::borrow(item);
-    const nb::object made = snapshot(held_item, copy_other);
-    is_flat = is_flat && PyObject_GC_IsTracked(made.ptr()) == 0;
-    if (PyDict_SetItem(copied.ptr(), key, made.ptr()) != 0) throw nb::python_error();
+    const nb::object made = snapshot_item(item, is_ours, copy_other);
+    is_flat = is_flat && is_list && PyObject_GC_IsTracked(made.ptr()) == 0;
+    if (made.ptr() != item && PyDict_SetItem(copied.ptr(), key, made.ptr()) != 0) {
+      throw nb::python_error();
+    }
   }
-  if (is_flat && PyObject_GC_IsTracked(copied.ptr()) != 0) PyObject_GC_UnTrack(copied.ptr());
+  if (is_flat) untrack(copied);
   return copied;
 }
 
-nb::object copy_list(nb::handle value, nb::handle copy_other) {
-  nb::object copied = nb::steal(PyList_GetSlice(value.ptr(), 0, PY_SSIZE_T_MAX));
+nb::object copy_list(nb::object value, bool is_ours, nb::handle copy_other) {
+  nb::object copied = is_ours ? value : nb::steal(PyList_GetSlice(value.ptr(), 0, PY_SSIZE_T_MAX));
   if (!copied.is_valid()) throw nb::python_error();
   bool is_flat = true;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(copied.ptr()); ++i) {
-    const nb::object item = nb::borrow(PyList_GET_ITEM(copied.ptr(), i));
-    if (is_unchangeable(item.ptr())) continue;
+    PyObject* item = PyList_GET_ITEM(copied.ptr(), i);
+    if (is_unchangeable(item)) continue;
     is_flat = false;
-    PyList_SetItem(copied.ptr(), i, snapshot(item, copy_other).release().ptr());
+    nb::object made = snapshot_item(item, is_ours, copy_other);
+    if (made.ptr() != item) PyList_SetItem(copied.ptr(), i, made.release().ptr());
   }
-  // What can hold nothing that holds it need not be gone through, again and again, for garbage.
-  if (is_flat) PyObject_GC_UnTrack(copied.ptr());
+  if (is_flat) untrack(copied);
   return copied;
 }
 
-nb::object copy_tuple(nb::handle value, nb::handle copy_other) {
+nb::object copy_tuple(nb::object value, nb::handle copy_other) {
   const Py_ssize_t size = PyTuple_GET_SIZE(value.ptr());
   nb::object copied = nb::steal(PyTuple_New(size));
   if (!copied.is_valid()) throw nb::python_error();
   for (Py_ssize_t i = 0; i < size; ++i) {
-    nb::object item = snapshot(PyTuple_GET_ITEM(value.ptr(), i), copy_other);
+    nb::object item = snapshot_item(PyTuple_GET_ITEM(value.ptr(), i), false, copy_other);
     PyTuple_SET_ITEM(copied.ptr(), i, item.release().ptr());
   }
   return copied;
 }
 
-nb::object snapshot(nb::handle value, nb::handle copy_other) {
-  if (is_unchangeable(value.ptr())) return nb::borrow(value);
+nb::object snapshot(nb::object value, bool is_ours, nb::handle copy_other) {
+  if (is_unchangeable(value.ptr())) return value;
   const Level level;
-  if (PyDict_CheckExact(value.ptr())) return copy_dict(value, copy_other);
-  if (PyList_CheckExact(value.ptr())) return copy_list(value, copy_other);
-  if (PyTuple_CheckExact(value.ptr())) return copy_tuple(value, copy_other);
+  if (PyDict_CheckExact(value.ptr())) return copy_dict(std::move(value), is_ours, copy_other);
+  if (PyList_CheckExact(value.ptr())) return copy_list(std::move(value), is_ours, copy_other);
+  if (PyTuple_CheckExact(value.ptr())) return copy_tuple(std::move(value), copy_other);
   return copy_other(value);
+}
+
+nb::object snapshot_value(nb::handle value, nb::handle copy_other) {
+  return snapshot(nb::borrow(value), false, copy_other);
+}
+
+// Adds at most `limit` items of an iterator to a list, each as it is when it comes. What the
+// iterator raises is raised, with the items before it in the list.
+void take_items(nb::handle iterator, nb::list items, size_t limit, nb::handle copy_other) {
+  for (size_t i = 0; i < limit; ++i) {
+    nb::object item = nb::steal(PyIter_Next(iterator.ptr()));
+    if (!item.is_valid()) {
+      if (PyErr_Occurred()) throw nb::python_error();
+      return;
+    }
+    const bool is_ours = Py_REFCNT(item.ptr()) == 1;
+    nb::object kept = item;
+    try {
+      kept = snapshot(std::move(item), is_ours, copy_other);
+    } catch (nb::python_error& error) {
+      // It holds itself, which whoever takes its values will say.
+      if (!error.matches(PyExc_RecursionError)) throw;
+    }
+    items.append(kept);
+  }
 }
 
 }  // namespace
 
 void bind_snapshot(nb::module_& module) {
-  module.def("snapshot", snapshot, nb::arg("value").none(), nb::arg("copy_other"));
+  module.def("snapshot", snapshot_value, nb::arg("value").none(), nb::arg("copy_other"));
+  module.def("take_items", take_items, nb::arg("iterator"), nb::arg("items"), nb::arg("limit"),
+             nb::arg("copy_other"));
 }
 
 }  // namespace datum::python

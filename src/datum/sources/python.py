@@ -157,7 +157,7 @@ class _RowStream:
         for first in itertools.count(0, BLOCK_RECORDS):
             items: list[Any] = []
             try:
-                items.extend(take_snapshots(itertools.islice(rows, BLOCK_RECORDS)))
+                take_snapshots(rows, items, BLOCK_RECORDS)
             except Exception as error:  # whatever the user's code raises
                 raise _raised(first + len(items), error) from error
             if not items:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -15,24 +15,21 @@ from datum import _core
 __all__ = ["take_snapshots"]
 
 
-def take_snapshots(rows: Iterable[Any]) -> Iterator[Any]:
-    """Copies of rows, made as each of them comes: of dicts, lists, arrays and what they hold.
+def take_snapshots(rows: Iterator[Any], items: list[Any], limit: int) -> None:
+    """Add at most `limit` rows to `items`, each as it is when it comes.
 
-    >>> row = {}
+    Dicts, lists, arrays and what they hold are copied, unless nobody else holds them. If the
+    iterator raises, the rows that came before are in `items`.
+
+    >>> row, items = {}, []
     >>> def reuse():
     ...     for row["x"] in range(3):
     ...         yield row
-    >>> list(take_snapshots(reuse()))
+    >>> take_snapshots(reuse(), items, 10)
+    >>> items
     [{'x': 0}, {'x': 1}, {'x': 2}]
     """
-    return map(_snapshot, rows)
-
-
-def _snapshot(row: Any) -> Any:
-    try:
-        return _core.snapshot(row, _copy)
-    except RecursionError:  # it holds itself, which whoever takes its values will say
-        return row
+    _core.take_items(rows, items, limit, _copy)
 
 
 def _copy(value: Any) -> Any:

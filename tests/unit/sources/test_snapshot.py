@@ -9,7 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from datum.sources.snapshot import take_snapshots
+from datum.sources import snapshot
+
+
+def take_snapshots(rows, limit=100):
+    items = []
+    snapshot.take_snapshots(iter(rows), items, limit)
+    return items
 
 
 def reuse(make, change, count=3):
@@ -53,7 +59,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_row_stays_as_it_was(case):
     make, change = CASES[case]
-    found = list(take_snapshots(reuse(make, change)))
+    found = take_snapshots(reuse(make, change))
     one_by_one = [repr(row) for row in reuse(make, change)]
     found = [dict(row) if case == "ordered dict" else row for row in found]
     if case == "ordered dict":
@@ -76,7 +82,7 @@ def test_what_cannot_change_is_not_copied():
 def test_what_holds_itself_is_left_to_others():
     row = {}
     row["x"] = row
-    assert next(take_snapshots([row])) is row
+    assert take_snapshots([row])[0] is row
 
 
 def test_arrays_of_other_packages_are_copied():
@@ -85,14 +91,59 @@ def test_arrays_of_other_packages_are_copied():
     def change(row, i):
         row["x"][0] = i
 
-    found = list(take_snapshots(reuse(lambda: {"x": numbers}, change)))
+    found = take_snapshots(reuse(lambda: {"x": numbers}, change))
     assert [row["x"].tolist() for row in found] == [[0.0], [1.0], [2.0]]
     lists = np.empty(1, object)
     lists[0] = []
-    found = list(take_snapshots(reuse(lambda: {"x": lists}, lambda row, i: row["x"][0].append(i))))
+    found = take_snapshots(reuse(lambda: {"x": lists}, lambda row, i: row["x"][0].append(i)))
     assert [row["x"] for row in found] == [[[0]], [[0, 1]], [[0, 1, 2]]]
 
 
 def test_what_is_no_row_passes():
     thing = object()
-    assert list(take_snapshots([None, 5, thing])) == [None, 5, thing]
+    assert (take_snapshots([None, 5, thing])) == [None, 5, thing]
+
+
+def test_what_nobody_else_holds_is_not_copied():
+    ids = []
+
+    def fresh():
+        for i in range(3):
+            row = {"x": [i], "y": {"z": i}}
+            ids.append((id(row), id(row["x"])))
+            kept, row = row, None
+            yield kept
+
+    def inline():
+        yield from ({"x": [i]} for i in range(3))
+
+    assert take_snapshots(fresh()) == [{"x": [i], "y": {"z": i}} for i in range(3)]
+    assert take_snapshots(inline()) == [{"x": [0]}, {"x": [1]}, {"x": [2]}]
+
+
+def test_a_view_of_memory_that_is_used_again_is_copied():
+    buffer = np.zeros(2)
+
+    def views():
+        for i in range(3):
+            buffer[:] = i
+            yield {"x": buffer[:]}
+
+    assert [row["x"].tolist() for row in take_snapshots(views())] == [[0, 0], [1, 1], [2, 2]]
+
+
+def test_items_that_came_before_an_error_are_there():
+    def broken():
+        yield {"x": 1}
+        raise RuntimeError("gone")
+
+    items = []
+    with pytest.raises(RuntimeError, match="gone"):
+        snapshot.take_snapshots(broken(), items, 10)
+    assert items == [{"x": 1}]
+
+
+def test_only_as_many_are_taken_as_asked_for():
+    rows = iter([{"x": i} for i in range(5)])
+    assert len(take_snapshots(rows, 3)) == 3
+    assert next(rows) == {"x": 3}
