@@ -1,4 +1,5 @@
 // Values as they are now, out of reach of whoever goes on to change them.
+#include <exception>
 #include <utility>
 
 #include "bindings.h"
@@ -98,10 +99,69 @@ nb::object snapshot_value(nb::handle value, nb::handle copy_other) {
   return snapshot(nb::borrow(value), false, copy_other);
 }
 
-// Adds at most `limit` items of an iterator to a list, each as it is when it comes. What the
-// iterator raises is raised, with the items before it in the list.
-void take_items(nb::handle iterator, nb::list items, size_t limit, nb::handle copy_other) {
-  for (size_t i = 0; i < limit; ++i) {
+size_t size_of_other(PyObject* value) {
+  if (PyObject_CheckBuffer(value)) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(value, &view, PyBUF_STRIDED_RO) == 0) {
+      const auto size = static_cast<size_t>(view.len);
+      PyBuffer_Release(&view);
+      return size;
+    }
+    PyErr_Clear();
+  }
+  constexpr size_t kPixelBytes = 4;
+  try {
+    const nb::handle object(value);
+    if (nb::hasattr(object, "nbytes")) return nb::cast<size_t>(object.attr("nbytes"));
+    if (!nb::hasattr(object, "width") || !nb::hasattr(object, "height")) return 0;
+    return nb::cast<size_t>(object.attr("width")) * nb::cast<size_t>(object.attr("height")) *
+           kPixelBytes;
+  } catch (const std::exception&) {
+    return 0;  // an object that does not tell its size
+  }
+}
+
+// About how many bytes a value takes, as far as it tells.
+size_t size_of(PyObject* value) {
+  constexpr size_t kObjectBytes = 32;
+  if (PyBytes_CheckExact(value)) return kObjectBytes + static_cast<size_t>(Py_SIZE(value));
+  if (PyUnicode_CheckExact(value)) {
+    return kObjectBytes + static_cast<size_t>(PyUnicode_GET_LENGTH(value));
+  }
+  if (is_unchangeable(value)) return kObjectBytes;
+  const Level level;
+  size_t total = kObjectBytes;
+  if (PyDict_CheckExact(value)) {
+    PyObject* key;
+    PyObject* item;
+    Py_ssize_t position = 0;
+    while (PyDict_Next(value, &position, &key, &item)) total += size_of(item);
+  } else if (PyList_CheckExact(value) || PyTuple_CheckExact(value)) {
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
+    // The first tells for all where they are numbers: long lists are nearly always of these.
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(value, i);
+      if (PyFloat_CheckExact(item) || PyLong_CheckExact(item)) {
+        total += static_cast<size_t>(count - i) * kObjectBytes;
+        break;
+      }
+      total += size_of(item);
+    }
+  } else {
+    total += size_of_other(value);
+  }
+  return total;
+}
+
+size_t size_of_value(nb::handle value) { return size_of(value.ptr()); }
+
+// Adds items of an iterator to a list, each as it is when it comes, until there are `limit` of
+// them or they take `max_bytes`. What the iterator raises is raised, with the items before it in
+// the list.
+void take_items(nb::handle iterator, nb::list items, size_t limit, size_t max_bytes,
+                nb::handle copy_other) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < limit && bytes < max_bytes; ++i) {
     nb::object item = nb::steal(PyIter_Next(iterator.ptr()));
     if (!item.is_valid()) {
       if (PyErr_Occurred()) throw nb::python_error();
@@ -116,6 +176,11 @@ void take_items(nb::handle iterator, nb::list items, size_t limit, nb::handle co
       if (!error.matches(PyExc_RecursionError)) throw;
     }
     items.append(kept);
+    try {
+      bytes += size_of(kept.ptr());
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_RecursionError)) throw;
+    }
   }
 }
 
@@ -123,8 +188,9 @@ void take_items(nb::handle iterator, nb::list items, size_t limit, nb::handle co
 
 void bind_snapshot(nb::module_& module) {
   module.def("snapshot", snapshot_value, nb::arg("value").none(), nb::arg("copy_other"));
+  module.def("size_of", size_of_value, nb::arg("value").none());
   module.def("take_items", take_items, nb::arg("iterator"), nb::arg("items"), nb::arg("limit"),
-             nb::arg("copy_other"));
+             nb::arg("max_bytes"), nb::arg("copy_other"));
 }
 
 }  // namespace datum::python

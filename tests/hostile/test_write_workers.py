@@ -16,9 +16,10 @@ import pytest
 import datum
 from datum import Feature, Schema
 from datum.sources import Block
-from tests.unit.writing.datasets import digests, write
+from tests.unit.writing.datasets import digests, read, write
 
 COUNT = 9000  # three blocks, so that there is work for several processes
+ROOT = Path(__file__).parents[2]
 HANG_S = 60  # far more than any of these takes; a test that waits so long has failed
 
 
@@ -131,6 +132,20 @@ class OddNames(Rows):
         return {"x": number, "y": number / 3} if number >= 4096 else {"x": number}
 
 
+class HoldsFile(Rows):
+    """Reads from a file that it has open: copies of it would share the position."""
+
+    def __init__(self, folder, count=COUNT):
+        super().__init__(folder, count)
+        path = folder / "numbers"
+        np.arange(64 * count).tofile(path)
+        self.file = path.open("rb")
+
+    def __getitem__(self, number):
+        self.file.seek(number * 512)
+        return {"id": number, "x": int.from_bytes(self.file.read(512)[:8], "little")}
+
+
 SHAPES = {"direct": Part, "spilled": lambda rows: rows}
 
 
@@ -171,6 +186,55 @@ def test_workers_agree_on_which_records_are_odd(tmp_path, kind):
     assert digests(tmp_path / "1") == digests(tmp_path / "2") == digests(tmp_path / "4")
 
 
+def test_a_dataset_that_holds_an_open_file_is_read_right(tmp_path):
+    source = HoldsFile(tmp_path, 20_000)
+    with source.file:
+        write(source, tmp_path / "out", workers=4)
+    for row in read(tmp_path / "out"):
+        assert row["x"] == 64 * row["id"]
+
+
+def test_a_dataset_of_the_main_script_that_holds_an_open_file_is_read_right(tmp_path):
+    code = (
+        "import datum, tests.hostile.test_write_workers as tests\n"
+        "from pathlib import Path\n"
+        "class Mine(tests.HoldsFile): pass\n"
+        f"place = Path({str(tmp_path)!r})\n"
+        "source = Mine(place, 20_000)\n"
+        "datum.write(source, place / 'out', workers=4, progress=False)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+    for row in read(tmp_path / "out"):
+        assert row["x"] == 64 * row["id"]
+
+
+def test_a_dataset_of_the_main_script_is_read_by_processes_too(tmp_path):
+    code = (
+        "import datum, tests.hostile.test_write_workers as tests\n"
+        "from pathlib import Path\n"
+        "class Mine(tests.DiesOnce): pass\n"
+        f"place = Path({str(tmp_path)!r})\n"
+        "print('once', end='')\n"
+        "datum.write(Mine(place), place / 'out', workers=2, progress=False)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True, timeout=HANG_S
+    )
+    write(Rows(tmp_path), tmp_path / "calm", workers=1)
+    assert digests(tmp_path / "out") == digests(tmp_path / "calm")
+    assert (done.stdout, done.stderr) == (b"once", b"")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_program_that_ignores_the_end_of_its_children_can_write(tmp_path, shape):
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        write(SHAPES[shape](DiesOnce(tmp_path)), tmp_path / "out", workers=2)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert len(read(tmp_path / "out")) == COUNT
+
+
 @contextlib.contextmanager
 def program(source, out):
     """A process that writes; whatever it leaves behind is let go at the end."""
@@ -190,7 +254,7 @@ def program(source, out):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
     )
     try:
         yield process
@@ -253,7 +317,7 @@ def test_a_generator_that_is_stopped_leaves_nothing_behind(tmp_path):
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
     ) as process:
         await_word(process, "blocked")
         process.send_signal(signal.SIGINT)

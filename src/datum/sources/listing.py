@@ -26,8 +26,6 @@ _COMMON = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 _RARE = (".jpe", ".jfif", ".mpo", ".dib")  # JPEG and BMP by other names
 IMAGE_EXTENSIONS = _COMMON + _RARE
 
-_MAX_DEPTH = 64  # of folders within folders
-
 
 class FoundFile(NamedTuple):
     """A file, or what else has a name in a folder and is no folder.
@@ -55,9 +53,9 @@ def open_folder(path: str | os.PathLike[str]) -> Path:
 def list_files(folder: str | os.PathLike[str]) -> list[FoundFile]:
     """All files below a folder, sorted by name; hidden ones are left out.
 
-    Links are followed, but not round in circles.
+    Links are followed; a folder that several names lead to is listed once.
     """
-    found = list(_walk(os.fspath(folder), "", ()))
+    found = list(_walk(os.fspath(folder)))
     found.sort()
     return found
 
@@ -67,17 +65,30 @@ def list_folders(folder: str | os.PathLike[str]) -> list[str]:
     return sorted(entry.name for entry in _entries(os.fspath(folder)) if _is_folder(entry))
 
 
-def _walk(folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iterator[FoundFile]:
-    status = os.stat(folder)  # noqa: PTH116 - a str is all that is needed, a million times
-    identity = status.st_dev, status.st_ino
-    if identity in above or len(above) > _MAX_DEPTH:
-        return
-    for entry in _entries(folder):
-        name = prefix + entry.name
-        if _is_folder(entry):
-            yield from _walk(entry.path, f"{name}/", (*above, identity))
-        else:
-            yield FoundFile(name, *_look_at(entry))
+def _walk(root: str) -> Iterator[FoundFile]:
+    """All files; links to folders are followed last, and only to where nothing has led yet."""
+    seen: set[tuple[int, int]] = set()
+    folders = [(root, "")]
+    links: list[tuple[str, str]] = []
+    while folders or links:
+        if not folders:
+            links.sort()
+            name, path = links.pop(0)
+            folders.append((path, f"{name}/"))
+        folder, prefix = folders.pop()
+        status = os.stat(folder)  # noqa: PTH116 - a str is all that is needed, a million times
+        identity = status.st_dev, status.st_ino
+        if identity in seen:
+            continue
+        seen.add(identity)
+        for entry in _entries(folder):
+            name = prefix + entry.name
+            if not _is_folder(entry):
+                yield FoundFile(name, *_look_at(entry))
+            elif entry.is_symlink():
+                links.append((name, entry.path))
+            else:
+                folders.append((entry.path, f"{name}/"))
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:

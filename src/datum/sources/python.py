@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -154,7 +153,8 @@ class _RowStream:
         self._is_used = True
         reader: RowReader | None = None
         rows = self._start()
-        for first in itertools.count(0, BLOCK_RECORDS):
+        first = 0
+        while True:
             items: list[Any] = []
             try:
                 take_snapshots(rows, items, BLOCK_RECORDS)
@@ -165,6 +165,7 @@ class _RowStream:
             if reader is None:
                 reader = RowReader(self._names, is_keyed=is_keyed(items[0]))
             yield reader.read(items, np.arange(first, first + len(items)))
+            first += len(items)
 
     def _start(self) -> Iterator[Any]:
         try:

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from datum import _core
 from datum.sources.source import Block, Reject
 
 __all__ = ["BLOCK_RECORDS", "RowBlocks"]
 
 BLOCK_RECORDS = 4096
+BLOCK_BYTES = 8 * 2**20  # several blocks are in memory at a time
 
 
 class RowBlocks:
@@ -33,6 +35,7 @@ class RowBlocks:
         self._rows: list[dict[str, Any]] = []
         self._keys: list[str] = []
         self._rejects: list[Reject] = []
+        self._bytes = 0
 
     def __len__(self) -> int:
         return len(self._rows) + len(self._rejects)
@@ -40,11 +43,12 @@ class RowBlocks:
     @property
     def is_full(self) -> bool:
         """Whether it is time to take a block."""
-        return len(self) >= BLOCK_RECORDS
+        return len(self) >= BLOCK_RECORDS or self._bytes >= BLOCK_BYTES
 
     def add(self, row: dict[str, Any], key: str = "") -> None:
         """Add the next record."""
         self._rows.append(row)
+        self._bytes += _core.size_of(row)
         self._keys.append(key)
 
     def reject(self, where: str, reason: str, key: str | None = None) -> None:

@@ -14,9 +14,11 @@ from datum import _core
 
 __all__ = ["take_snapshots"]
 
+MAX_BYTES = 8 * 2**20  # of rows in one block: several blocks are in memory at a time
+
 
 def take_snapshots(rows: Iterator[Any], items: list[Any], limit: int) -> None:
-    """Add at most `limit` rows to `items`, each as it is when it comes.
+    """Add at most `limit` rows, or 8 MiB of them, to `items`, each as it is when it comes.
 
     Dicts, lists, arrays and what they hold are copied, unless nobody else holds them. If the
     iterator raises, the rows that came before are in `items`.
@@ -29,7 +31,7 @@ def take_snapshots(rows: Iterator[Any], items: list[Any], limit: int) -> None:
     >>> items
     [{'x': 0}, {'x': 1}, {'x': 2}]
     """
-    _core.take_items(rows, items, limit, _copy)
+    _core.take_items(rows, items, limit, MAX_BYTES, _copy)
 
 
 def _copy(value: Any) -> Any:

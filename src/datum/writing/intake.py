@@ -67,7 +67,9 @@ def take_in(
 ) -> Taken:
     """Read all parts, make their records, and keep them until it is known where they go."""
     splits = {
-        name: SplitTaken(Spill(folder / name, is_shuffled=options.shuffle))
+        name: SplitTaken(
+            Spill(folder / name, is_shuffled=options.shuffle, sharers=len(intake.splits))
+        )
         for name in intake.splits
     }
     images: dict[str, ImageFacts] = {}

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from datum import _core
 from datum.errors import SourceError, SplitError
 from datum.format.naming import check_split_name
 from datum.schema import Feature, Schema, SchemaGuess
 from datum.sources import Block, IndexedPart, Source, StreamedPart, as_source
 from datum.sources.source import Part
 from datum.sources.splits import is_split_name
-from datum.writing.direct import BLOCK_RECORDS, SLOW_BLOCK_RECORDS
+from datum.writing.direct import BLOCK_BYTES, BLOCK_RECORDS, SLOW_BLOCK_RECORDS
 from datum.writing.order import check_fractions
 
 __all__ = [
@@ -27,6 +28,9 @@ __all__ = [
     "merge_schemas",
     "override",
 ]
+
+
+_SAMPLE_RECORDS = 8
 
 
 @dataclass(frozen=True)
@@ -173,9 +177,17 @@ def override(schema: Schema, features: Mapping[str, Feature]) -> Schema:
 
 def block_ranges(part: IndexedPart) -> Iterator[tuple[int, int]]:
     """The blocks that a part is read in; smaller ones where each record is much work."""
-    step = SLOW_BLOCK_RECORDS if part.is_slow_python else BLOCK_RECORDS
+    most = SLOW_BLOCK_RECORDS if part.is_slow_python else BLOCK_RECORDS
+    step = min(most, max(1, BLOCK_BYTES // max(_record_bytes(part), 1)))
     for first in range(0, len(part), step):
         yield first, min(first + step, len(part))
+
+
+def _record_bytes(part: IndexedPart) -> int:
+    """About how large a record is, told by a few that are spread over the part."""
+    sample = np.linspace(0, len(part) - 1, min(len(part), _SAMPLE_RECORDS)).astype(np.int64)
+    rows = part.read(sample).data if len(sample) else []
+    return _core.size_of(rows) // max(len(rows), 1) if isinstance(rows, list) else 0
 
 
 def blocks_of(part: Part) -> Iterator[Block]:

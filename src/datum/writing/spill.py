@@ -115,9 +115,18 @@ class Spill:
     Args:
         folder: where files go when memory does not suffice; made when needed.
         is_shuffled: whether places are spread over all 64 bits; if not, they only rise.
+        shift: where the bits are by which records are parted.
+        sharers: how many spills share the memory.
     """
 
-    def __init__(self, folder: Path, *, is_shuffled: bool, shift: int = 64 - _BUCKET_BITS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        is_shuffled: bool,
+        shift: int = 64 - _BUCKET_BITS,
+        sharers: int = 1,
+    ) -> None:
         self.records = 0
         self.nbytes = 0
         self._folder = folder
@@ -127,6 +136,7 @@ class Spill:
         self._frames: list[NDArray[np.uint8]] = []
         self._entries: list[NDArray[Any]] = []
         self._held_bytes = 0
+        self._max_held_bytes = HELD_BYTES // sharers
         self._buckets: dict[int, tuple[int, int]] = {}  # records and bytes of each file
 
     def add(
@@ -148,7 +158,7 @@ class Spill:
         self.records += len(entries)
         self.nbytes += len(frames)
         self._held_bytes += len(frames) + entries.nbytes
-        if self._held_bytes >= HELD_BYTES:
+        if self._held_bytes >= self._max_held_bytes:
             self._flush()
 
     def _flush(self) -> None:
