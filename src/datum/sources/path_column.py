@@ -12,6 +12,7 @@ from datum.sources.listing import IMAGE_EXTENSIONS
 __all__ = ["find_path_column"]
 
 _ROWS = 20  # looked at: a column that is all paths is so from the start
+_HEAD_CHARACTERS = 2**18  # of a file, whatever its lines are like
 _DELIMITERS = ",;\t|"
 _SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow", ".ipc")
 
@@ -43,10 +44,12 @@ def _are_images(values: list[Any], root: Path) -> bool:
 
 def _first_csv_rows(path: Path) -> dict[str, list[Any]]:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        header = file.readline(1 << 16)
-        file.seek(0)
-        delimiter = max(_DELIMITERS, key=header.count)
-        names, *rows = islice(csv.reader(file, delimiter=delimiter), 1 + _ROWS)
+        text = file.read(_HEAD_CHARACTERS)
+    lines = text.splitlines(keepends=True)
+    if len(text) == _HEAD_CHARACTERS:
+        lines.pop()  # cut off in the middle
+    delimiter = max(_DELIMITERS, key=lines[0].count)
+    names, *rows = islice(csv.reader(lines, delimiter=delimiter), 1 + _ROWS)
     return {name: [row[at] for row in rows if at < len(row)] for at, name in enumerate(names)}
 
 
