@@ -153,7 +153,14 @@ size_t size_of(PyObject* value) {
   return total;
 }
 
-size_t size_of_value(nb::handle value) { return size_of(value.ptr()); }
+size_t size_of_value(nb::handle value) {
+  try {
+    return size_of(value.ptr());
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_RecursionError)) throw;
+    return 0;  // it holds itself
+  }
+}
 
 // Adds items of an iterator to a list, each as it is when it comes, until there are `limit` of
 // them or they take `max_bytes`. What the iterator raises is raised, with the items before it in
@@ -176,11 +183,7 @@ void take_items(nb::handle iterator, nb::list items, size_t limit, size_t max_by
       if (!error.matches(PyExc_RecursionError)) throw;
     }
     items.append(kept);
-    try {
-      bytes += size_of(kept.ptr());
-    } catch (nb::python_error& error) {
-      if (!error.matches(PyExc_RecursionError)) throw;
-    }
+    bytes += size_of_value(kept);
   }
 }
 

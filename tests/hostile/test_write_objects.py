@@ -98,6 +98,34 @@ def test_values_are_those_at_the_time_of_the_yield(tmp_path, kind):
     assert [flat(value) for value in values(tmp_path / "out")] == [0, 1, 2, 3, 4]
 
 
+def views(buffer):
+    return buffer[:1]
+
+
+def frames(buffer):
+    return np.frombuffer(buffer, buffer.dtype)
+
+
+def memory(buffer):
+    return memoryview(buffer.view(np.uint8)).toreadonly()
+
+
+def pixels(buffer):
+    return Image.frombuffer("L", (2, 2), buffer.view(np.uint8)[:4], "raw", "L", 0, 1)
+
+
+@pytest.mark.parametrize("wrap", [views, frames, memory, pixels])
+def test_new_objects_around_old_memory_are_copied_too(tmp_path, wrap):
+    def rows(buffer):
+        for number in range(5):
+            buffer[:] = number
+            yield {"x": wrap(buffer)}
+
+    dtype = np.uint8 if wrap in (memory, pixels) else np.float64
+    write(rows(np.zeros(4, dtype)), tmp_path / "out", shuffle=False)
+    assert [flat(value) for value in values(tmp_path / "out")] == [0, 1, 2, 3, 4]
+
+
 def test_one_buffer_can_serve_for_several_features_and_blocks(tmp_path):
     def rows():
         buffer = np.zeros(2)

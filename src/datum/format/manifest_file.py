@@ -18,7 +18,7 @@ def read_manifest(path: Path) -> tuple[Path, bytes]:
     try:
         if stat.S_ISDIR(path.stat().st_mode):
             return path / MANIFEST_NAME, _read(path / MANIFEST_NAME)
-        if path.suffix != ".json":
+        if path.suffix != ".json" and path.is_file():
             raise ManifestError(
                 f"{path}: expected the folder of a dataset, or its {MANIFEST_NAME}, got a file"
             )

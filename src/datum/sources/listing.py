@@ -26,6 +26,8 @@ _COMMON = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 _RARE = (".jpe", ".jfif", ".mpo", ".dib")  # JPEG and BMP by other names
 IMAGE_EXTENSIONS = _COMMON + _RARE
 
+_Identity = tuple[int, int]  # of a file system, and of a folder on it
+
 
 class FoundFile(NamedTuple):
     """A file, or what else has a name in a folder and is no folder.
@@ -53,7 +55,7 @@ def open_folder(path: str | os.PathLike[str]) -> Path:
 def list_files(folder: str | os.PathLike[str]) -> list[FoundFile]:
     """All files below a folder, sorted by name; hidden ones are left out.
 
-    Links are followed; a folder that several names lead to is listed once.
+    Links are followed, but not round in circles, and not from link to link to link.
     """
     found = list(_walk(os.fspath(folder)))
     found.sort()
@@ -65,30 +67,42 @@ def list_folders(folder: str | os.PathLike[str]) -> list[str]:
     return sorted(entry.name for entry in _entries(os.fspath(folder)) if _is_folder(entry))
 
 
+class _Folder(NamedTuple):
+    """A folder that is to be listed: how it is called, and which ones it lies in."""
+
+    name: str
+    path: str
+    above: tuple[_Identity, ...]
+    is_linked: bool
+
+
 def _walk(root: str) -> Iterator[FoundFile]:
-    """All files; links to folders are followed last, and only to where nothing has led yet."""
-    seen: set[tuple[int, int]] = set()
-    folders = [(root, "")]
-    links: list[tuple[str, str]] = []
+    """All files; links to folders are followed last, and from behind a link only to new ones."""
+    seen: set[_Identity] = set()
+    folders = [_Folder("", root, (), is_linked=False)]
+    links: list[_Folder] = []
     while folders or links:
         if not folders:
             links.sort()
-            name, path = links.pop(0)
-            folders.append((path, f"{name}/"))
-        folder, prefix = folders.pop()
-        status = os.stat(folder)  # noqa: PTH116 - a str is all that is needed, a million times
-        identity = status.st_dev, status.st_ino
-        if identity in seen:
+            folders.append(links.pop(0))
+        name, path, above, is_linked = folders.pop()
+        identity = _identify(path)
+        if identity in above:
             continue
         seen.add(identity)
-        for entry in _entries(folder):
-            name = prefix + entry.name
+        for entry in _entries(path):
+            inner = _Folder(name + entry.name, entry.path, (*above, identity), is_linked)
             if not _is_folder(entry):
-                yield FoundFile(name, *_look_at(entry))
-            elif entry.is_symlink():
-                links.append((name, entry.path))
-            else:
-                folders.append((entry.path, f"{name}/"))
+                yield FoundFile(inner.name, *_look_at(entry))
+            elif not entry.is_symlink():
+                folders.append(inner._replace(name=f"{inner.name}/"))
+            elif not is_linked or _identify(entry.path) not in seen:
+                links.append(inner._replace(name=f"{inner.name}/", is_linked=True))
+
+
+def _identify(folder: str) -> _Identity:
+    status = os.stat(folder)  # noqa: PTH116 - a str is all that is needed, a million times
+    return status.st_dev, status.st_ino
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ __all__ = ["DirectSplit", "PartWriter", "block_bounds"]
 BLOCK_BYTES = 8 * 2**20  # of records made at once by one worker
 BLOCK_RECORDS = 4096
 SLOW_BLOCK_RECORDS = 256  # where reading keeps the interpreter busy
+# Datasets of users may hold files that threads would move under one another.
+_ONE_READER = threading.Lock()
 _SAMPLE_RECORDS = 32  # made to learn how large records are
 _IMAGES_AT_ONCE = 16  # where each is decoded: a worker has enough to do with these
 
@@ -31,7 +34,11 @@ class PartWriter:
         """Make the records of these numbers."""
         # A writer of its own: what a block becomes must not depend on those before.
         writer = BlockWriter(self.settings, threads=self.threads)
-        return writer.write(self.part.read(numbers))
+        if not self.part.is_slow_python:
+            return writer.write(self.part.read(numbers))
+        with _ONE_READER:
+            block = self.part.read(numbers)
+        return writer.write(block)
 
 
 class DirectSplit:

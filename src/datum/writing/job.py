@@ -76,8 +76,22 @@ class Job:
         found = self._make_direct(settings) if is_direct else self._make_spilled(settings)
         made, schema, images = found
         self._check_some_written(made)
-        schema = refine_images(schema, images)
+        schema = refine_images(schema, self._all_images(images))
         return self._manifest(schema, images, made), made
+
+    def _all_images(self, images: Mapping[str, ImageFacts]) -> dict[str, ImageFacts]:
+        """What is known of images, with those that were there before."""
+        if self.appended is None:
+            return dict(images)
+        metadata = self.appended.manifest.metadata
+        merged = {
+            name: ImageFacts.from_json(found)
+            for name, found in metadata.items()
+            if "formats" in found and "dtypes" in found
+        }
+        for name, facts in images.items():
+            merged.setdefault(name, ImageFacts()).merge(facts)
+        return merged
 
     def _make_direct(self, settings: BlockSettings) -> Any:
         """Straight from the parts: they can be read in any order, and the schema is known."""

@@ -76,8 +76,14 @@ def can_be_sent(work: Any) -> bool:
 
 
 def can_use_processes(work: Any) -> bool:
-    """Whether other processes can do this work: as a message to them, or as copies of this one."""
-    return can_be_sent(work) or sys.platform == "linux"
+    """Whether other processes can do this work: as a message to them, or as copies of this one.
+
+    What refuses to be pickled, such as an open file, must not be copied either.
+    """
+    try:
+        return b"__main__" not in pickle.dumps(work) or sys.platform == "linux"
+    except Exception:  # whatever the user's own objects raise
+        return False
 
 
 class WorkerProcesses:
@@ -96,6 +102,7 @@ class WorkerProcesses:
         self._all: list[_Process] = []
         self._lock = threading.Lock()
         self._slots = threading.Semaphore(count)
+        self._is_closed = False
         if self._message is None:
             self._idle = [self._start() for _ in range(count)]
 
@@ -106,9 +113,9 @@ class WorkerProcesses:
                 process = self._take()
                 try:
                     is_fine, result = process.call(piece)
-                except (EOFError, OSError) as error:
+                except (EOFError, OSError, ValueError) as error:
                     code = process.stop()
-                    if is_last:
+                    if is_last or self._is_closed:
                         raise WriteError(
                             f"a worker process ended twice on one piece of work (exit {code})\n"
                             "hint: is memory short? try fewer `workers`; the same call goes on"
@@ -129,6 +136,8 @@ class WorkerProcesses:
             return self._start()
 
     def _start(self) -> _Process:
+        if self._is_closed:
+            raise WriteError("worker processes were stopped")
         message = self._message
         process = _fork(self._work, self._all) if message is None else _spawn(message)
         self._all.append(process)
@@ -136,6 +145,7 @@ class WorkerProcesses:
 
     def close(self) -> None:
         """End all processes at once."""
+        self._is_closed = True
         for process in self._all:
             process.kill()
 
@@ -167,8 +177,8 @@ class _Process:
             if self._code is None:
                 self._code = self._wait(_GRACE_STEPS)
             if self._code is None:
-                os.kill(self.pid, signal.SIGKILL)
-                self._code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+                self._kill()
+                self._code = self._wait(_GRACE_STEPS) or -signal.SIGKILL
         for pipe in self.pipes:  # only now: a thread may be waiting for an answer
             with contextlib.suppress(OSError):
                 pipe.close()
@@ -178,13 +188,20 @@ class _Process:
         """End it at once."""
         with self._lock:
             if self._code is None:
-                os.kill(self.pid, signal.SIGKILL)
+                self._kill()
         return self.stop()
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
 
     def _wait(self, steps: int) -> int | None:
         """Its exit code, if it ends soon: its pipes close a moment before."""
         for _ in range(steps):
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:  # the program lets the system clear up after its children
+                return -signal.SIGKILL
             if pid:
                 return os.waitstatus_to_exitcode(status)
             time.sleep(_STEP_S)
@@ -208,6 +225,8 @@ def _spawn(work: bytes) -> _Process:
 
 def _fork(work: Callable[[Any], Any], others: list[_Process]) -> _Process:
     """A copy of this process, as loaders of map-style datasets make them."""
+    for stream in (sys.stdout, sys.stderr):  # else each copy writes what is still to be written
+        stream.flush()
     request_end, requests = os.pipe()
     answers, answer_end = os.pipe()
     with warnings.catch_warnings():

@@ -47,7 +47,7 @@ def test_a_part_that_keeps_the_interpreter_busy_is_read_by_processes(tmp_path):
     part = Numbers(9000, schema=None, is_slow_python=True)
     fractions = {"a": 0.5, "b": 0.5}
     taken = take(part, tmp_path, shuffle=False, workers=2, fractions=fractions)
-    assert part.read_numbers == []  # not here
+    assert len(part.read_numbers) <= 8  # here only a few, to see how large they are
     here = take(Numbers(9000, schema=None), tmp_path, shuffle=False, fractions=fractions)
     for name in fractions:
         assert read(taken.splits[name]) == read(here.splits[name])

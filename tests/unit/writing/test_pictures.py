@@ -71,3 +71,11 @@ def test_images_can_be_shrunk(tmp_path):
         picture(tmp_path / "photos" / label / "1.png", 1, size=(64, 32))
     write(tmp_path / "photos", tmp_path / "out", max_side=16)
     assert read(tmp_path / "out")[0]["image"].shape == (8, 16, 3)
+
+
+def test_images_that_are_appended_widen_the_shape_of_all(tmp_path):
+    write([{"image": Image.new("RGB", (4, 3))}], tmp_path / "out")
+    write([{"image": Image.new("L", (5, 3))}], tmp_path / "out", append=True)
+    ds = datum.load(tmp_path / "out")
+    assert ds.schema["image"].shape == (3, None, 3)
+    assert [row["image"].shape for row in ds["train"]] == [(3, 4, 3), (3, 5, 3)]
