@@ -264,6 +264,22 @@ def test_the_order_of_tables_in_a_folder_leaves_no_trace(tmp_path, request):
     assert digests(tmp_path / "pattern") == digests(tmp_path / "sorted")
 
 
+def test_links_behind_links_are_followed_alike_in_any_order(tmp_path, request):
+    outside, photos = tmp_path / "outside", tmp_path / "photos"
+    for name in ("a", "b", "c"):
+        picture(outside / name / f"{name}.png", 1)
+        for other in ("a", "b", "c"):
+            (outside / name / f"to {other}").symlink_to(outside / other)
+    for label in ("cat", "dog"):
+        picture(photos / label / "1.png", 2)
+    (photos / "cat" / "more").symlink_to(outside)
+    write(photos, tmp_path / "sorted")
+    request.getfixturevalue("shuffled_listings")
+    for attempt in range(8):
+        write(photos, tmp_path / f"{attempt}")
+        assert digests(tmp_path / f"{attempt}") == digests(tmp_path / "sorted")
+
+
 def test_the_age_of_files_and_the_name_of_their_folder_leave_no_trace(tmp_path):
     for name, age in (("one", 0), ("two", 10**9)):
         place = tmp_path / name

@@ -99,7 +99,7 @@ class FailsWhileOtherBlocks(Rows):
                 (self.folder / "met").open().close()  # until the other is there
                 (self.folder / "met").unlink()
             raise ValueError("a bad record")
-        if number == 5000:
+        if number == 300:
             (self.folder / "met").open("w").close()
             (self.folder / "never").open().close()
 
