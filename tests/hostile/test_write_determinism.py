@@ -128,6 +128,8 @@ def kinds_of(source):
         return ["plain", "divided"]
     if source is class_folders:
         return ["plain", "divided", "stratified"]
+    if source in (iterator, json_lines):
+        return ["plain", "divided", "stratified"]
     return ["plain", "divided", "stratified", "encoded"]
 
 

@@ -105,6 +105,34 @@ def test_no_open_files_at_all_is_told(tmp_path):
     assert len(read(tmp_path / "out")) == 20_000
 
 
+class NoTerminal:
+    """What a program may have put in the place of stderr."""
+
+    def write(self, text):
+        raise OSError(errno.EIO, "hung up")
+
+    def flush(self):
+        raise OSError(errno.EIO, "hung up")
+
+
+def closed_file():
+    file = open(os.devnull, "w")  # noqa: SIM115 - to be closed
+    file.close()
+    return file
+
+
+@pytest.mark.parametrize("stream", [None, NoTerminal(), closed_file()])
+@pytest.mark.parametrize("progress", [None, True])
+def test_a_terminal_that_is_gone_does_not_stop_a_write(tmp_path, monkeypatch, stream, progress):
+    from datum.writing import progress as shown
+
+    monkeypatch.setattr(shown, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(sys, "stderr", stream)
+    for source in (columns(), rows()):
+        datum.write(source, tmp_path / "out", overwrite=True, progress=progress)
+    assert len(read(tmp_path / "out")) == 20_000
+
+
 def as_nobody(work):
     def with_little_power():
         os.setgroups([])

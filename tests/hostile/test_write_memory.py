@@ -1,5 +1,8 @@
 """Memory that does not grow with the number of records."""
 
+import sys
+
+import numpy as np
 import pytest
 
 from tests.hostile.shards import MIB, run_measured
@@ -46,3 +49,48 @@ def test_large_records_are_not_gathered_by_the_thousand(tmp_path):
     records, growth = run_measured(LARGE, tmp_path / "out", 1000)
     assert records == 1000
     assert growth < BOUND
+
+
+HELD = """
+import datum, psutil, threading
+from tests.hostile.test_write_memory import Held
+out, = args
+source = Held(100_000)
+most, is_over = [0], threading.Event()
+def watch():
+    me = psutil.Process()
+    while not is_over.wait(0.02):
+        sizes = []
+        for process in (me, *me.children(recursive=True)):
+            try:
+                sizes.append(process.memory_full_info().pss)
+            except psutil.Error:
+                pass
+        most[0] = max(most[0], sum(sizes))
+watcher = threading.Thread(target=watch)
+watcher.start()
+report = datum.write(source, out, workers=4, progress=False)
+is_over.set()
+watcher.join()
+return report.records, most[0]
+"""
+
+
+class Held:
+    """A map-style dataset of 200 MB that lie in memory."""
+
+    def __init__(self, count):
+        self.values = np.ones((count, 2000), np.uint8)
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, number):
+        return {"x": int(self.values[number, 0])}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="shares of memory are known on Linux only")
+def test_a_dataset_that_lies_in_memory_is_not_there_once_for_each_worker(tmp_path):
+    (records, most), _ = run_measured(HELD, tmp_path / "out")
+    assert records == 100_000
+    assert most < 900 * MIB  # twice the data, and five processes

@@ -13,7 +13,7 @@ from datum.format import Index
 from datum.writing import run, staging
 from tests.unit.writing.datasets import digests, read, write
 
-ROUNDS = 25
+ROUNDS = 12
 AT_WORK = "another writer is at work"
 
 

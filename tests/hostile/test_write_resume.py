@@ -258,6 +258,28 @@ def test_bad_images_are_still_told_after_a_break(tmp_path, monkeypatch):
     assert digests(out) == digests(tmp_path / "fresh")
 
 
+def test_a_user_who_stops_it_is_told_how_to_go_on(tmp_path, monkeypatch, capsys):
+    def stop(job, writer, staging):
+        writer.abandon()
+        raise KeyboardInterrupt
+
+    finish, out = make._finish, tmp_path / "out"
+    for number, (shards, hint) in enumerate([(0, "starts anew"), (2, "goes on where")]):
+        done = []
+
+        def finish_some(*args, shards=shards, done=done):
+            done.append(args)
+            return (finish if len(done) <= shards else stop)(*args)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(make, "_finish", finish_some)
+            with pytest.raises(KeyboardInterrupt):
+                write(columns(), out, shards=SHARDS, workers=1)
+        assert hint in capsys.readouterr().err
+        assert bool(list(tmp_path.iterdir())) == bool(number)
+    assert write(columns(), out, shards=SHARDS).resumed_shards == 2
+
+
 def test_an_iterator_begins_anew(tmp_path, monkeypatch):
     out = tmp_path / "out"
     interrupt(monkeypatch, ({"x": number} for number in range(400)), out)

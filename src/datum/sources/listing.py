@@ -68,36 +68,36 @@ def list_folders(folder: str | os.PathLike[str]) -> list[str]:
 
 
 class _Folder(NamedTuple):
-    """A folder that is to be listed: how it is called, and which ones it lies in."""
+    """A folder that is to be listed: its name, what it lies in, and how many links led there."""
 
     name: str
     path: str
     above: tuple[_Identity, ...]
-    is_linked: bool
+    links: int
 
 
 def _walk(root: str) -> Iterator[FoundFile]:
     """All files; links to folders are followed last, and from behind a link only to new ones."""
     seen: set[_Identity] = set()
-    folders = [_Folder("", root, (), is_linked=False)]
+    folders = [_Folder("", root, (), links=0)]
     links: list[_Folder] = []
     while folders or links:
         if not folders:
             links.sort()
             folders.append(links.pop(0))
-        name, path, above, is_linked = folders.pop()
+        name, path, above, led = folders.pop()
         identity = _identify(path)
-        if identity in above:
+        if identity in above or (led > 1 and identity in seen):
             continue
         seen.add(identity)
         for entry in _entries(path):
-            inner = _Folder(name + entry.name, entry.path, (*above, identity), is_linked)
+            inner = _Folder(name + entry.name, entry.path, (*above, identity), led)
             if not _is_folder(entry):
                 yield FoundFile(inner.name, *_look_at(entry))
             elif not entry.is_symlink():
                 folders.append(inner._replace(name=f"{inner.name}/"))
-            elif not is_linked or _identify(entry.path) not in seen:
-                links.append(inner._replace(name=f"{inner.name}/", is_linked=True))
+            else:
+                links.append(inner._replace(name=f"{inner.name}/", links=led + 1))
 
 
 def _identify(folder: str) -> _Identity:

@@ -99,10 +99,10 @@ def join_metadata(parts: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str,
 
 
 def _join(name: str, what: str, old: Any, new: Any) -> Any:
-    if old == new:
-        return old
     if what == "formats":
         return {key: old.get(key, 0) + new.get(key, 0) for key in sorted({*old, *new})}
+    if old == new:
+        return old
     if what in ("height", "width", "channels"):
         return [min(old[0], new[0]), max(old[1], new[1])]
     if what == "dtypes":

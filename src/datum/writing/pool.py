@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import pickle
 import queue
@@ -29,6 +30,7 @@ _Piece = TypeVar("_Piece")
 _Result = TypeVar("_Result")
 _LENGTH = struct.Struct("<Q")
 _STEP_S = 0.01
+MAX_SENT_BYTES = 16 * 2**20
 _GRACE_STEPS = 100  # a second to end by itself, once it has closed its pipes
 _CHILD = (
     "import sys; sys.path[:] = {path!r}; from datum.writing.pool import worker_main; worker_main()"
@@ -67,21 +69,37 @@ def map_ordered(
             raise
 
 
-def can_be_sent(work: Any) -> bool:
-    """Whether another process can import what this work is made of."""
+class _TooLargeError(Exception):
+    """More than is worth sending."""
+
+
+class _Message(io.BytesIO):
+    """A message that does not grow beyond what is worth sending."""
+
+    def write(self, data: Any) -> int:
+        if self.tell() + memoryview(data).nbytes > MAX_SENT_BYTES:
+            raise _TooLargeError
+        return super().write(data)
+
+
+def _pickled(work: Any) -> bytes | None:
+    """The work as a message to another process; None if a copy of this one is to do it.
+
+    That is so where it lives in the main script, which others cannot import, and where it is
+    large: copies share their memory. What refuses to be pickled, such as an open file, raises.
+    """
+    message = _Message()
     try:
-        return b"__main__" not in pickle.dumps(work)
-    except Exception:  # whatever the user's own objects raise
-        return False
+        pickle.Pickler(message, protocol=5).dump(work)
+    except _TooLargeError:
+        return None
+    return None if b"__main__" in message.getvalue() else message.getvalue()
 
 
 def can_use_processes(work: Any) -> bool:
-    """Whether other processes can do this work: as a message to them, or as copies of this one.
-
-    What refuses to be pickled, such as an open file, must not be copied either.
-    """
+    """Whether other processes can do this work."""
     try:
-        return b"__main__" not in pickle.dumps(work) or sys.platform == "linux"
+        return _pickled(work) is not None or sys.platform == "linux"
     except Exception:  # whatever the user's own objects raise
         return False
 
@@ -97,7 +115,7 @@ class WorkerProcesses:
 
     def __init__(self, work: Callable[[Any], Any], *, count: int) -> None:
         self._work = work
-        self._message = pickle.dumps(work) if can_be_sent(work) else None
+        self._message = _pickled(work)
         self._idle: list[_Process] = []
         self._all: list[_Process] = []
         self._lock = threading.Lock()
@@ -226,7 +244,8 @@ def _spawn(work: bytes) -> _Process:
 def _fork(work: Callable[[Any], Any], others: list[_Process]) -> _Process:
     """A copy of this process, as loaders of map-style datasets make them."""
     for stream in (sys.stdout, sys.stderr):  # else each copy writes what is still to be written
-        stream.flush()
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # there may be none
+            stream.flush()
     request_end, requests = os.pipe()
     answers, answer_end = os.pipe()
     with warnings.catch_warnings():

@@ -93,12 +93,21 @@ class _Bar(Progress):
         self._bar.update(self._task, completed=self.records, rates=rates)
 
 
+def _find_terminal() -> bool | None:
+    """Whether there is a terminal to write to; None if there is nothing to write to at all."""
+    try:
+        return bool(sys.stderr.isatty())
+    except (AttributeError, ValueError):  # there is no stream, or it is closed
+        return None
+
+
 @contextmanager
 def show_progress(wanted: bool | None) -> Iterator[Progress]:
     """Show a bar on a terminal and lines elsewhere; nothing if `wanted` is False."""
-    if wanted is False:
+    is_terminal = _find_terminal()
+    if wanted is False or is_terminal is None:
         yield Progress()
-    elif not sys.stderr.isatty():
+    elif not is_terminal:
         yield _Lines()
     else:
         from rich.console import Console

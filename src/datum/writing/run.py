@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -185,7 +185,8 @@ def _stage(target: Path) -> Iterator[Staging]:
         message = f"{target}: nothing was published: {error}\n{_hint(staging)}"
         raise WriteError(message) from error
     except KeyboardInterrupt:
-        print(f"{target}: stopped, nothing was published\n{_hint(staging)}", file=sys.stderr)  # noqa: T201
+        with suppress(AttributeError, OSError, ValueError):  # there may be nothing to write to
+            print(f"{target}: stopped, nothing was published\n{_hint(staging)}", file=sys.stderr)  # noqa: T201
         raise
 
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from datum import WriteError
-from datum.writing.pool import WorkerProcesses, map_ordered
+from datum.writing.pool import MAX_SENT_BYTES, WorkerProcesses, can_use_processes, map_ordered
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -77,10 +77,27 @@ def test_what_the_work_prints_does_not_mix_with_answers(capfd):
     assert "hello" in capfd.readouterr().err
 
 
+class Adds:
+    """Work of a size that is not worth sending."""
+
+    def __init__(self, offset):
+        self.offset = offset
+        self.ballast = bytes(MAX_SENT_BYTES)
+
+    def __call__(self, number):
+        return number + self.offset, os.getpid()
+
+
+def test_work_that_holds_on_to_this_process_cannot_be_done_elsewhere(tmp_path):
+    assert can_use_processes(abs)
+    with (tmp_path / "file").open("w") as file:
+        assert not can_use_processes(file)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux alone")
 def test_work_that_cannot_be_sent_is_done_by_copies_of_this_process():
     offset = 10
-    with WorkerProcesses(lambda n: (n + offset, os.getpid()), count=2) as processes:
+    with WorkerProcesses(Adds(offset), count=2) as processes:
         found = list(map_ordered(processes, range(20), workers=2))
         assert [value for value, _ in found] == list(range(10, 30))
         assert os.getpid() not in {pid for _, pid in found}
