@@ -20,8 +20,18 @@ from datum.errors import (
 from datum.schema import Feature, Schema
 
 if typing.TYPE_CHECKING:
-    from datum import configs, export, images, problem, sources
-    from datum.reading import Dataset, load
+    from datum import (
+        configs,
+        export,
+        images,
+        problem,
+        reader,
+        sources,
+        tensorboard,
+        transforms,
+    )
+    from datum.dataset import Dataset
+    from datum.reader import load
     from datum.writing import WriteReport, write
 
 __version__ = "0.1.0.dev0"
@@ -52,18 +62,30 @@ __all__ = [
     "images",
     "load",
     "problem",
+    "reader",
     "sources",
+    "tensorboard",
+    "transforms",
     "write",
 ]
 
 # Loaded when first asked for, so that a program that needs one of them does not wait for all.
 _LAZY = {
-    "Dataset": "datum.reading",
+    "Dataset": "datum.dataset",
     "WriteReport": "datum.writing",
-    "load": "datum.reading",
+    "load": "datum.reader",
     "write": "datum.writing",
 }
-_LAZY_MODULES = ("configs", "export", "images", "problem", "sources")
+_LAZY_MODULES = (
+    "configs",
+    "export",
+    "images",
+    "problem",
+    "reader",
+    "sources",
+    "tensorboard",
+    "transforms",
+)
 
 
 def __getattr__(name: str) -> typing.Any:

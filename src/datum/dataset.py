@@ -1,78 +1,71 @@
-"""A dataset that was written, as its manifest describes it."""
+"""A dataset on disk: its splits, what is known of them, and the ways to read them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from datum.format import Compression, Manifest, SplitInfo
+from datum.adapters.tensorflow.options import Names, TfOptions
+from datum.configs import BucketConfigs, DatasetConfigs, TFRReadConfigs
+from datum.configs.options import Role, options_for
+from datum.format import Compression, SplitInfo
+from datum.reading import Split
+from datum.reading.adopt import save_manifest
+from datum.reading.contents import Contents
 from datum.reading.shards import Shards
-from datum.reading.split import Split, runs_of
+from datum.reading.split import runs_of
 from datum.reading.splits import find_ranges
 from datum.reading.summary import summarize
 from datum.reading.verify import VerifyReport, verify_shards
 from datum.schema import Schema
 
-__all__ = ["Dataset", "load"]
-
-
-def load(path: str | os.PathLike[str]) -> Dataset:
-    """Open the dataset of a folder, or of the manifest in it.
-
-    Only the manifest is read; shards are opened when records are asked for. ManifestError if there
-    is none, or if it is not what it should be.
-
-    >>> import datum
-    >>> report = datum.write(
-    ...     [{"x": 5}, {"x": 6}, {"x": 7}], "numbers", shuffle=False, progress=False
-    ... )
-    >>> train = datum.load("numbers")["train"]
-    >>> len(train), int(train[-1]["x"]), train.read([2, 0])["x"].tolist()
-    (3, 7, [7, 5])
-    """
-    path = Path(path).expanduser()
-    manifest = Manifest.load(path)
-    return Dataset(path if path.is_dir() else path.parent, manifest)
+__all__ = ["Dataset"]
 
 
 class Dataset:
     """The splits of a dataset, and what is known of them.
 
     `ds["train"]` is a split; so are `ds["train[:10%]"]`, `ds["train[-100:]"]`, `ds["train+val"]`
-    and `ds["all"]`. Iterating gives the names of the splits.
+    and `ds["all"]`. Iterating gives the names of the splits. `to_tf` gives batches to TensorFlow;
+    so do the paper's `train_fn`, `val_fn` and `test_fn`, as `dataset_configs` say.
     """
 
-    def __init__(self, path: Path, manifest: Manifest) -> None:
-        self.path = path
-        self._manifest = manifest
-        self._shards = Shards(path, manifest.compression)
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+        self._shards = Shards(contents.folder, contents.writer)
+        self._configs = DatasetConfigs()
+
+    @property
+    def path(self) -> Path:
+        """The folder of the dataset."""
+        return self._contents.folder
 
     @property
     def schema(self) -> Schema:
         """What each record holds."""
-        return self._manifest.schema
+        return self._contents.schema
 
     @property
     def splits(self) -> Mapping[str, SplitInfo]:
         """How many records and bytes each split has, and in which shards."""
-        return self._manifest.splits
+        return self._contents.splits
 
     @property
     def metadata(self) -> Mapping[str, Mapping[str, Any]]:
         """What else is known of features, by their names: class names, vocabularies."""
-        return self._manifest.metadata
+        return self._contents.metadata
 
     @property
     def statistics(self) -> Mapping[str, Mapping[str, Any]]:
         """What was counted in each split, by its name."""
-        return self._manifest.statistics
+        return self._contents.statistics
 
     @property
     def compression(self) -> Compression | None:
         """How the shards are compressed."""
-        return self._manifest.compression
+        return self._contents.compression
 
     def __getitem__(self, split: str) -> Split:
         ranges = find_ranges(split, {name: info.records for name, info in self.splits.items()})
@@ -85,11 +78,214 @@ class Dataset:
         return name in self.splits
 
     def verify(self, *, threads: int | None = None) -> VerifyReport:
-        """Read every shard, and compare it with the manifest, with its index, and with its CRCs.
+        """Read every shard, and compare it with what is known of it, and with its CRCs.
 
         What is wrong is listed, not raised.
         """
-        return verify_shards(self.path, self._manifest, threads=threads)
+        return verify_shards(self._contents, threads=threads)
+
+    def save_manifest(self) -> Path:
+        """Write `datum.json` beside records that others wrote, so that they open at once.
+
+        Nothing else is changed. WriteError where there is one already, or where one manifest cannot
+        describe the files: not all in one folder, or not all compressed alike.
+        """
+        return save_manifest(self._contents)
+
+    # TensorFlow.
+
+    def to_tf(
+        self,
+        split: str = "train",
+        *,
+        batch_size: int | None = 32,
+        shuffle: bool | int = False,
+        seed: int | None = 0,
+        epochs: int | None = 1,
+        columns: Iterable[str] | None = None,
+        drop_remainder: bool = False,
+        host: Any = None,
+        engine: Literal["graph"] = "graph",
+        supervised: tuple[Names, ...] | None = None,
+        decode: bool | Mapping[str, bool | Callable[[Any], Any]] = True,
+        map: Callable[..., Any] | None = None,
+        batch_map: Callable[..., Any] | None = None,
+        cache: bool | str | os.PathLike[str] = False,
+        echo: int = 1,
+        bucket_fn: Callable[[Any], Any] | None = None,
+        bucket_op: BucketConfigs | None = None,
+        pad: bool | Mapping[str, Any] = False,
+        deterministic: bool | None = None,
+        prefetch: int | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        reshuffle: bool = True,
+        shuffle_files: bool = True,
+        num_parallel_calls: int | None = None,
+        read: TFRReadConfigs | None = None,
+    ) -> Any:
+        """A `tf.data.Dataset` of batches: dicts of tensors. Every step of it runs in the graph.
+
+        Numbers have the dtype of the schema, texts are tf.string, times the count of their unit,
+        images decoded pixels. What differs in length is a tf.RaggedTensor, sparse a
+        tf.SparseTensor. Beside a feature that records may lack, and that has no default, there is
+        `<name>_present`.
+
+        Args:
+            split: "train", "train[:10%]", "train[10:-5]", "train+val" or "all".
+            batch_size: how many records a batch has on this host; None gives single records.
+            shuffle: whether to mix the records, or the number of those that are mixed with one
+                another; blocks of records come in random order from all over the split as well.
+            seed: of the order; None gives another order each time.
+            epochs: how often the split is gone through; None is without end.
+            columns: the features to read; all others are left unparsed.
+            drop_remainder: whether a last batch that is not full is left out.
+            host: reads an even part of the split: (index, count), a tf.distribute.InputContext or
+                a tf.distribute.Strategy. "service" leaves it to the tf.data service to deal out
+                the records; how many batches there are is not known then.
+            engine: "graph" reads with TensorFlow's own operations.
+            supervised: names of inputs and targets, for tuples instead of dicts: ("image",
+                "label"), or (["a", "b"], "label") for a dict of inputs. A third is the weights.
+            decode: by feature, False to keep the bytes of an image, True to decode a feature of
+                bytes that holds one, or a function of the bytes; see `datum.transforms`.
+            map: called with each record, before it is put into a batch.
+            batch_map: called with each batch.
+            cache: keep what was read and decoded: True in memory, a name in files of that name.
+            echo: give each batch so many times.
+            bucket_fn: the length of a record, to put those of about the same into a batch.
+            bucket_op: the bounds of lengths, and the batch size of each bucket.
+            pad: fill up what differs in length, and what is sparse, to dense tensors: True with
+                zeros, or by feature the value to fill it with.
+            deterministic: False lets records come as they are ready, where that is faster; None is
+                what `read.options` say, else True.
+            prefetch: how many batches are made ahead; None lets tf.data find out.
+            on_error: "skip" leaves out damaged records, with a warning that lists them. All of
+                the split is read and checked for that before the first batch.
+            reshuffle: whether each epoch has another order.
+            shuffle_files: whether a shuffle mixes blocks from all over the split, too.
+            num_parallel_calls: how many records or batches are worked on at once; None lets
+                tf.data find out.
+            read: how files are read, in more detail.
+
+        >>> import datum
+        >>> report = datum.write({"x": [5, 6, 7]}, "three", shuffle=False, progress=False)
+        >>> batches = datum.load("three").to_tf("train", batch_size=2)
+        >>> [batch["x"].numpy().tolist() for batch in batches]
+        [[5, 6], [7]]
+        """
+        from datum.adapters.tensorflow.pipeline import make_dataset  # brings TensorFlow
+
+        options = TfOptions(
+            batch_size=batch_size,
+            shuffle=shuffle,
+            seed=seed,
+            epochs=epochs,
+            columns=columns,
+            drop_remainder=drop_remainder,
+            host=host,
+            engine=engine,
+            supervised=supervised,
+            decode=decode,
+            map=map,
+            batch_map=batch_map,
+            cache=cache,
+            echo=echo,
+            bucket_fn=bucket_fn,
+            bucket_op=bucket_op,
+            pad=pad,
+            deterministic=deterministic,
+            prefetch=prefetch,
+            on_error=on_error,
+            reshuffle=reshuffle,
+            shuffle_files=shuffle_files,
+            num_parallel_calls=num_parallel_calls,
+            read=read,
+        )
+        return make_dataset(self[split], options)
+
+    def log_images(
+        self,
+        logdir: str | os.PathLike[str],
+        split: str = "train",
+        *,
+        count: int = 16,
+        step: int = 0,
+        tag: str = "images",
+        shuffle: bool | int = False,
+        seed: int | None = 0,
+        decode: bool | Mapping[str, bool | Callable[[Any], Any]] = True,
+        map: Callable[..., Any] | None = None,
+        image: str | None = None,
+        label: str | Sequence[str] | Literal[False] | None = None,
+        boxes: str | Literal[False] | None = None,
+        mask: str | Literal[False] | None = None,
+    ) -> int:
+        """Write some images to a log directory, as training sees them, for TensorBoard to show.
+
+        `shuffle`, `seed`, `decode` and `map` are those of `to_tf`, so that what is shown is
+        augmented as in training; the rest is told by `datum.tensorboard.write_images`. Returns
+        how many were written.
+        """
+        from datum.tensorboard import write_images  # brings Pillow
+
+        records = self.to_tf(
+            split, batch_size=None, shuffle=shuffle, seed=seed, decode=decode, map=map
+        )
+        return write_images(
+            records,
+            logdir,
+            count=count,
+            step=step,
+            tag=tag,
+            image=image,
+            label=label,
+            boxes=boxes,
+            mask=mask,
+            class_names=self.metadata,
+        )
+
+    # The paper's names.
+
+    @property
+    def dataset_configs(self) -> DatasetConfigs:
+        """What `train_fn`, `val_fn` and `test_fn` give; set its attributes, or set it anew."""
+        return self._configs
+
+    @dataset_configs.setter
+    def dataset_configs(self, configs: DatasetConfigs) -> None:
+        if not isinstance(configs, DatasetConfigs):
+            raise TypeError(f"dataset_configs: expected a DatasetConfigs, got {configs!r}")
+        self._configs = configs
+
+    def train_fn(
+        self, instruction: str = "train", repeat: int | None = None, shuffle: bool = True
+    ) -> Any:
+        """A `tf.data.Dataset` to train with; `dataset_configs` say the rest."""
+        return self._make("train", instruction, repeat, shuffle)
+
+    def val_fn(
+        self, instruction: str = "val", repeat: int | None = None, shuffle: bool = False
+    ) -> Any:
+        """A `tf.data.Dataset` to validate with; `dataset_configs` say the rest."""
+        return self._make("val", instruction, repeat, shuffle)
+
+    def test_fn(
+        self, instruction: str = "test", repeat: int | None = 1, shuffle: bool = False
+    ) -> Any:
+        """A `tf.data.Dataset` to test with; `dataset_configs` say the rest."""
+        return self._make("test", instruction, repeat, shuffle)
+
+    def _make(self, role: Role, instruction: str, repeat: int | None, shuffle: bool) -> Any:
+        records = len(self[instruction])
+        options = options_for(
+            self._configs,
+            role,
+            split=instruction,
+            records=records,
+            repeat=repeat,
+            shuffle=shuffle,
+        )
+        made = self.to_tf(instruction, **options)
+        return made.get_single_element() if self._configs.full_dataset else made
 
     def __repr__(self) -> str:
-        return summarize(self.path, self._manifest)
+        return summarize(self._contents)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from datum import Feature, Schema
 from datum.errors import CorruptRecordError, ManifestError
 from datum.format import Manifest, ShardInfo, SplitInfo, strict_json
-from datum.reading import load
+from datum.reader import load
 from tests.hostile.shards import MIB, flipped, run_measured
 from tests.unit.reading.written import write_numbered
 

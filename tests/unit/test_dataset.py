@@ -3,27 +3,10 @@ import shutil
 
 import pytest
 
-from datum.errors import ManifestError, SplitError
-from datum.reading import Dataset, load
-from tests.unit.reading.written import NUMBERED, write_numbered
-
-
-def test_a_dataset_is_loaded_from_its_folder_or_its_manifest(tmp_path):
-    written = write_numbered(
-        tmp_path,
-        metadata={"x": {"class_names": ["a"]}},
-        statistics={"train": {"x": {"min": 0}}},
-    )
-    for path in (tmp_path, str(tmp_path), tmp_path / "datum.json"):
-        dataset = load(path)
-        assert isinstance(dataset, Dataset)
-        assert dataset.path == tmp_path
-        assert dataset.schema == NUMBERED
-        assert dataset.splits == written.splits
-        assert dataset.metadata == {"x": {"class_names": ["a"]}}
-        assert dataset.statistics == {"train": {"x": {"min": 0}}}
-        assert dataset.compression is None
-        assert dataset["train"][0]["x"] == 0
+from datum.configs import DatasetConfigs
+from datum.errors import SplitError
+from datum.reader import load
+from tests.unit.reading.written import write_numbered
 
 
 def test_a_dataset_names_its_splits(tmp_path):
@@ -43,20 +26,6 @@ def test_counting_opens_no_shard(tmp_path):
     assert len(dataset["train"]) == 10
     assert len(dataset["train[:50%]+val"]) == 8
     assert "10 records" in repr(dataset)
-
-
-def test_a_dataset_may_be_loaded_by_a_relative_path(tmp_path, monkeypatch):
-    write_numbered(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    for path in (".", "datum.json"):
-        assert load(path)["val"][0]["x"] == 10
-
-
-def test_a_folder_without_a_manifest_was_never_published(tmp_path):
-    write_numbered(tmp_path)
-    (tmp_path / "datum.json").unlink()
-    with pytest.raises(ManifestError, match="never published"):
-        load(tmp_path)
 
 
 def test_parts_of_splits_are_asked_for_by_name(tmp_path):
@@ -91,3 +60,47 @@ def test_a_dataset_verifies_itself(tmp_path):
     assert dataset.verify().is_sound
     shutil.rmtree(tmp_path)
     assert len(dataset.verify().problems) == 4
+
+
+def test_records_of_others_get_a_manifest(tmp_path):
+    write_numbered(tmp_path)
+    (tmp_path / "datum.json").unlink()
+    dataset = load(tmp_path)
+    assert dataset.save_manifest() == tmp_path / "datum.json"
+    assert load(tmp_path).schema == dataset.schema
+    assert load(tmp_path).verify().is_sound
+
+
+def test_configs_are_of_their_class(tmp_path):
+    write_numbered(tmp_path)
+    dataset = load(tmp_path)
+    configs = DatasetConfigs(batch_size_train=7)
+    dataset.dataset_configs = configs
+    assert dataset.dataset_configs is configs
+    with pytest.raises(TypeError, match="expected a DatasetConfigs, got 7"):
+        dataset.dataset_configs = 7
+
+
+def test_each_role_reads_with_its_own_configs(tmp_path):
+    write_numbered(tmp_path)
+    dataset = load(tmp_path)
+    dataset.dataset_configs = DatasetConfigs(
+        batch_size_train=4, batch_size_val=2, drop_remainder=True, batch_size_test=5
+    )
+
+    def sizes(made):
+        return [len(batch["x"]) for batch in made]
+
+    assert sizes(dataset.train_fn("train", shuffle=True)) == [4, 4]
+    assert sizes(dataset.val_fn()) == [2, 1]
+    assert sizes(dataset.test_fn("train", 2)) == [5, 5, 5, 5]
+    dataset.dataset_configs.full_dataset = True
+    assert dataset.val_fn()["x"].numpy().tolist() == [10, 11, 12]
+
+
+def test_misspelt_options_are_refused(tmp_path):
+    write_numbered(tmp_path)
+    with pytest.raises(TypeError, match="batchsize"):
+        load(tmp_path).to_tf("train", batchsize=3)
+    with pytest.raises(SplitError, match="did you mean 'train'"):
+        load(tmp_path).to_tf("trian")

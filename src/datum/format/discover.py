@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -55,6 +55,30 @@ class DiscoveredFeature:
         """Whether it lies in the feature lists of a SequenceExample."""
         return self.steps is not None
 
+    def merge(self, other: DiscoveredFeature) -> DiscoveredFeature:
+        """What was found under this key here and in other records."""
+        found = self.kinds + other.kinds
+        texts = [part.is_text for part in (self, other) if part.sizes is not None]
+        return DiscoveredFeature(
+            kinds=tuple(kind for kind in _KINDS if kind in found),
+            present=self.present + other.present,
+            records=self.records + other.records,
+            lengths=_widest(self.lengths, other.lengths),
+            steps=_widest(self.steps, other.steps),
+            sizes=_widest(self.sizes, other.sizes),
+            has_unset_steps=self.has_unset_steps or other.has_unset_steps,
+            is_text=bool(texts) and all(texts),
+        )
+
+
+def _widest(first: Range | None, second: Range | None) -> Range | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return min(first[0], second[0]), max(first[1], second[1])
+
+
+_UNSEEN = DiscoveredFeature((), 0, 0, None, None, None, False, False)
+
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
@@ -76,6 +100,14 @@ class Discovery:
         shown = {n: f for n, f in self.sequences.items() if f.kinds or n not in self.context}
         return {**self.context, **shown}
 
+    def merge(self, other: Discovery) -> Discovery:
+        """What was found in these records and in others, as if they had been one file."""
+        return Discovery(
+            self.records + other.records,
+            _merge_features(self.context, other.context, (self.records, other.records)),
+            _merge_features(self.sequences, other.sequences, (self.records, other.records)),
+        )
+
     def schema(self, *, text: bool = False) -> Schema:
         """A schema that reads all records looked at; with `text`, what is UTF-8 becomes `str`.
 
@@ -88,6 +120,22 @@ class Discovery:
                 if found.kinds
             }
         )
+
+
+def _merge_features(
+    first: dict[str, DiscoveredFeature],
+    second: dict[str, DiscoveredFeature],
+    records: tuple[int, int],
+) -> dict[str, DiscoveredFeature]:
+    """The features of both, sorted by name as in each."""
+    merged = {}
+    for name in sorted({*first, *second}):
+        found = [
+            part[name] if name in part else replace(_UNSEEN, records=count)
+            for part, count in zip((first, second), records, strict=True)
+        ]
+        merged[name] = found[0].merge(found[1])
+    return merged
 
 
 def discover(

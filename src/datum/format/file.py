@@ -54,6 +54,7 @@ class RecordFile:
             last record that is torn; "skip" steps over everything damaged to the next record
             that is whole. What was dropped is listed in `damage`.
         max_record_bytes: the largest record accepted from a compressed stream.
+        use_index: whether an `.index` beside the file is this library's, and to be read.
 
     >>> from datum.format import frame
     >>> file = RecordFile(frame([b"one", b"two"]).to_bytes())
@@ -70,10 +71,12 @@ class RecordFile:
         check_crc: bool = True,
         recovery: Recovery = "strict",
         max_record_bytes: int = MAX_RECORD_BYTES,
+        use_index: bool = True,
     ) -> None:
         self.recovery = check_recovery(recovery)
         self.check_crc = check_crc
         self.max_record_bytes = max_record_bytes
+        self.use_index = use_index
         self.damage: list[Damage] = []
         self._path = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
         self.name = self._path or "<memory>"
@@ -221,7 +224,7 @@ class RecordFile:
         return Index(offsets, end)
 
     def _load_index(self) -> Index | None:
-        if self._path is None or self.recovery != "strict":
+        if self._path is None or self.recovery != "strict" or not self.use_index:
             return None
         path = Index.path_for(self._path)
         if not path.is_file():

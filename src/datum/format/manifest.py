@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +46,20 @@ class ShardInfo:
     """One file of records.
 
     Attributes:
-        name: of the file, in the folder of the manifest.
+        name: of the file, in the folder of the manifest. Without a manifest it may be a path,
+            from the folder of the dataset on or absolute.
         records: how many it holds.
         bytes: its size on disk.
-        crc32c: the checksum of all of it, as it is on disk.
+        crc32c: the checksum of all of it, as it is on disk; None where nobody took it, which no
+            manifest can hold.
+        compression: how it is compressed; in a manifest, like all others.
     """
 
     name: str
     records: int
     bytes: int
-    crc32c: int
+    crc32c: int | None
+    compression: Compression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,8 @@ class Manifest:
         for feature in self.schema.values():
             if feature.default is not None:
                 _check_default(feature)
-        object.__setattr__(self, "splits", dict(self.splits))
+        splits = {name: _compressed(split, self.compression) for name, split in self.splits.items()}
+        object.__setattr__(self, "splits", splits)
         _check_splits(self.splits, is_plain=self.compression is None)
         for name in ("metadata", "statistics"):
             object.__setattr__(self, name, _plain_objects(getattr(self, name), f"$.{name}"))
@@ -227,6 +232,13 @@ def _check_checksum(found: dict[str, Any], data: bytes) -> None:
 
 
 # Splits and shards.
+
+
+def _compressed(split: SplitInfo, compression: Compression | None) -> SplitInfo:
+    """A split whose shards say how they are compressed: all are as the manifest says."""
+    if all(shard.compression == compression for shard in split.shards):
+        return split
+    return SplitInfo(tuple(replace(shard, compression=compression) for shard in split.shards))
 
 
 def _split_to_json(split: SplitInfo) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class RunBatches(BatchReader):
 
 
 def _read_run(shards: Shards, run: Run, next_size: Callable[[], int]) -> Iterator[Records]:
-    if len(run) == run.shard.records or shards.compression is not None:
+    if len(run) == run.shard.records or run.shard.compression is not None:
         return _read_in_order(shards, run, next_size)
     return _read_indexed(shards, run, next_size)
 
@@ -110,5 +110,5 @@ def _read_in_order(shards: Shards, run: Run, next_size: Callable[[], int]) -> It
     if position != run.stop:
         got = "more" if position > run.stop else str(position)
         raise CorruptRecordError(
-            f"{file.name}: expected {run.shard.records} records, as the manifest says, got {got}"
+            f"{file.name}: expected {run.shard.records} records, {shards.known_from}, got {got}"
         )

@@ -1,4 +1,4 @@
-"""The shard files of a dataset: opened when needed, a few at a time, held against the manifest."""
+"""The shard files of a dataset: opened when needed, a few at a time, held against its contents."""
 
 from __future__ import annotations
 
@@ -7,55 +7,74 @@ from collections import OrderedDict
 from pathlib import Path
 
 from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError
-from datum.format import Compression, Manifest, RecordFile, ShardInfo
+from datum.format import Manifest, RecordFile, ShardInfo
 from datum.format.naming import MANIFEST_NAME
+from datum.reading.contents import Writer
 
 __all__ = ["Shards"]
 
 # Far below the 256 files that some systems let a process open, with room for others.
 MAX_OPEN_SHARDS = 32
+_KNOWN_FROM: dict[Writer, str] = {
+    "datum": "as the manifest says",
+    "tfds": "as dataset_info.json says",
+    "older datum": "as when it was loaded",
+    "tfrecord files": "as when it was loaded",
+}
 
 
 class Shards:
-    """Opens the shards of one folder; the last ones used stay open. Safe to use from threads."""
+    """Opens the shards of one dataset; the last ones used stay open. Safe to use from threads.
 
-    def __init__(self, folder: Path, compression: Compression | None) -> None:
+    Args:
+        folder: where the names of the shards start from.
+        writer: who described them: only a manifest tells a dataset that replaced another.
+    """
+
+    def __init__(self, folder: Path, writer: Writer = "datum") -> None:
         self.folder = folder
-        self.compression = compression
+        self.writer = writer
         self._open: OrderedDict[str, RecordFile] = OrderedDict()
         self._lock = threading.Lock()
         self._manifest: tuple[int, ...] | None = None  # what tells one manifest from another
 
-    def __reduce__(self) -> tuple[type[Shards], tuple[Path, Compression | None]]:
-        return Shards, (self.folder, self.compression)  # files stay with their process
+    def __reduce__(self) -> tuple[type[Shards], tuple[Path, Writer]]:
+        return Shards, (self.folder, self.writer)  # files stay with their process
+
+    @property
+    def known_from(self) -> str:
+        """How it is known what a shard has to be, for messages."""
+        return _KNOWN_FROM[self.writer]
 
     def open(self, shard: ShardInfo) -> RecordFile:
         """The file of a shard, just opened, to be read in order."""
         path = self.folder / shard.name
         try:
-            file = RecordFile(path)
+            file = RecordFile(path, use_index=self.writer == "datum")
             size = path.stat().st_size
             self._check_current(shard)  # after: a dataset is replaced in one step
         except FileNotFoundError:
             self._check_current(shard)
             raise ManifestError(
-                f"{path}: expected a shard, as the manifest says, got no such file\n"
+                f"{path}: expected a shard, {self.known_from}, got no such file\n"
                 "hint: restore it from where the dataset was copied from"
             ) from None
         if size != shard.bytes:
             raise CorruptRecordError(
-                f"{path}: expected {shard.bytes} bytes, as the manifest says, got {size}\n"
+                f"{path}: expected {shard.bytes} bytes, {self.known_from}, got {size}\n"
                 "hint: the file was cut or changed; restore it"
             )
-        if file.compression != self.compression:
+        if size and file.compression != shard.compression:  # nothing is compressed in any way
             raise CorruptRecordError(
-                f"{path}: expected compression {self.compression}, as the manifest says,"
+                f"{path}: expected compression {shard.compression}, {self.known_from},"
                 f" got {file.compression}"
             )
         return file
 
     def _check_current(self, shard: ShardInfo) -> None:
         """Refuse a shard of a dataset that was put in the place of the one that was loaded."""
+        if self.writer != "datum":
+            return
         path = self.folder / MANIFEST_NAME
         try:
             status = path.stat()
@@ -74,10 +93,10 @@ class Shards:
 
     def open_indexed(self, shard: ShardInfo) -> RecordFile:
         """The file of a shard, to be read at random."""
-        if self.compression is not None:
+        if shard.compression is not None:
             raise ValueError(
                 f"{self.folder}: expected shards that are not compressed, to read records by their"
-                f" numbers, got {self.compression}\n"
+                f" numbers, got {shard.compression}\n"
                 "hint: iterate over the split, or write the dataset without compression"
             )
         with self._lock:
@@ -86,9 +105,14 @@ class Shards:
                 self._open.move_to_end(shard.name)
                 return file
         file = self.open(shard)
+        if len(file) != shard.records and self.writer != "datum":
+            raise CorruptRecordError(
+                f"{file.name}: expected {shard.records} records, {self.known_from},"
+                f" got {len(file)}\nhint: restore the file, or load a list of the files"
+            )
         if len(file) != shard.records:
             raise CorruptIndexError(
-                f"{file.name}: expected {shard.records} records, as the manifest says,"
+                f"{file.name}: expected {shard.records} records, {self.known_from},"
                 f" got an index of {len(file)}\nhint: delete the index, or restore the shard"
             )
         with self._lock:

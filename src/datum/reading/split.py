@@ -28,18 +28,24 @@ class Split:
     `split[7]` and `split[-1]` are records: dicts of values. `split[10:20]` is a split again.
     Iterating gives every record in the order in which they were written. Records are read when they
     are asked for, each checked by its CRC.
+
+    Attributes:
+        name: what was asked for, say "train[:10%]".
+        schema: what each record holds.
+        shards: opens the files.
+        runs: where the records lie.
     """
 
     def __init__(self, name: str, schema: Schema, shards: Shards, runs: Sequence[Run]) -> None:
         self.name = name
         self.schema = schema
-        self._shards = shards
-        self._runs = [run for run in runs if len(run)]
-        self._ends = np.cumsum([0, *map(len, self._runs)], dtype=np.int64)
+        self.shards = shards
+        self.runs: Sequence[Run] = [run for run in runs if len(run)]
+        self._ends = np.cumsum([0, *map(len, self.runs)], dtype=np.int64)
         self._parser: Parser | None = None  # made when first needed: many splits are only counted
 
     def __reduce__(self) -> tuple[type[Split], tuple[Any, ...]]:
-        return Split, (self.name, self.schema, self._shards, self._runs)
+        return Split, (self.name, self.schema, self.shards, self.runs)
 
     def __len__(self) -> int:
         return int(self._ends[-1])
@@ -58,7 +64,7 @@ class Split:
                 )
             stop = max(start, stop)
             name = f"{self.name}[{start}:{stop}]"
-            return Split(name, self.schema, self._shards, self._cut(start, stop))
+            return Split(name, self.schema, self.shards, self._cut(start, stop))
         try:
             number = operator.index(at)
         except TypeError:
@@ -72,8 +78,8 @@ class Split:
 
     def _read_one(self, number: int) -> dict[str, Any]:
         place = int(np.searchsorted(self._ends, number, "right")) - 1
-        run = self._runs[place]
-        file = self._shards.open_indexed(run.shard)
+        run = self.runs[place]
+        file = self.shards.open_indexed(run.shard)
         records = file.records([run.start + number - int(self._ends[place])])
         batch = self._parser_for(None).parse(records, threads=1)
         return next(self._rows(batch, number, 1))
@@ -86,7 +92,7 @@ class Split:
             first += count
 
     def _rows(self, batch: dict[str, Any], first: int, count: int) -> Iterator[dict[str, Any]]:
-        where = f"{self._shards.folder}: split {self.name!r}"
+        where = f"{self.shards.folder}: split {self.name!r}"
         return iterate_rows(batch, self.schema, range(first, first + count), where=where)
 
     def read(
@@ -103,8 +109,8 @@ class Split:
         groups: list[Records] = []
         payloads: list[bytes] = [b""] * len(wanted)
         for place in np.unique(places).tolist():
-            run, rows = self._runs[place], np.flatnonzero(places == place)
-            file = self._shards.open_indexed(run.shard)
+            run, rows = self.runs[place], np.flatnonzero(places == place)
+            file = self.shards.open_indexed(run.shard)
             groups.append(file.records(wanted[rows] - self._ends[place] + run.start))
             if len(rows) < len(wanted):
                 for row, payload in zip(rows.tolist(), groups[-1], strict=True):
@@ -132,8 +138,8 @@ class Split:
         `threads`, by default one for each core, ahead of the reader.
         """
         return RunBatches(
-            self._shards,
-            self._runs,
+            self.shards,
+            self.runs,
             parser=self._parser_for(columns),
             batch_size=batch_size,
             threads=threads,
@@ -168,7 +174,7 @@ class Split:
         """The runs of the records from `start` up to `stop`."""
         return [
             Run(run.shard, run.start + max(start - end, 0), run.start + min(stop - end, len(run)))
-            for run, end in zip(self._runs, self._ends.tolist(), strict=False)
+            for run, end in zip(self.runs, self._ends.tolist(), strict=False)
             if start < end + len(run) and end < stop
         ]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from datum.format import Manifest, SplitInfo
+from datum.format import SplitInfo
 from datum.format.wording import count_of, format_bytes
+from datum.reading.contents import Contents
 from datum.schema import Feature
 
 __all__ = ["summarize"]
@@ -15,14 +15,15 @@ __all__ = ["summarize"]
 SHOWN_CLASSES = 5
 
 
-def summarize(path: Path, manifest: Manifest) -> str:
+def summarize(contents: Contents) -> str:
     """The text that `repr(dataset)` gives."""
-    compression = f", {manifest.compression}" if manifest.compression else ""
-    lines = [f"Dataset({str(path)!r}{compression})"]
-    splits = {name: _describe_split(split) for name, split in manifest.splits.items()}
+    compression = f", {contents.compression}" if contents.compression else ""
+    writer = "" if contents.is_published else f", {contents.writer}"
+    lines = [f"Dataset({str(contents.folder)!r}{compression}{writer})"]
+    splits = {name: _describe_split(split) for name, split in contents.splits.items()}
     features = {
-        name: _describe_feature(feature, manifest.metadata.get(name, {}))
-        for name, feature in manifest.schema.items()
+        name: _describe_feature(feature, contents.metadata.get(name, {}))
+        for name, feature in contents.schema.items()
     }
     for heading, members in (("splits", splits), ("features", features)):
         width = max(map(len, members), default=0)

@@ -197,3 +197,26 @@ def test_bytes_that_are_no_message_are_named(tmp_path):
 def test_another_message_is_refused(payload):
     with pytest.raises(DatumError, match="got 1 record"):
         discover([payload])
+
+
+TEXTS = Schema({"x": Feature("bytes", (None,))})
+
+
+@pytest.mark.parametrize(
+    "payloads",
+    [
+        [*FRAMED],
+        [*encode(STEP_ROWS, STEPS)],
+        [*FRAMED, *encode(STEP_ROWS, STEPS)],
+        [*encode([{"x": []}, {"x": [b"a"]}, {"x": [b"\xff", b""]}, {"x": []}], TEXTS)],
+        [*encode([{"x": 1}]), *encode([{"x": "a"}]), *encode([{"y": 1}])],
+        [*encode([{"x": [[], [1, 2]]}], {"x": Feature("int64", (None, None), sequence=True)})],
+        [],
+    ],
+)
+def test_what_is_found_in_parts_is_merged_to_what_is_found_in_all(payloads):
+    for cut in range(len(payloads) + 1):
+        first, second = discover(payloads[:cut]), discover(payloads[cut:])
+        merged = first.merge(second)
+        assert merged == discover(payloads)
+        assert list(merged.context) == list(discover(payloads).context)

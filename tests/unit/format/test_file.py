@@ -518,3 +518,12 @@ def test_a_reading_that_was_begun_goes_on_when_the_file_is_closed(shard):
 def test_repr_names_the_file(shard):
     assert repr(RecordFile(shard)) == f"RecordFile({str(shard)!r})"
     assert repr(RecordFile(DATA)) == "RecordFile('<memory>')"
+
+
+def test_an_index_that_is_not_ours_is_passed_over_on_request(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(frame([b"one", b"two"]).to_bytes())
+    path.with_suffix(".index").write_text("0 19\n19 19\n")  # as others write it
+    assert RecordFile(path, use_index=False)[1] == b"two"
+    with pytest.raises(CorruptIndexError):
+        RecordFile(path)[1]

@@ -43,6 +43,15 @@ def test_a_split_sums_its_shards():
     assert (split.records, split.bytes) == (5, 100)
 
 
+@pytest.mark.parametrize("compression", [None, "gzip", "zlib"])
+def test_every_shard_is_compressed_as_the_manifest_says(compression):
+    shards = SplitInfo((replace(SHARD, compression="gzip"), replace(SHARD, name="other")))
+    manifest = Manifest(Schema({}), {"train": shards}, compression=compression)
+    for found in (manifest, Manifest.from_bytes(manifest.to_bytes())):
+        assert [s.compression for s in found.splits["train"].shards] == [compression] * 2
+    assert b'"compression"' not in manifest.to_bytes().partition(b'"splits"')[2]
+
+
 def test_the_order_of_features_and_splits_is_kept():
     found = Manifest.from_bytes(manifest().to_bytes())
     assert list(found.schema) == ["image", "label", "a"]
@@ -146,6 +155,7 @@ def test_any_shards_come_back(shards, compression):
         ({"splits": {"a": SplitInfo((replace(SHARD, bytes=31),))}}, "16 bytes or more a record"),
         ({"splits": {"a": SplitInfo((replace(SHARD, records=0),))}}, "no bytes for no records"),
         ({"splits": {"a": SplitInfo((replace(SHARD, crc32c=2**32),))}}, r"\.crc32c: expected"),
+        ({"splits": {"a": SplitInfo((replace(SHARD, crc32c=None),))}}, r"\.crc32c: expected"),
     ],
 )
 def test_what_cannot_be_is_refused(changes, problem):

@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -9,9 +10,10 @@ from datum.reading.shards import Shards
 from tests.unit.reading.written import NUMBERED, write_numbered
 
 
-def batches(folder, runs, batch_size, *, compression=None, **options):
-    shards = Shards(folder, compression)
-    return RunBatches(shards, runs, parser=Parser(NUMBERED), batch_size=batch_size, **options)
+def batches(folder, runs, batch_size, **options):
+    return RunBatches(
+        Shards(folder), runs, parser=Parser(NUMBERED), batch_size=batch_size, **options
+    )
 
 
 def numbers(reader):
@@ -25,7 +27,7 @@ def test_every_part_of_every_shard_is_read(tmp_path, compression, has_index):
     first, _, third = splits["train"].shards
     for start, stop in itertools.combinations(range(7), 2):
         runs = [Run(first, min(start, 3), 4), Run(third, start, stop), Run(third, 0, 6)]
-        reader = batches(tmp_path, runs, 100, compression=compression)
+        reader = batches(tmp_path, runs, 100)
         expected = [*range(min(start, 3), 4), *range(4 + start, 4 + stop), *range(4, 10)]
         assert numbers(reader) == [expected]
 
@@ -46,25 +48,25 @@ def test_batches_go_over_the_ends_of_shards(tmp_path, batch_size, threads):
 def test_many_records_of_a_compressed_shard_are_skipped(tmp_path, monkeypatch):
     monkeypatch.setattr("datum.reading.batches.SKIPPED_RECORDS", 2)
     shard = write_numbered(tmp_path, compression="gzip").splits["train"].shards[2]
-    assert numbers(batches(tmp_path, [Run(shard, 5, 6)], 4, compression="gzip")) == [[9]]
+    assert numbers(batches(tmp_path, [Run(shard, 5, 6)], 4)) == [[9]]
 
 
 @pytest.mark.parametrize("compression", [None, "gzip"])
 @pytest.mark.parametrize("told", [2, 4, 5])
 def test_a_shard_of_another_number_of_records_is_noticed(tmp_path, compression, told):
     (shard,) = write_numbered(tmp_path, compression=compression).splits["val"].shards
-    wrong = ShardInfo(shard.name, told, shard.bytes, shard.crc32c)
+    wrong = replace(shard, records=told)
     got = "more" if told < 3 else "3"
     for batch_size in (1, 2, 3, 100):
-        reader = batches(tmp_path, [Run(wrong, 0, told)], batch_size, compression=compression)
+        reader = batches(tmp_path, [Run(wrong, 0, told)], batch_size)
         with pytest.raises(CorruptRecordError, match=f"expected {told} records, .*, got {got}"):
             list(reader)
 
 
 def test_a_compressed_shard_that_ends_within_a_run_is_noticed(tmp_path):
     (shard,) = write_numbered(tmp_path, compression="gzip").splits["val"].shards
-    wrong = ShardInfo(shard.name, 9, shard.bytes, shard.crc32c)
-    reader = batches(tmp_path, [Run(wrong, 1, 5)], 10, compression="gzip")
+    wrong = replace(shard, records=9)
+    reader = batches(tmp_path, [Run(wrong, 1, 5)], 10)
     with pytest.raises(CorruptRecordError, match="expected 9 records, .*, got 3"):
         list(reader)
 

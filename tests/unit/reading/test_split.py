@@ -6,7 +6,7 @@ import pytest
 
 from datum import Feature, Schema
 from datum.errors import CorruptRecordError, SchemaError, SplitError
-from datum.reading import load
+from datum.reader import load
 from tests.unit.reading.written import numbered, write_dataset, write_numbered
 
 

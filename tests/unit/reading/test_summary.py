@@ -2,6 +2,7 @@ from pathlib import Path
 
 from datum import Feature, Schema
 from datum.format import Manifest, ShardInfo, SplitInfo
+from datum.reading.contents import Contents
 from datum.reading.summary import summarize
 
 SHARDS = tuple(ShardInfo(f"train-{i}", 600, 60_000_000, 0) for i in range(2))
@@ -12,7 +13,7 @@ def test_a_summary_tells_splits_and_features():
     splits = {"train": SplitInfo(SHARDS), "v": SplitInfo(())}
     metadata = {"label": {"class_names": ["cat", "dog"]}, "image": {"class_names": 3}}
     manifest = Manifest(schema, splits, metadata, compression="gzip")
-    assert summarize(Path("photos"), manifest).splitlines() == [
+    assert summarize(Contents.of_manifest(Path("photos"), manifest)).splitlines() == [
         "Dataset('photos', gzip)",
         "  splits:",
         "    train  1,200 records, 2 shards, 120.0 MB",
@@ -27,4 +28,10 @@ def test_many_classes_are_not_all_shown():
     manifest = Manifest(
         Schema({"x": Feature("int64")}), {}, {"x": {"class_names": [str(i) for i in range(1000)]}}
     )
-    assert summarize(Path("x"), manifest).endswith("'int64', 1,000 classes: 0, 1, 2, 3, 4, ...")
+    text = summarize(Contents.of_manifest(Path("x"), manifest))
+    assert text.endswith("'int64', 1,000 classes: 0, 1, 2, 3, 4, ...")
+
+
+def test_a_summary_tells_who_wrote_it_if_it_was_not_this_library():
+    contents = Contents(Path("x"), Schema({}), {}, compression="zlib", writer="tfrecord files")
+    assert summarize(contents).startswith("Dataset('x', zlib, tfrecord files)\n")

@@ -3,7 +3,9 @@ import os
 import pytest
 
 from datum.format import Index
-from datum.reading import load
+from datum.reader import load
+from datum.reading.adopt import open_dataset
+from datum.reading.verify import verify_shards
 from tests.unit.reading.written import write_numbered
 
 SHARD = "train-00002-of-00003.tfrecord"
@@ -130,3 +132,19 @@ def test_the_report_is_the_same_for_any_number_of_threads(tmp_path):
     (tmp_path / "val-00000-of-00001.tfrecord").unlink()
     dataset = load(tmp_path)
     assert dataset.verify(threads=1) == dataset.verify(threads=4)
+
+
+def test_shards_that_nobody_described_are_verified_by_their_records(tmp_path):
+    write_numbered(tmp_path, has_index=False)
+    (tmp_path / "datum.json").unlink()
+    (tmp_path / "train-00000-of-00003.index").write_text("an index of another kind")
+    contents = open_dataset(tmp_path)
+    report = verify_shards(contents)
+    assert (report.is_sound, report.records, report.shards) == (True, 13, 4)
+    change(tmp_path / SHARD, 80, 0xFF)
+    assert [problem.text for problem in verify_shards(contents).problems] == [
+        "record 1, bytes 52-104: payload checksum",
+        "expected 6 records, got 5 sound ones",
+    ]
+    (tmp_path / SHARD).write_bytes(b"")
+    assert "expected 312 bytes, got 0" in [p.text for p in verify_shards(contents).problems]

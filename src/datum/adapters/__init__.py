@@ -1,0 +1,3 @@
+"""Datasets as each framework takes them."""
+
+__all__: list[str] = []

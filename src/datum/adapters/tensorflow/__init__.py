@@ -1,0 +1,3 @@
+"""Datasets as `tf.data`."""
+
+__all__: list[str] = []

@@ -1,0 +1,116 @@
+"""Damage found before the graph reads: TensorFlow gives up a file at its first broken record."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.adapters.tensorflow.blocks import TF_COMPRESSION, Stretch, stretches_between
+from datum.errors import Damage
+from datum.format import RecordFile, RecordWriter, frame
+from datum.format.records import HEADER_BYTES
+from datum.format.threads import thread_count
+from datum.format.wording import count_of
+from datum.reading import Split
+from datum.reading.batches import Run
+from datum.reading.shards import Shards
+
+__all__ = ["find_sound_stretches"]
+
+CHUNK_RECORDS = 4096
+SHOWN_DAMAGES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was found of one run: the sound records, the damage, and how many are missing."""
+
+    stretches: list[Stretch]
+    damage: list[Damage]
+    lost: int
+
+
+def find_sound_stretches(split: Split) -> list[Stretch]:
+    """The stretches of records between those that are damaged; what is lost is told by a warning.
+
+    Every byte of the split is read and checked once, by the native core, on all cores.
+    """
+    with ThreadPoolExecutor(thread_count(None), "datum-damage") as pool:
+        found = list(pool.map(lambda run: _scan(split.shards, run), split.runs))
+    _warn(split, [damage for one in found for damage in one.damage], sum(f.lost for f in found))
+    return [stretch for one in found for stretch in one.stretches]
+
+
+def _warn(split: Split, damage: Sequence[Damage], lost: int) -> None:
+    if not damage and not lost:
+        return
+    shown = [f"  {one}" for one in damage[:SHOWN_DAMAGES]]
+    if len(damage) > SHOWN_DAMAGES:
+        shown.append(f"  and {count_of(len(damage) - SHOWN_DAMAGES, 'place')} more")
+    text = f"{split.shards.folder}: split {split.name!r}: {count_of(lost, 'record')} of"
+    text += f" {len(split):,} lost to damage, left out"
+    warnings.warn("\n".join([text, *shown]), UserWarning, stacklevel=6)  # of `to_tf`
+
+
+def _scan(shards: Shards, run: Run) -> _Found:
+    path = shards.folder / run.shard.name
+    with RecordFile(path, recovery="skip") as file:
+        numbers, starts, lengths = _sound_places(file, run)
+        # Damage that follows the last record of a shard has numbers past those it should have.
+        is_last = run.stop == run.shard.records
+        damage = [
+            one
+            for one in file.damage
+            if run.start <= one.record and (is_last or one.record < run.stop)
+        ]
+    lost = max(0, len(run) - len(numbers))
+    if file.compression is None:
+        return _Found(list(stretches_between(str(path), numbers, starts, lengths)), damage, lost)
+    if not file.damage:
+        stretch = Stretch(
+            str(path), TF_COMPRESSION[file.compression], run.start, len(numbers), None, 0
+        )
+        return _Found([stretch], damage, lost)
+    return _Found(list(_salvage(path, run)), damage, lost)
+
+
+_Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
+
+def _sound_places(file: RecordFile, run: Run) -> _Places:
+    """Number, start and length of each sound record of a run."""
+    parts = [
+        np.stack([c.numbers, c.starts + ((c.base or 0) - HEADER_BYTES), c.lengths])
+        for c in file.chunks(CHUNK_RECORDS)
+    ]
+    found = np.concatenate([np.empty((3, 0), np.int64), *parts], axis=1)
+    inside = (found[0] >= run.start) & (found[0] < run.stop)
+    numbers, starts, lengths = found[:, inside]
+    return numbers, starts, lengths
+
+
+def _salvage(path: Path, run: Run) -> Iterator[Stretch]:
+    """The sound records of a damaged compressed run, copied to a file that can be read."""
+    copy = Path(tempfile.mkdtemp(dir=_salvage_folder().name)) / path.name
+    with RecordFile(path, recovery="skip") as file, RecordWriter(copy) as writer:
+        for records in file.chunks(CHUNK_RECORDS):
+            inside = (records.numbers >= run.start) & (records.numbers < run.stop)
+            kept = [payload for payload, is_in in zip(records, inside, strict=True) if is_in]
+            writer.write_framed(frame(kept))
+    with RecordFile(copy) as file:
+        index = file.index
+    yield from stretches_between(str(copy), np.arange(len(index)), index.offsets, index.lengths)
+
+
+@cache
+def _salvage_folder() -> tempfile.TemporaryDirectory[str]:
+    """Where copies lie until the program ends: a graph may read them for as long as that."""
+    return tempfile.TemporaryDirectory(prefix="datum-salvage-")

@@ -1,0 +1,191 @@
+"""What can be asked of `to_tf`, checked before TensorFlow is loaded."""
+
+from __future__ import annotations
+
+import difflib
+import operator
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from datum.configs import BucketConfigs, TFRReadConfigs
+from datum.schema import Feature, Schema
+
+__all__ = ["Names", "TfOptions", "present_name"]
+
+Names = str | tuple[str, ...] | list[str]
+
+_FLAGS = ("drop_remainder", "reshuffle", "shuffle_files")
+
+
+def present_name(name: str, feature: Feature) -> str | None:
+    """The column that tells which records have an optional feature; None if there is none.
+
+    >>> present_name("age", Feature("float32", optional=True))
+    'age_present'
+    """
+    has_blanks = feature.optional and feature.default is None and feature.encoding != "sparse"
+    return f"{name}_present" if has_blanks else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TfOptions:
+    """The keywords of `Dataset.to_tf`; its documentation tells what each is."""
+
+    batch_size: int | None = 32
+    shuffle: bool | int = False
+    seed: int | None = 0
+    epochs: int | None = 1
+    columns: Iterable[str] | None = None
+    drop_remainder: bool = False
+    host: Any = None
+    engine: Literal["graph"] = "graph"
+    supervised: tuple[Names, ...] | None = None
+    decode: bool | Mapping[str, bool | Callable[[Any], Any]] = True
+    map: Callable[..., Any] | None = None
+    batch_map: Callable[..., Any] | None = None
+    cache: bool | str | os.PathLike[str] = False
+    echo: int = 1
+    bucket_fn: Callable[[Any], Any] | None = None
+    bucket_op: BucketConfigs | None = None
+    pad: bool | Mapping[str, Any] = False
+    deterministic: bool | None = None
+    prefetch: int | None = None
+    on_error: Literal["raise", "skip"] = "raise"
+    reshuffle: bool = True
+    shuffle_files: bool = True
+    num_parallel_calls: int | None = None
+    read: TFRReadConfigs | None = None
+
+    def __post_init__(self) -> None:
+        self._check_numbers()
+        _check_choice("engine", self.engine, ("graph",))
+        _check_choice("on_error", self.on_error, ("raise", "skip"))
+        for name in _FLAGS:
+            _check_kind(name, getattr(self, name), bool, "True or False")
+        _check_kind("deterministic", self.deterministic, (bool, type(None)), "True, False or None")
+        for name in ("decode", "pad"):
+            expected = "True, False, or a dict by feature"
+            _check_kind(name, getattr(self, name), (bool, Mapping), expected)
+        _check_kind("cache", self.cache, (bool, str, os.PathLike), "True, False, or a file name")
+        for name in ("map", "batch_map", "bucket_fn"):
+            if getattr(self, name) is not None and not callable(getattr(self, name)):
+                raise _wrong_kind(name, "a function", getattr(self, name))
+        if self.read is not None:
+            _check_kind("read", self.read, TFRReadConfigs, "a datum.configs.TFRReadConfigs")
+        self._check_buckets()
+        self.supervised_names()
+
+    @property
+    def is_deterministic(self) -> bool:
+        """What was asked for here, or in the options of tf.data; else True."""
+        if self.deterministic is not None:
+            return self.deterministic
+        given = self.read.options if self.read is not None else None
+        return given is None or given.deterministic is not False
+
+    def _check_numbers(self) -> None:
+        hints = {"epochs": "\nhint: epochs=None has no end"}
+        for name in ("batch_size", "epochs", "num_parallel_calls"):
+            if getattr(self, name) is not None:
+                _check_count(name, getattr(self, name), least=1, hint=hints.get(name, ""))
+        _check_count("echo", self.echo, least=1)
+        if self.prefetch is not None:
+            _check_count("prefetch", self.prefetch, least=0)
+        if not isinstance(self.shuffle, bool):
+            _check_count("shuffle", self.shuffle, least=0)
+        if self.seed is not None:
+            _check_count("seed", self.seed, least=0)
+
+    def _check_buckets(self) -> None:
+        if self.bucket_fn is None and self.bucket_op is None:
+            return
+        if self.bucket_fn is None:
+            raise ValueError("expected a `bucket_fn` with `bucket_op`, got None")
+        if self.bucket_op is None:
+            raise ValueError(
+                "expected a `bucket_op` with `bucket_fn`, got None\nhint: bucket_op="
+                "datum.configs.BucketConfigs(bucket_boundaries=[10], bucket_batch_sizes=[64, 32])"
+            )
+        _check_kind("bucket_op", self.bucket_op, BucketConfigs, "a datum.configs.BucketConfigs")
+        self.bucket_op.check()
+        if self.batch_size is None:
+            raise ValueError("expected a `batch_size` with `bucket_fn`, got None")
+
+    def supervised_names(self) -> list[str]:
+        """All columns that `supervised` names."""
+        given: Any = self.supervised
+        if given is None:
+            return []
+        if isinstance(given, (tuple, list)) and len(given) in (2, 3):
+            parts = [part if isinstance(part, (tuple, list)) else [part] for part in given]
+            names = [name for part in parts for name in part]
+            if all(isinstance(name, str) for name in names):
+                return names
+        raise TypeError(
+            "expected `supervised` to name the inputs, the targets, and maybe the weights,"
+            f" got {given!r}\nhint: supervised=('image', 'label')"
+        )
+
+    def check_names(self, schema: Schema) -> None:
+        """Refuse names that the dataset does not have."""
+        if isinstance(self.decode, Mapping):
+            _check_known("decode", self.decode, schema)
+        if isinstance(self.pad, Mapping) and self.map is None:
+            _check_known("pad", self.pad, schema)
+        if self.map is None and self.batch_map is None:
+            _check_known("supervised", self.supervised_names(), _owners(schema))
+
+    def selected(self, schema: Schema) -> Schema:
+        """The features to be read: `columns`, or those that the result is made of."""
+        if self.columns is not None:
+            columns = [self.columns] if isinstance(self.columns, str) else list(self.columns)
+            if not columns:
+                raise ValueError("expected `columns` to name at least one feature, got none")
+            _check_known("columns", columns, schema)
+            return schema.select(columns)
+        has_functions = any((self.map, self.batch_map, self.bucket_fn))
+        if self.supervised is None or has_functions:
+            return schema
+        owners = _owners(schema)
+        return schema.select(dict.fromkeys(owners[name] for name in self.supervised_names()))
+
+
+def _owners(schema: Schema) -> dict[str, str]:
+    """The feature that each column comes from."""
+    owners = {present_name(name, feature): name for name, feature in schema.items()}
+    return {name: owner for name, owner in owners.items() if name} | {name: name for name in schema}
+
+
+def _check_known(option: str, names: Iterable[str], known: Iterable[str]) -> None:
+    known = list(known)
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            raise ValueError(f"expected `{option}` to name features, got {name!r}\nhint: {hint}")
+
+
+def _check_count(name: str, value: Any, *, least: int, hint: str = "") -> None:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise _wrong_kind(name, "a whole number", value) from None
+    if isinstance(value, bool) or number < least:
+        raise ValueError(f"expected `{name}` of {least} or more, got {value!r}{hint}")
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        expected = " or ".join(map(repr, choices))
+        raise ValueError(f"expected `{name}` to be {expected}, got {value!r}")
+
+
+def _check_kind(name: str, value: Any, kinds: Any, expected: str) -> None:
+    if not isinstance(value, kinds):
+        raise _wrong_kind(name, expected, value)
+
+
+def _wrong_kind(name: str, expected: str, value: Any) -> TypeError:
+    return TypeError(f"expected `{name}` to be {expected}, got {value!r}")

@@ -1,0 +1,256 @@
+"""A split as a `tf.data.Dataset` whose every step runs in the graph."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from datum._optional import require
+from datum.adapters.tensorflow.batching import batch_records, pad_batches, select_supervised
+from datum.adapters.tensorflow.hosts import SERVICE, find_host, part_of
+from datum.adapters.tensorflow.options import TfOptions
+from datum.adapters.tensorflow.parsing import GraphParser
+from datum.adapters.tensorflow.pictures import decoder_for
+from datum.adapters.tensorflow.plan import Plan, make_plan
+from datum.adapters.tensorflow.records import read_chunks, shuffle_chunks
+from datum.reading import Split
+from datum.schema import Feature, Schema
+from datum.transforms.graph import leave_as_is
+
+__all__ = ["make_dataset"]
+
+tf: Any = require("tensorflow", purpose="`to_tf`")
+
+PARSED_RECORDS = 64  # together, where records are then worked on one by one
+PARSED_LARGE_RECORDS = 8
+
+Decoders = Mapping[str, Callable[[Any], Any]]
+
+
+def make_dataset(split: Split, options: TfOptions) -> Any:
+    """The `tf.data.Dataset` that `options` ask for."""
+    options.check_names(split.schema)
+    host = find_host(options.host)
+    if host[1] > 1:
+        start, stop = part_of(len(split), host)
+        split = split[start:stop]
+    schema = options.selected(split.schema)
+    decoders = _find_decoders(schema, options)
+    is_by_record = bool(decoders or options.map or options.bucket_fn or options.batch_size is None)
+    plan = make_plan(split, options, is_cached=options.cache is not False)
+    parser = GraphParser(schema, is_trusted=split.shards.writer == "datum")
+    if is_by_record:
+        batches = _by_record(plan, parser, decoders, options)
+    else:
+        batches = _in_bulk(plan, parser, options)
+    batches = _finish(batches, plan.table.records, options)
+    chosen = _tf_options(options, is_alone=host[1] == 1, is_by_record=is_by_record)
+    return batches.with_options(chosen)
+
+
+def _find_decoders(schema: Schema, options: TfOptions) -> Decoders:
+    """What decodes each feature that is to be decoded."""
+    if options.decode is False:
+        return {}
+    asked = options.decode if isinstance(options.decode, Mapping) else {}
+    decoders: dict[str, Callable[[Any], Any]] = {}
+    for name, feature in schema.items():
+        how = asked.get(name, feature.encoding == "image")
+        if callable(how):
+            decoders[name] = how
+        elif how:
+            decoders[name] = decoder_for(_as_image(name, feature))
+    return decoders
+
+
+def _as_image(name: str, feature: Feature) -> Feature:
+    if feature.encoding == "image":
+        return feature
+    if not feature.is_string or feature.shape:
+        raise ValueError(f"expected `decode` of a feature that holds an image, got {name!r}")
+    return Feature("uint8", (None, None, 3), encoding="image")
+
+
+# Records that nothing is done to one by one.
+
+
+def _in_bulk(plan: Plan, parser: GraphParser, options: TfOptions) -> Any:
+    """Batches parsed as such: no op runs for each record."""
+    chunks = read_chunks(plan.table, plan.reading, _mixed_at_reading(plan, options))
+    if plan.shuffling is not None:
+        if options.cache is not False:
+            chunks = _cache(chunks, options)
+            chunks = chunks.shuffle(
+                max(1, len(plan.table.blocks)),
+                seed=plan.shuffling.block_seed,
+                reshuffle_each_iteration=plan.shuffling.reshuffle,
+            )
+        chunks = shuffle_chunks(chunks, plan.shuffling, deterministic=options.is_deterministic)
+    chunks = chunks.rebatch(options.batch_size, drop_remainder=options.drop_remainder)
+    batches = _map(chunks, leave_as_is(parser.parse), options)
+    batches = pad_batches(batches, options)
+    is_cached_here = options.cache is not False and plan.shuffling is None
+    return _cache(batches, options) if is_cached_here else batches
+
+
+def _mixed_at_reading(plan: Plan, options: TfOptions) -> Any:
+    return None if options.cache is not False else plan.shuffling
+
+
+def _cache(dataset: Any, options: TfOptions) -> Any:
+    if isinstance(options.cache, bool):
+        return dataset.cache()
+    Path(options.cache).expanduser().parent.mkdir(parents=True, exist_ok=True)
+    return dataset.cache(os.fspath(Path(options.cache).expanduser()))
+
+
+# Records that are decoded or changed one by one.
+
+
+def _by_record(plan: Plan, parser: GraphParser, decoders: Decoders, options: TfOptions) -> Any:
+    """Batches of records that were worked on one by one, many at a time."""
+    asked = options.decode if isinstance(options.decode, Mapping) else {}
+    theirs = {name: decoder for name, decoder in decoders.items() if callable(asked.get(name))}
+    ours = {name: decoder for name, decoder in decoders.items() if name not in theirs}
+    records = _read_records(plan, parser, options)
+    records = _map(records, leave_as_is(_decoding(ours)) if ours else None, options)
+    if options.cache is not False:
+        # Functions of the user come after it: they may give another result each time.
+        records = _cache(records, options)
+        if plan.shuffling is not None:
+            window = plan.table.records if options.cache is True else plan.shuffling.window
+            records = _shuffle_records(records, max(window, plan.shuffling.window), plan)
+    records = _map(records, _decoding(theirs) if theirs else None, options)
+    records = _map(records, _checked("map", options.map), options)
+    if options.batch_size is None:
+        return records
+    return pad_batches(batch_records(records, options), options)
+
+
+def _decoding(decoders: Decoders) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def decode(record: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: decoders[name](value) if name in decoders else value
+            for name, value in record.items()
+        }
+
+    return decode
+
+
+def _checked(option: str, function: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """A function of the user that must not forget its result."""
+    if function is None:
+        return None
+
+    def call(*given: Any) -> Any:
+        made = function(*given)
+        if made is None:
+            raise ValueError(f"expected `{option}` to return what takes the place, got None")
+        return made
+
+    return call
+
+
+def _map(records: Any, function: Callable[..., Any] | None, options: TfOptions) -> Any:
+    """Each record, or batch, given to a function, many at a time."""
+    if function is None:
+        return records
+    return records.map(
+        function,
+        num_parallel_calls=options.num_parallel_calls or tf.data.AUTOTUNE,
+        deterministic=options.is_deterministic,
+    )
+
+
+def _read_records(plan: Plan, parser: GraphParser, options: TfOptions) -> Any:
+    """Parsed records, one by one, mixed unless a cache comes first."""
+    shuffling = _mixed_at_reading(plan, options)
+    chunks = read_chunks(plan.table, plan.reading, shuffling)
+    if plan.has_large_records:
+        if shuffling is not None:
+            records = _shuffle_records(chunks.unbatch(), shuffling.window, plan)
+            chunks = records.batch(PARSED_LARGE_RECORDS)
+    elif shuffling is not None:
+        chunks = shuffle_chunks(chunks, shuffling, deterministic=options.is_deterministic)
+        chunks = chunks.rebatch(PARSED_RECORDS)
+    return _unbatch(_map(chunks, leave_as_is(parser.parse), options))
+
+
+def _unbatch(batches: Any) -> Any:
+    """Single records. Columns without values make TensorFlow's own `unbatch` crash."""
+    hollow = {
+        name: spec
+        for name, spec in batches.element_spec.items()
+        if isinstance(spec, tf.TensorSpec) and 0 in spec.shape[1:]
+    }
+    if not hollow:
+        return batches.unbatch()
+
+    def hide(batch: dict[str, Any]) -> dict[str, Any]:
+        return {n: tf.zeros(tf.shape(c)[:1]) if n in hollow else c for n, c in batch.items()}
+
+    def restore(record: dict[str, Any]) -> dict[str, Any]:
+        empty = {name: tf.zeros(spec.shape[1:], spec.dtype) for name, spec in hollow.items()}
+        return {**record, **empty}
+
+    return batches.map(leave_as_is(hide)).unbatch().map(leave_as_is(restore))
+
+
+def _shuffle_records(records: Any, window: int, plan: Plan) -> Any:
+    assert plan.shuffling is not None
+    return records.shuffle(
+        max(1, window), seed=plan.shuffling.seed, reshuffle_each_iteration=plan.shuffling.reshuffle
+    )
+
+
+# What comes after batches.
+
+
+def _finish(batches: Any, records: int, options: TfOptions) -> Any:
+    if options.echo > 1:
+        batches = batches.flat_map(
+            lambda *batch: tf.data.Dataset.from_tensors(
+                batch[0] if len(batch) == 1 else batch
+            ).repeat(options.echo)
+        )
+    if options.epochs != 1:
+        batches = batches.repeat(options.epochs)
+    batches = _map(batches, _checked("batch_map", options.batch_map), options)
+    batches = select_supervised(batches, options)
+    count = _count(records, options)
+    if count is not None:
+        batches = batches.apply(tf.data.experimental.assert_cardinality(count))
+    return batches.prefetch(tf.data.AUTOTUNE if options.prefetch is None else options.prefetch)
+
+
+def _count(records: int, options: TfOptions) -> int | None:
+    """How many batches there will be; None where only reading them tells."""
+    if options.bucket_fn is not None or options.host == SERVICE:  # a worker gives some of them
+        return None
+    if options.batch_size is None:
+        per_epoch = records
+    else:
+        short = 0 if options.drop_remainder else options.batch_size - 1
+        per_epoch = (records + short) // options.batch_size
+    per_epoch *= options.echo
+    if options.epochs is None:
+        return int(tf.data.INFINITE_CARDINALITY) if per_epoch else 0
+    return per_epoch * options.epochs
+
+
+def _tf_options(options: TfOptions, *, is_alone: bool, is_by_record: bool) -> Any:
+    chosen = tf.data.Options()
+    if not is_by_record:
+        # The tuner keeps an account of every record that a file gives, a tenth of the time or
+        # more; without it every step may use all cores, which is what it arrives at. One thread
+        # for each batch that is parsed leaves the others to other batches.
+        chosen.autotune.enabled = False
+        chosen.threading.max_intra_op_parallelism = 1
+    policies = tf.data.experimental.AutoShardPolicy
+    chosen.experimental_distribute.auto_shard_policy = policies.DATA if is_alone else policies.OFF
+    given = options.read.options if options.read is not None else None
+    chosen = chosen if given is None else chosen.merge(given)
+    chosen.deterministic = options.is_deterministic
+    return chosen

@@ -1,0 +1,56 @@
+"""TFRecord files that nothing describes: splits from their names, the schema from their records."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from datum.errors import SchemaError
+from datum.format import ShardInfo, SplitInfo
+from datum.reading.adopt.names import split_order
+from datum.reading.adopt.scan import ScannedFile, common_compression, merge_found, scan_files
+from datum.reading.contents import Contents
+from datum.schema import Schema
+
+__all__ = ["open_files", "schema_of"]
+
+
+def open_files(folder: Path, splits: Mapping[Path, str], schema: Schema | None) -> Contents:
+    """The dataset of some files, in this order, each with its split.
+
+    Without a schema all records are looked through.
+    """
+    files = scan_files(list(splits), discovers=schema is None)
+    schema = schema_of(folder, files) if schema is None else schema
+    shards: dict[str, list[ShardInfo]] = defaultdict(list)
+    for file in files:
+        shards[splits[file.path]].append(file.as_shard(folder))
+    return Contents(
+        folder,
+        schema,
+        {name: SplitInfo(tuple(shards[name])) for name in sorted(shards, key=split_order)},
+        compression=common_compression(file.as_shard(folder) for file in files),
+        writer="tfrecord files",
+    )
+
+
+def schema_of(folder: Path, files: Sequence[ScannedFile]) -> Schema:
+    """A schema that reads all records of some files; what is UTF-8 in all of them is text."""
+    schema = merge_found(files).schema(text=True)
+    if not schema:
+        raise _no_features(folder, sum(file.records for file in files))
+    return schema
+
+
+def _no_features(folder: Path, records: int) -> SchemaError:
+    if records:
+        return SchemaError(
+            f"{folder}: expected tf.train.Example or SequenceExample records with features,"
+            f" got {records} record(s) without\n"
+            "hint: datum.format.RecordFile reads records of any kind"
+        )
+    return SchemaError(
+        f"{folder}: expected records to tell the features from, got files without any\n"
+        "hint: pass schema= with the features"
+    )

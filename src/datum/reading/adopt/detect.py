@@ -1,0 +1,227 @@
+"""Whose dataset lies at a path: told by the files that are there."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from datum.errors import ManifestError
+from datum.format import Manifest
+from datum.format.naming import MANIFEST_NAME
+from datum.reading.adopt.bare import open_files
+from datum.reading.adopt.metadata import size_of
+from datum.reading.adopt.names import check_sets, natural_order, split_of_file, split_of_folder
+from datum.reading.adopt.older import MAPPING_FILE, SHARD_FILE, open_older
+from datum.reading.adopt.record_files import is_beside, list_folder, select_record_files
+from datum.reading.adopt.tfds import FEATURES_FILE, INFO_FILE, open_tfds, read_tfds_features
+from datum.reading.contents import Contents
+from datum.schema import Schema
+
+__all__ = ["open_dataset"]
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+SHOWN_FOLDERS = 5
+
+
+def open_dataset(
+    path_or_paths: Paths, *, schema: Schema | Mapping[str, Any] | None = None
+) -> Contents:
+    """What lies at a folder, a manifest, a TFRecord file, a pattern (`train-*`), or some files.
+
+    A folder is one of this library (`datum.json`), of the older one of its name
+    (`shard_info.json`), of TFDS (`dataset_info.json`, also in the one version below), or holds
+    TFRecord files, or a folder of them for each split. Files that nothing describes are read
+    through for their features, unless a `schema` says which to read. Of a pattern or a list, no
+    JSON is looked at.
+
+    ManifestError if there is nothing of that kind, or if it is not as its description says.
+    """
+    schema = Schema(schema) if schema is not None else None
+    if not isinstance(path_or_paths, (str, os.PathLike)):
+        if not isinstance(path_or_paths, Iterable):
+            raise TypeError(
+                f"expected a path, a pattern, or a list of paths, got {path_or_paths!r}"
+            )
+        return _open_list(path_or_paths, schema)
+    path = _expanded(path_or_paths)
+    if _is_folder(path):
+        return _open_folder(path, schema)
+    is_file = size_of(path) is not None
+    if is_file and path.name in (SHARD_FILE, MAPPING_FILE, INFO_FILE, FEATURES_FILE):
+        return _open_folder(path.parent, schema)
+    if is_file and path.suffix != ".json":
+        return _open_list([path], schema)
+    if not is_file and glob.has_magic(os.fspath(path)):
+        return _open_pattern(path, schema)
+    return _open_manifest(path, schema)
+
+
+def _expanded(path: str | os.PathLike[str]) -> Path:
+    try:
+        found = Path(path).expanduser()
+    except RuntimeError as error:  # of a user that is not there
+        raise ManifestError(f"{path}: expected a path: {error}") from error
+    if "\0" in os.fspath(found):
+        raise ManifestError(f"{os.fspath(path)!r}: expected a path, got one with a null byte")
+    return found
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def _open_manifest(path: Path, schema: Schema | None) -> Contents:
+    manifest = Manifest.load(path)
+    contents = Contents.of_manifest(path if path.is_dir() else path.parent, manifest)
+    return contents if schema is None else replace(contents, schema=schema)
+
+
+def _open_list(paths: Iterable[str | os.PathLike[str]], schema: Schema | None) -> Contents:
+    """Each file in the order given, whatever set of shards it is from."""
+    files = [_expanded(path) for path in paths]
+    if not files:
+        raise ManifestError("expected paths of TFRecord files, got none")
+    seen: dict[str, Path] = {}
+    for path in files:
+        if _is_folder(path):
+            raise ManifestError(
+                f"{path}: expected a TFRecord file in a list, got a folder\n"
+                "hint: load one folder, or list the files in it"
+            )
+        other = seen.setdefault(os.path.realpath(path), path)
+        if other is not path:
+            raise ManifestError(f"{path}: expected each file once, got it as {other} too")
+    return open_files(_folder_of(files), {path: split_of_file(path) for path in files}, schema)
+
+
+def _folder_of(files: list[Path]) -> Path:
+    """The deepest folder that holds all files."""
+    parents = [os.fspath(path.parent) for path in files]
+    try:
+        return Path(os.path.commonpath(parents) or ".")
+    except ValueError:  # absolute and relative ones, or several drives
+        return Path()
+
+
+def _open_pattern(pattern: Path, schema: Schema | None) -> Contents:
+    names = glob.glob(os.fspath(pattern), recursive=True)  # noqa: PTH207 - of any root
+    found = [Path(name) for name in sorted(names, key=natural_order)]
+    candidates = [path for path in found if path.is_file() and not is_beside(path.name)]
+    files = select_record_files(candidates)
+    if not files:
+        raise ManifestError(
+            f"{pattern}: expected a pattern of TFRecord files, got none that fits\n"
+            "hint: check the path; quote the pattern so that no shell expands it"
+        )
+    check_sets(files)
+    return open_files(_folder_of(files), {path: split_of_file(path) for path in files}, schema)
+
+
+# Folders.
+
+
+def _open_folder(folder: Path, schema: Schema | None) -> Contents:
+    def has(name: str) -> bool:
+        return os.path.lexists(folder / name)
+
+    if has(MANIFEST_NAME):
+        return _open_manifest(folder, schema)
+    if has(SHARD_FILE) and has(MAPPING_FILE):
+        return open_older(folder, schema)
+    if has(INFO_FILE):
+        return open_tfds(folder, schema)
+    if has(FEATURES_FILE):
+        return _open_features(folder, schema)
+    files, folders = list_folder(folder)
+    found = select_record_files(files)
+    if found:
+        check_sets(found)
+        return open_files(folder, {path: split_of_file(path) for path in found}, schema)
+    versions = _find_prepared(folders)
+    if versions:
+        return open_tfds(_only(folder, versions), schema)
+    published = [sub for sub in folders if (sub / MANIFEST_NAME).is_file()]
+    if published:
+        raise ManifestError(
+            f"{folder}: expected a dataset, got a folder of some\n"
+            f"hint: load one of them, as {published[0]}"
+        )
+    splits = {path: split for sub in folders for path, split in _find_split(sub).items()}
+    if splits:
+        _check_splits(splits)
+        check_sets(splits)
+        return open_files(folder, splits, schema)
+    raise ManifestError(_describe_nothing(folder))
+
+
+def _open_features(folder: Path, schema: Schema | None) -> Contents:
+    """A folder of TFDS that lost its `dataset_info.json`: splits and numbers from the files."""
+    metadata: Mapping[str, Mapping[str, Any]] = {}
+    if schema is None:
+        schema, metadata = read_tfds_features(folder)
+    files = select_record_files(list_folder(folder)[0])
+    if not files:
+        raise ManifestError(f"{folder}: expected TFRecord files beside {FEATURES_FILE}, got none")
+    check_sets(files)
+    contents = open_files(folder, {path: split_of_file(path) for path in files}, schema)
+    return replace(contents, metadata=metadata, writer="tfds")
+
+
+def _find_prepared(folders: Iterable[Path]) -> list[Path]:
+    """The versions that TFDS prepared in some folders, or one level below for configurations."""
+    found = []
+    for folder in folders:
+        if (folder / INFO_FILE).is_file():
+            found.append(folder)
+        else:
+            found += [sub for sub in list_folder(folder)[1] if (sub / INFO_FILE).is_file()]
+    return found
+
+
+def _only(folder: Path, versions: list[Path]) -> Path:
+    if len(versions) > 1:
+        names = [path.relative_to(folder).as_posix() for path in versions]
+        shown = ", ".join(names[:SHOWN_FOLDERS]) + (", ..." if len(names) > SHOWN_FOLDERS else "")
+        raise ManifestError(
+            f"{folder}: expected one dataset that TFDS prepared, got {shown}\n"
+            f"hint: load one of them, as {versions[-1]}"
+        )
+    return versions[0]
+
+
+def _find_split(folder: Path) -> dict[Path, str]:
+    files = select_record_files(list_folder(folder)[0])
+    return dict.fromkeys(files, split_of_folder(folder)) if files else {}
+
+
+def _check_splits(splits: Mapping[Path, str]) -> None:
+    owners: dict[str, Path] = {}
+    for path, split in splits.items():
+        other = owners.setdefault(split, path.parent)
+        if other != path.parent:
+            raise ManifestError(
+                f"{path.parent}: expected one folder for split {split!r}, got {other.name} too\n"
+                "hint: load one of them, or a list of files"
+            )
+
+
+def _describe_nothing(folder: Path) -> str:
+    found = (
+        f"{folder}: expected a dataset, got a folder that was never published: it has no"
+        f" {MANIFEST_NAME}, no {SHARD_FILE}, no {INFO_FILE} and no TFRecord files, nor do its"
+        " folders"
+    )
+    staging = folder.absolute().with_name(f".{folder.absolute().name}.partial")
+    hint = "check the path; datum.write makes a dataset of other files"
+    if staging.is_dir():
+        hint = f"a write did not finish; the same call again continues what is in {staging}"
+    return f"{found}\nhint: {hint}"

@@ -1,0 +1,143 @@
+"""Record files read through once: how many records each has, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+from datum.errors import CorruptRecordError, ManifestError, SchemaError
+from datum.format import Compression, Discovery, RecordFile, ShardInfo, discover
+from datum.format.threads import thread_count
+from datum.reading.adopt.record_files import no_record_file
+
+__all__ = ["ScannedFile", "common_compression", "merge_found", "relative_name", "scan_files"]
+
+_DEFAULT = Discovery(0, {}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedFile:
+    """What a pass over a file told.
+
+    Attributes:
+        found: the features of its records; None if only their number was asked for.
+    """
+
+    path: Path
+    records: int
+    bytes: int
+    compression: Compression | None
+    found: Discovery | None = None
+
+    def as_shard(self, folder: Path) -> ShardInfo:
+        """The file as a shard of a dataset in this folder."""
+        name = relative_name(self.path, folder)
+        return ShardInfo(name, self.records, self.bytes, None, self.compression)
+
+
+def relative_name(path: Path, folder: Path) -> str:
+    """How a shard is named in a folder: from there on, or absolutely if it lies elsewhere."""
+    try:
+        return path.relative_to(folder).as_posix()
+    except ValueError:
+        return str(path.absolute())
+
+
+def scan_files(
+    paths: Sequence[Path], *, discovers: bool, threads: int | None = None
+) -> list[ScannedFile]:
+    """Count the records of each file; with `discovers`, look through all of them.
+
+    Damage, records that are no Examples, and files that cannot be read are errors naming the file.
+    """
+
+    def scan(path: Path) -> ScannedFile:
+        try:
+            return _scan(path, discovers=discovers)
+        except OSError as error:
+            raise ManifestError(f"{path}: expected a TFRecord file to read: {error}") from error
+
+    count = min(thread_count(threads), len(paths)) or 1
+    with ThreadPoolExecutor(count, "datum-adopt") as pool:
+        return list(pool.map(scan, paths))
+
+
+def _scan(path: Path, *, discovers: bool) -> ScannedFile:
+    with RecordFile(path, use_index=False) as file:  # others call other things .index
+        nbytes = path.stat().st_size
+        found: Discovery | None = None
+        try:
+            if discovers:
+                found = discover(file)
+                records = found.records
+            else:
+                records = len(file) if file.compression is None else len(file.index)
+        except CorruptRecordError as error:
+            raise _damaged(path, error) from error
+        except SchemaError as error:
+            raise SchemaError(f"{path}: {error}") from error
+        return ScannedFile(path, records, nbytes, file.compression if nbytes else None, found)
+
+
+def _damaged(path: Path, error: CorruptRecordError) -> CorruptRecordError:
+    if error.damage is not None and error.damage.offset == 0:
+        return no_record_file(path)
+    found = str(error).partition("\n")[0]
+    hint = "restore the file, or load a list of the files to read"
+    return CorruptRecordError(f"{found}\nhint: {hint}", error.damage)
+
+
+def common_compression(shards: Iterable[ShardInfo]) -> Compression | None:
+    """How all shards that hold anything are compressed; None if they differ."""
+    found = {shard.compression for shard in shards if shard.bytes}
+    return found.pop() if len(found) == 1 else None
+
+
+def merge_found(files: Sequence[ScannedFile]) -> Discovery:
+    """What all files hold; SchemaError names those that contradict each other."""
+    found = {file.path: file.found or _DEFAULT for file in files}
+    merged = reduce(Discovery.merge, found.values(), _DEFAULT)
+    for name, feature in merged.features.items():
+        if len(feature.kinds) > 1:
+            kinds = {kind: _file_of_kind(found, name, kind) for kind in feature.kinds}
+            got = " and ".join(f"{kind} (in {path})" for kind, path in kinds.items())
+            raise _contradiction(name, f"expected one kind in all records, got {got}")
+    for name in merged.sequences:
+        if name in merged.context:
+            _check_place(found, name)
+    return merged
+
+
+def _file_of_kind(found: Mapping[Path, Discovery], name: str, kind: str) -> Path:
+    return next(
+        path
+        for path, part in found.items()
+        if name in part.features and kind in part.features[name].kinds
+    )
+
+
+def _check_place(found: Mapping[Path, Discovery], name: str) -> None:
+    """Refuse a feature that is in the context in one file, and a sequence in another."""
+    contexts = [path for path, part in found.items() if _has_kind(part.context, name)]
+    sequences = [path for path, part in found.items() if _has_kind(part.sequences, name)]
+    if contexts and sequences and not set(contexts) & set(sequences):
+        raise _contradiction(
+            name,
+            f"expected one place in all records, got a sequence (in {sequences[0]})"
+            f" and none (in {contexts[0]})",
+        )
+
+
+def _has_kind(features: Mapping[str, object], name: str) -> bool:
+    return bool(getattr(features.get(name), "kinds", ()))
+
+
+def _contradiction(name: str, problem: str) -> SchemaError:
+    return SchemaError(
+        f"feature {name!r}: {problem}\n"
+        "hint: load the files apart, or pass schema= with the features to read",
+        feature=name,
+    )

@@ -1,0 +1,217 @@
+"""Datasets that TensorFlow Datasets prepared: `dataset_info.json`, `features.json`, shards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from datum.errors import CorruptRecordError, ManifestError, SchemaError, SplitError
+from datum.format import ShardInfo, SplitInfo
+from datum.format.index import FRAME_BYTES
+from datum.format.naming import check_split_name
+from datum.format.strict_json import describe
+from datum.reading.adopt.bare import schema_of
+from datum.reading.adopt.metadata import check_member, expect, read_json, size_of
+from datum.reading.adopt.scan import ScannedFile, common_compression, scan_files
+from datum.reading.adopt.tfds_features import parse_labels, read_features
+from datum.reading.contents import Contents
+from datum.schema import Schema
+
+__all__ = ["FEATURES_FILE", "INFO_FILE", "open_tfds", "read_tfds_features"]
+
+INFO_FILE = "dataset_info.json"
+FEATURES_FILE = "features.json"
+MAX_LABEL_BYTES = 16 * 2**20  # of a file of class names: far above any
+_TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
+_COUNT = re.compile(r"[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    """A file that is there, and how many records it has; versions before 2.0 did not tell."""
+
+    name: str
+    bytes: int
+    records: int | None
+
+
+def open_tfds(folder: Path, schema: Schema | None) -> Contents:
+    """The dataset of a folder with `dataset_info.json`; no shard is read, unless it has to be.
+
+    It has to be where there is no `features.json`, or no number of records.
+    """
+    splits = _read_splits(folder)
+    metadata: Mapping[str, Mapping[str, Any]] = {}
+    if schema is None and (folder / FEATURES_FILE).is_file():
+        schema, metadata = read_tfds_features(folder)
+    told = [shard for shards in splits.values() for shard in shards]
+    if schema is None or any(shard.records is None for shard in told):
+        files = scan_files([folder / shard.name for shard in told], discovers=schema is None)
+        _check_records(told, files)
+        found = {file.path: file.as_shard(folder) for file in files}
+        schema = schema_of(folder, files) if schema is None else schema
+    else:
+        found = {
+            folder / shard.name: ShardInfo(shard.name, shard.records or 0, shard.bytes, None)
+            for shard in told
+        }
+    infos = {
+        name: SplitInfo(tuple(found[folder / shard.name] for shard in shards))
+        for name, shards in splits.items()
+    }
+    compression = common_compression(found.values())
+    return Contents(folder, schema, infos, metadata, compression=compression, writer="tfds")
+
+
+def _check_records(told: Sequence[_Shard], files: Sequence[ScannedFile]) -> None:
+    """Refuse shards that turned out to have other numbers of records than are told."""
+    for shard, file in zip(told, files, strict=True):
+        if shard.records not in (None, file.records):
+            raise CorruptRecordError(
+                f"{file.path}: expected {shard.records} records, as {INFO_FILE} says,"
+                f" got {file.records}\nhint: restore it, or load a list of the files"
+            )
+
+
+def read_tfds_features(folder: Path) -> tuple[Schema, dict[str, dict[str, Any]]]:
+    """The schema of `features.json`, and what it and the files of labels say of features.
+
+    The metadata of a feature that cannot be read says why, under `left_out`.
+    """
+    path = folder / FEATURES_FILE
+    try:
+        found = read_features(read_json(path))
+    except SchemaError as error:
+        raise SchemaError(f"{path}: {error}") from error
+    metadata = {name: dict(about) for name, about in found.metadata.items()}
+    for name, file in found.label_files.items():
+        # A feature may be named as no file of this folder can be: it has no file of labels then.
+        names = _read_labels(folder / file) if PurePath(file).name == file else []
+        if names:
+            metadata.setdefault(name, {}).setdefault("class_names", names)
+    for name, why in found.left_out.items():
+        metadata.setdefault(name, {})["left_out"] = why
+    return found.schema, metadata
+
+
+def _read_labels(path: Path) -> list[str]:
+    nbytes = size_of(path)
+    if nbytes is None:
+        return []
+    if nbytes > MAX_LABEL_BYTES:
+        raise ManifestError(f"{path}: expected at most {MAX_LABEL_BYTES} bytes, got more")
+    try:
+        return parse_labels(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ManifestError(f"{path}: expected names of classes: {error}") from error
+
+
+# Splits.
+
+
+def _read_splits(folder: Path) -> dict[str, list[_Shard]]:
+    """The splits that are told, with files that are there, each in one of them."""
+    path = folder / INFO_FILE
+    info = read_json(path)
+    form = info.get("fileFormat", "tfrecord")
+    if form != "tfrecord":
+        raise ManifestError(
+            f"{path}: expected files of format 'tfrecord', got {describe(form)}\n"
+            "hint: prepare it again with file_format='tfrecord', or convert it with TFDS's"
+            " scripts.convert_format"
+        )
+    splits: dict[str, list[_Shard]] = {}
+    owners: dict[str, str] = {}
+    for at, found in enumerate(_told_splits(info, path)):
+        where = f"{path}: $.splits[{at}]"
+        name, shards = _read_split(expect(found, dict, where), where, folder, info)
+        if name in splits:
+            raise ManifestError(f"{where}: expected a split of its own, got {name!r} again")
+        splits[name] = shards
+        for shard in shards:
+            if shard.name in owners:
+                raise ManifestError(f"{where}: expected each shard once, got {shard.name!r} twice")
+            owners[shard.name] = name
+    return splits
+
+
+def _told_splits(info: Mapping[str, Any], path: Path) -> list[Any]:
+    told = info.get("splits", [])
+    if isinstance(told, dict):
+        raise ManifestError(
+            f"{path}: expected a dataset that TFDS prepared, got one of Hugging Face\n"
+            "hint: datum.write(datasets.load_from_disk(...), out) makes a dataset of it"
+        )
+    if not expect(told, list, f"{path}: $.splits"):
+        raise ManifestError(f"{path}: expected splits, got none")
+    return list(told)
+
+
+def _read_split(
+    found: dict[str, Any], where: str, folder: Path, info: Mapping[str, Any]
+) -> tuple[str, list[_Shard]]:
+    try:
+        name = check_split_name(expect(found.get("name"), str, f"{where}.name"))
+    except SplitError as error:
+        raise ManifestError(f"{where}.name: {error}") from None
+    lengths = _read_lengths(found, where)
+    count = len(lengths) if lengths is not None else _count(found.get("numShards"), where)
+    fields = {
+        "DATASET": expect(info.get("name", folder.parent.name), str, "$.name"),
+        "SPLIT": name,
+        "FILEFORMAT": "tfrecord",
+    }
+    template = found.get("filepathTemplate") or _TEMPLATE
+    template = expect(template, str, f"{where}.filepathTemplate")
+    shards = []
+    for number, file in enumerate(_file_names(template, fields, count, where)):
+        records = None if lengths is None else lengths[number]
+        nbytes = size_of(folder / file)
+        if nbytes is not None:
+            shards.append(_Shard(file, nbytes, records))
+        elif records != 0:  # TFDS need not write a file for a shard of no records
+            raise ManifestError(
+                f"{where}: expected a shard {file!r}, got no such file\n"
+                "hint: copy all files of the dataset, or prepare it again"
+            )
+        if nbytes is not None and nbytes < FRAME_BYTES * (records or 0):
+            raise ManifestError(
+                f"{where}: {file}: expected {records} records, got {nbytes} bytes\n"
+                "hint: the file was cut, or is of another version; restore it"
+            )
+    return name, shards
+
+
+def _read_lengths(found: dict[str, Any], where: str) -> list[int] | None:
+    lengths = found.get("shardLengths")
+    if lengths is None:
+        return None if "numShards" in found else []
+    where = f"{where}.shardLengths"
+    return [_count(length, where) for length in expect(lengths, list, where)]
+
+
+def _count(value: Any, where: str) -> int:
+    """A number, which JSON made of protobuf holds as text."""
+    if not isinstance(value, bool) and isinstance(value, (int, str)):
+        text = str(value)
+        if _COUNT.fullmatch(text):
+            return int(text)
+    raise ManifestError(f"{where}: expected a number of records or shards, got {describe(value)}")
+
+
+def _file_names(template: str, fields: dict[str, str], count: int, where: str) -> Iterator[str]:
+    if count > 1 and "{SHARD_INDEX}" not in template and "{SHARD_X_OF_Y}" not in template:
+        raise ManifestError(
+            f"{where}.filepathTemplate: expected the number of each shard, got {describe(template)}"
+        )
+    width = max(5, len(str(count)))
+    for number in range(count):
+        index, total = f"{number:0{width}}", f"{count:0{width}}"
+        own = {"SHARD_INDEX": index, "NUM_SHARDS": total, "SHARD_X_OF_Y": f"{index}-of-{total}"}
+        name = template
+        for field, value in (fields | own).items():
+            name = name.replace(f"{{{field}}}", value)
+        yield check_member(name, f"{where}.filepathTemplate")

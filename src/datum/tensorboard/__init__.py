@@ -1,0 +1,5 @@
+"""Pictures of training data for TensorBoard: images with their labels, boxes and masks."""
+
+from datum.tensorboard.write import write_images
+
+__all__ = ["write_images"]

@@ -1,0 +1,65 @@
+"""Pixels in a TensorFlow graph: their channels, and why an image is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from datum.transforms.graph import tensorflow
+
+__all__ = ["Wanted", "check", "fit_channels", "refuse", "to_grey"]
+
+_LUMA = (19595, 38470, 7471)  # what Pillow takes of red, green and blue, of 65536
+_OPAQUE = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an image is to be decoded to.
+
+    Attributes:
+        channels: 1, 3 or 4; None for as many as the image has.
+        dtype: "uint8" or "uint16".
+        exact: whether a JPEG is decoded as Pillow does, to the last bit.
+    """
+
+    channels: int | None = 3
+    dtype: str = "uint8"
+    exact: bool = False
+
+
+def fit_channels(image: Any, got: int, wanted: Wanted) -> Any:
+    """An image of `got` channels, 3 or 4, with those that are wanted; of 8 bits."""
+    tf = tensorflow()
+    image = tf.ensure_shape(image, (None, None, got))
+    if wanted.channels == 1:
+        image = to_grey(image)
+    elif wanted.channels == 3:
+        image = image[..., :3]
+    elif wanted.channels == 4 and got == 3:
+        image = tf.concat(
+            [image, tf.fill([*tf.unstack(tf.shape(image))[:2], 1], tf.constant(_OPAQUE, tf.uint8))],
+            -1,
+        )
+    return tf.cast(image, wanted.dtype)
+
+
+def to_grey(image: Any) -> Any:
+    """Colours, of 8 bits, to the grey values that Pillow gives."""
+    tf = tensorflow()
+    parts = tf.cast(image[..., :3], tf.int32) * _LUMA
+    total = tf.reduce_sum(parts, axis=-1, keepdims=True) + 0x8000
+    return tf.cast(tf.bitwise.right_shift(total, 16), tf.uint8)
+
+
+def check(condition: Any, *message: Any) -> Any:
+    """Operations to depend on, that fail with a message unless a condition holds."""
+    tf = tensorflow()
+    return tf.control_dependencies([tf.debugging.Assert(condition, message)])
+
+
+def refuse(message: str, wanted: Wanted) -> Any:
+    """An error within the graph, in the place of an image."""
+    tf = tensorflow()
+    with check(tf.constant(False), message):
+        return tf.zeros([0, 0, wanted.channels or 1], wanted.dtype)

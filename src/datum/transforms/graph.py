@@ -1,0 +1,97 @@
+"""What every function for a TensorFlow graph is made with."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from datum._optional import require
+from datum.errors import SchemaError
+
+__all__ = [
+    "Record",
+    "RecordFunction",
+    "call_apart",
+    "check_size",
+    "fold_in",
+    "leave_as_is",
+    "listed",
+    "random_seed",
+    "take",
+    "tensorflow",
+]
+
+Record = dict[str, Any]
+RecordFunction = Callable[[Record], Record]
+
+_INT32 = 2**31
+_MIX = 0x9E3779B1  # odd, and without a pattern: neighbours fall far apart
+
+
+def tensorflow() -> Any:
+    """The package, which only the functions of `datum.transforms` need."""
+    return require("tensorflow", purpose="datum.transforms")
+
+
+def leave_as_is(function: Callable[..., Any], *, takes_seed: bool = False) -> Callable[..., Any]:
+    """`function`, which AutoGraph is not to rewrite, marked if it takes `seed=` besides."""
+    made: Any = tensorflow().autograph.experimental.do_not_convert(function)
+    made.takes_seed = takes_seed
+    return made  # type: ignore[no-any-return]
+
+
+def call_apart(function: Callable[..., Any], *arguments: Any) -> Any:
+    """`function(*arguments)` as a single operation of the graph.
+
+    A branch that is not taken costs time for each of its operations; so the rare ones are one.
+    """
+    tf = tensorflow()
+    if tf.executing_eagerly():
+        return function(*arguments)
+    attributes = {"_noinline": True}
+    return tf.function(function, autograph=False, experimental_attributes=attributes)(*arguments)
+
+
+def take(record: Record, name: str, where: str) -> Any:
+    """The feature of that name; raises SchemaError if there is none."""
+    if not isinstance(record, Mapping):
+        raise SchemaError(
+            f"{where}: expected a record, a dict of features, got {type(record).__name__}\n"
+            "hint: functions of records come before a record is made a tuple"
+        )
+    if name in record:
+        return record[name]
+    near = difflib.get_close_matches(name, record, 1)
+    hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
+    raise SchemaError(
+        f"{where}: expected a feature {name!r}, got {', '.join(map(repr, sorted(record)))}{hint}",
+        feature=name,
+    )
+
+
+def check_size(where: str, height: Any, width: Any) -> None:
+    """Raises SchemaError unless both are numbers of pixels."""
+    for name, value in (("height", height), ("width", width)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise SchemaError(f"{where}: expected `{name}` as a number of pixels, got {value!r}")
+
+
+def random_seed(seed: int | None, given: Any) -> Any:
+    """Two integers for TensorFlow's stateless functions: drawn, or made from those `given`."""
+    tf = tensorflow()
+    if given is None:
+        return tf.random.uniform([2], -_INT32, _INT32 - 1, tf.int32, seed=seed)
+    return fold_in(given, seed or 0)
+
+
+def fold_in(seed: Any, number: int) -> Any:
+    """Another seed for each number, by one operation: TensorFlow mixes seeds well by itself."""
+    tf = tensorflow()
+    seed = tf.convert_to_tensor(seed)
+    return tf.bitwise.bitwise_xor(seed, tf.constant([0, _MIX * (number + 1) % _INT32], seed.dtype))
+
+
+def listed(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Names, of which one may be given without a list."""
+    return (names,) if isinstance(names, str) else tuple(names)

@@ -1,0 +1,129 @@
+"""Functions of records that say which features there are, and of what type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from datum.errors import SchemaError
+from datum.transforms.graph import (
+    Record,
+    RecordFunction,
+    fold_in,
+    leave_as_is,
+    listed,
+    take,
+    tensorflow,
+)
+
+__all__ = ["cast", "compose", "one_hot", "select", "supervised"]
+
+
+def compose(*functions: Callable[..., Any]) -> Callable[..., Any]:
+    """One function that calls all of them, each with what the one before gave.
+
+    It takes `seed=` if one of them does, and gives each another one made from it.
+
+    >>> import tensorflow as tf
+    >>> prepare = compose(cast("label", "float32"), select("label"))
+    >>> prepare({"label": tf.constant(3), "id": tf.constant(7)})
+    {'label': <tf.Tensor: shape=(), dtype=float32, numpy=3.0>}
+    """
+    for function in functions:
+        if not callable(function):
+            raise SchemaError(f"compose: expected functions, got {function!r}")
+
+    def apply(value: Any, seed: Any = None) -> Any:
+        for number, function in enumerate(functions):
+            if seed is not None and getattr(function, "takes_seed", False):
+                value = function(value, seed=fold_in(seed, number))
+            else:
+                value = function(value)
+        return value
+
+    is_random = any(getattr(function, "takes_seed", False) for function in functions)
+    return leave_as_is(apply, takes_seed=is_random)
+
+
+def select(*names: str) -> RecordFunction:
+    """A function of records that keeps the named features only. Works on batches too.
+
+    >>> select("label")({"image": 1, "label": 2})
+    {'label': 2}
+    """
+
+    def apply(record: Record) -> Record:
+        return {name: take(record, name, "select") for name in names}
+
+    return leave_as_is(apply)
+
+
+def supervised(
+    inputs: str | Sequence[str], targets: str | Sequence[str]
+) -> Callable[[Record], tuple[Any, Any]]:
+    """A function that makes a record the pair of inputs and targets that Keras wants.
+
+    Each is a feature, or a dict of several. Works on batches too. It comes last: what follows
+    gets no record.
+
+    >>> supervised("image", "label")({"image": 1, "label": 2, "id": 3})
+    (1, 2)
+    >>> supervised(["image", "id"], "label")({"image": 1, "label": 2, "id": 3})
+    ({'image': 1, 'id': 3}, 2)
+    """
+
+    def part(record: Record, names: str | Sequence[str]) -> Any:
+        found = {name: take(record, name, "supervised") for name in listed(names)}
+        return found[names] if isinstance(names, str) else found
+
+    return leave_as_is(lambda record: (part(record, inputs), part(record, targets)))
+
+
+def cast(name: str, dtype: str) -> RecordFunction:
+    """A function of records that gives a feature another dtype. Works on batches too.
+
+    Values are converted as TensorFlow does it, fractions cut off: see `scale` for images.
+
+    >>> import tensorflow as tf
+    >>> cast("label", "int32")({"label": tf.constant(3.0)})["label"].numpy()
+    np.int32(3)
+    """
+    try:
+        wanted = tensorflow().as_dtype(dtype)
+    except TypeError:
+        raise SchemaError(f"cast: expected the name of a dtype, got {dtype!r}") from None
+
+    def apply(record: Record) -> Record:
+        return {**record, name: tensorflow().cast(take(record, name, "cast"), wanted)}
+
+    return leave_as_is(apply)
+
+
+def one_hot(name: str, classes: int | Sequence[str], *, dtype: str = "float32") -> RecordFunction:
+    """A function of records that makes a class, or several, a vector of zeros with a single one.
+
+    `classes` is how many there are, or their names. Another number than 0 to `classes` - 1 is an
+    error within the graph. Works on batches too.
+
+    >>> import tensorflow as tf
+    >>> one_hot("label", ["cat", "dog", "owl"])({"label": tf.constant(1)})["label"].numpy()
+    array([0., 1., 0.], dtype=float32)
+    """
+    count = classes if isinstance(classes, int) else len(classes)
+    if count < 1:
+        raise SchemaError(f"one_hot: expected one class or more, got {classes!r}")
+
+    def apply(record: Record) -> Record:
+        tf = tensorflow()
+        label = take(record, name, "one_hot")
+        if not label.dtype.is_integer:
+            raise SchemaError(
+                f"one_hot: expected integers in {name!r}, got {label.dtype.name}", feature=name
+            )
+        values = label.flat_values if isinstance(label, tf.RaggedTensor) else label
+        is_known = tf.reduce_all((values >= 0) & (values < count))
+        message = f"one_hot: expected {name!r} of 0 to {count - 1}, got"
+        with tf.control_dependencies([tf.debugging.Assert(is_known, [message, values])]):
+            return {**record, name: tf.one_hot(label, count, dtype=dtype)}
+
+    return leave_as_is(apply)

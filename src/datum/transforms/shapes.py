@@ -1,0 +1,176 @@
+"""The size and side of images, with the masks and boxes that belong to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from datum.errors import SchemaError
+from datum.transforms.graph import (
+    Record,
+    RecordFunction,
+    check_size,
+    leave_as_is,
+    listed,
+    random_seed,
+    take,
+    tensorflow,
+)
+
+__all__ = ["BOXES", "random_flip", "resize"]
+
+BOXES = ("xmin", "xmax", "ymin", "ymax")  # what datasets of boxes call them, in this order
+_METHODS = ("area", "bicubic", "bilinear", "lanczos3", "lanczos5", "nearest")
+
+
+def resize(
+    name: str,
+    height: int,
+    width: int,
+    *,
+    method: str = "bilinear",
+    antialias: bool = False,
+    keep_ratio: bool = False,
+    masks: str | Sequence[str] = (),
+    boxes: Sequence[str] = (),
+) -> RecordFunction:
+    """A function of records that resizes an image, and masks with it without mixing their ids.
+
+    Integers are rounded, and keep their dtype. `antialias` averages all pixels when an image
+    shrinks, as Pillow does, and takes some times longer. With `keep_ratio` the image is made to
+    fit, and zeros fill the rest of the height or width, on both sides; `boxes`, the names of
+    xmin, xmax, ymin and ymax in 0 to 1, are moved along. Works on batches of one size too.
+
+    >>> import tensorflow as tf
+    >>> record = {"image": tf.ones([40, 80, 3], tf.uint8), "mask": tf.ones([40, 80, 1], tf.int32)}
+    >>> record = resize("image", 32, 32, keep_ratio=True, masks="mask")(record)
+    >>> record["image"].shape, int(tf.reduce_sum(record["mask"]))
+    (TensorShape([32, 32, 3]), 512)
+    """
+    if method not in _METHODS:
+        raise SchemaError(f"resize: expected a method of {', '.join(_METHODS)}, got {method!r}")
+    check_size("resize", height, width)
+    box_names = _checked_boxes("resize", boxes)
+
+    def apply(record: Record) -> Record:
+        changed = dict(record)
+        image = take(record, name, "resize")
+        fitted = _fit(image, height, width) if keep_ratio else None
+        changed[name] = _resized(image, (height, width), fitted, method, antialias)
+        for mask in listed(masks):
+            found = take(record, mask, "resize")
+            changed[mask] = _resized(found, (height, width), fitted, "nearest", False)
+        if fitted is not None and box_names:
+            changed |= _moved_boxes(record, box_names, fitted, (height, width))
+        return changed
+
+    return leave_as_is(apply)
+
+
+def _fit(image: Any, height: int, width: int) -> Any:
+    """Height and width of the image once it fits."""
+    tf = tensorflow()
+    sides = tf.cast(tf.shape(image)[-3:-1], tf.float64)
+    scale = tf.reduce_min(tf.constant([height, width], tf.float64) / sides)
+    return tf.cast(tf.maximum(tf.round(sides * scale), 1.0), tf.int32)
+
+
+def _resized(image: Any, size: tuple[int, int], fitted: Any, method: str, antialias: bool) -> Any:
+    tf = tensorflow()
+    made = tf.image.resize(
+        image, size if fitted is None else fitted, method=method, antialias=antialias
+    )
+    if image.dtype.is_integer and made.dtype != image.dtype:
+        made = tf.saturate_cast(tf.round(made), image.dtype)
+    else:
+        made = tf.cast(made, image.dtype)
+    if fitted is not None:
+        top, left = tf.unstack((size - fitted) // 2)
+        made = tf.image.pad_to_bounding_box(made, top, left, *size)
+    made.set_shape([*image.shape[:-3], *size, image.shape[-1]])
+    return made
+
+
+def _moved_boxes(
+    record: Record, names: Sequence[str], fitted: Any, size: tuple[int, int]
+) -> Record:
+    tf = tensorflow()
+    first = (size - fitted) // 2
+    start, part = (tf.cast(n, tf.float64) / size for n in (first, fitted))
+    moved = {}
+    for number, name in enumerate(names):
+        side = 1 if number < 2 else 0  # xmin and xmax, then ymin and ymax
+        values = take(record, name, "resize")
+        move = [tf.cast(n[side], values.dtype) for n in (part, start)]
+        moved[name] = values * move[0] + move[1]
+    return moved
+
+
+def random_flip(
+    name: str,
+    *,
+    masks: str | Sequence[str] = (),
+    boxes: Sequence[str] = (),
+    seed: int | None = None,
+) -> Callable[..., Record]:
+    """A function of records that mirrors half of the images, left to right.
+
+    `masks`, and `boxes` (the names of xmin, xmax, ymin and ymax in 0 to 1: see `BOXES`), are
+    mirrored with their image. Works on batches too, and draws for each image of one. The function
+    takes `seed=`, two integers, from which it draws then.
+
+    >>> import tensorflow as tf
+    >>> record = {"image": tf.constant([[[1], [2]]]), "xmin": tf.constant([0.0])}
+    >>> record |= {
+    ...     "xmax": tf.constant([0.25]),
+    ...     "ymin": tf.constant([0.0]),
+    ...     "ymax": tf.constant([1.0]),
+    ... }
+    >>> flipped = random_flip("image", boxes=BOXES)(record, seed=[2, 2])
+    >>> flipped["image"].numpy().ravel(), flipped["xmin"].numpy(), flipped["xmax"].numpy()
+    (array([2, 1], dtype=int32), array([0.75], dtype=float32), array([1.], dtype=float32))
+    """
+    box_names = _checked_boxes("random_flip", boxes)
+
+    def apply(record: Record, seed_pair: Any) -> Record:
+        tf = tensorflow()
+        image = take(record, name, "random_flip")
+        is_batch = image.shape.rank == 4
+        count = tf.shape(image)[:1] if is_batch else []
+        is_flipped = tf.random.stateless_uniform(count, random_seed(seed, seed_pair)) < 0.5
+        changed = dict(record)
+        for key in (name, *listed(masks)):
+            changed[key] = _flipped(take(record, key, "random_flip"), is_flipped)
+        if box_names:
+            low, high = (take(record, key, "random_flip") for key in box_names[:2])
+            changed[box_names[0]] = _chosen(is_flipped, 1 - high, low)
+            changed[box_names[1]] = _chosen(is_flipped, 1 - low, high)
+        return changed
+
+    return leave_as_is(lambda record, seed=None: apply(record, seed), takes_seed=True)
+
+
+def _flipped(image: Any, is_flipped: Any) -> Any:
+    tf = tensorflow()
+    if image.shape.rank == 4:
+        return tf.where(is_flipped[:, None, None, None], tf.reverse(image, [2]), image)
+    return tf.cond(is_flipped, lambda: tf.reverse(image, [1]), lambda: image)
+
+
+def _chosen(is_flipped: Any, flipped: Any, kept: Any) -> Any:
+    """One of two columns of boxes: dense or ragged, of a record or a batch."""
+    tf = tensorflow()
+    if isinstance(kept, tf.RaggedTensor):
+        rows = tf.gather(is_flipped, kept.value_rowids())
+        return kept.with_values(tf.where(rows, flipped.values, kept.values))
+    return tf.where(is_flipped[:, None] if is_flipped.shape.rank else is_flipped, flipped, kept)
+
+
+def _checked_boxes(where: str, boxes: Sequence[str]) -> tuple[str, ...]:
+    names = () if isinstance(boxes, str) else tuple(boxes)
+    if len(names) != 4 and (names or isinstance(boxes, str)):
+        raise SchemaError(
+            f"{where}: expected `boxes` as the names of xmin, xmax, ymin and ymax, got {boxes!r}\n"
+            f"hint: boxes={BOXES!r}"
+        )
+    return names

@@ -1,0 +1,161 @@
+"""Windows of encoded images, decoded and resized at once: for training, and for evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from datum.errors import SchemaError
+from datum.transforms.channels import Wanted
+from datum.transforms.decoding import decode_other
+from datum.transforms.formats import decode_jpeg, is_jpeg
+from datum.transforms.graph import (
+    call_apart,
+    check_size,
+    fold_in,
+    leave_as_is,
+    random_seed,
+    tensorflow,
+)
+
+__all__ = ["center_crop", "random_crop"]
+
+_RATIOS = (1, 2, 4, 8)  # by which a JPEG can be shrunk while it is decoded
+_ATTEMPTS = 10  # at a window that fits into the image, before all of it is taken
+_COLOURS = Wanted(3)
+
+
+def random_crop(
+    height: int,
+    width: int,
+    *,
+    area: tuple[float, float] = (0.08, 1.0),
+    ratio: tuple[float, float] = (3 / 4, 4 / 3),
+    flip: bool = True,
+    seed: int | None = None,
+) -> Callable[..., Any]:
+    """A function that decodes a random window of an image, resized: for `decode=`, in training.
+
+    Takes the bytes of one image, and gives height x width x 3, uint8; zeros for no bytes. The
+    window has a part of
+    the image's area and a ratio of width to height within those limits; half of the windows are
+    mirrored if `flip`. Of a JPEG only the window is decoded, at a half, a quarter or an eighth of
+    its size where it is that much larger than wanted; that also averages pixels, which resizing
+    (bilinear) leaves out. The function takes `seed=`, two integers, from which all is drawn then.
+
+    >>> import tensorflow as tf
+    >>> data = tf.io.encode_jpeg(tf.zeros([60, 80, 3], tf.uint8))
+    >>> random_crop(32, 32)(data).shape
+    TensorShape([32, 32, 3])
+    """
+    check_size("random_crop", height, width)
+    _check_range("random_crop", "area", area, most=1.0)
+    _check_range("random_crop", "ratio", ratio, most=None)
+
+    def choose(shape: Any, numbers: Any) -> Any:
+        tf = tensorflow()
+        begin, size, _ = tf.image.stateless_sample_distorted_bounding_box(
+            shape,
+            tf.zeros([1, 0, 4]),
+            numbers,
+            min_object_covered=0.0,
+            aspect_ratio_range=ratio,
+            area_range=area,
+            max_attempts=_ATTEMPTS,
+            use_image_if_no_bounding_boxes=True,
+        )
+        return tf.concat([begin[:2], size[:2]], axis=0)
+
+    def crop(data: Any, seed_pair: Any) -> Any:
+        tf = tensorflow()
+        numbers = random_seed(seed, seed_pair)
+        image = _decode_window(data, lambda shape: choose(shape, numbers), height, width)
+        if not flip:
+            return image
+        is_flipped = tf.random.stateless_uniform([], fold_in(numbers, 1)) < 0.5
+        return tf.cond(is_flipped, lambda: tf.reverse(image, [1]), lambda: image)
+
+    return leave_as_is(lambda data, seed=None: crop(data, seed), takes_seed=True)
+
+
+def center_crop(height: int, width: int, *, fraction: float = 0.875) -> Callable[[Any], Any]:
+    """A function that decodes the middle of an image, resized: for `decode=`, in evaluation.
+
+    Takes the bytes of one image, and gives height x width x 3, uint8. The window has the shape
+    that is wanted, and `fraction` of the sides of the largest such window. It is decoded as
+    `random_crop` does.
+
+    >>> import tensorflow as tf
+    >>> data = tf.io.encode_jpeg(tf.zeros([60, 80, 3], tf.uint8))
+    >>> center_crop(32, 32)(data).shape
+    TensorShape([32, 32, 3])
+    """
+    check_size("center_crop", height, width)
+    if not 0 < fraction <= 1:
+        raise SchemaError(
+            f"center_crop: expected a `fraction` above 0 and up to 1, got {fraction!r}"
+        )
+
+    def choose(shape: Any) -> Any:
+        tf = tensorflow()
+        sides = tf.cast(shape[:2], tf.float32)
+        scale = tf.reduce_min(sides / [height, width]) * fraction
+        size = tf.maximum(1.0, tf.round(scale * [height, width]))
+        return tf.cast(tf.concat([(sides - size) // 2, size], axis=0), tf.int32)
+
+    return leave_as_is(lambda data: _decode_window(data, choose, height, width))
+
+
+def _decode_window(data: Any, choose: Callable[[Any], Any], height: int, width: int) -> Any:
+    """The window that `choose` gives for an image's shape: (top, left, height, width)."""
+    tf = tensorflow()
+    data = tf.convert_to_tensor(data)
+
+    def decode_rest() -> Any:
+        image = decode_other(data, _COLOURS)
+        window = choose(tf.shape(image))
+        return tf.slice(image, [window[0], window[1], 0], [window[2], window[3], 3])
+
+    def decode_rare() -> Any:
+        return tf.cond(data == b"", lambda: tf.zeros([1, 1, 3], tf.uint8), decode_rest)
+
+    def decode_common() -> Any:
+        return _decode_shrunk(data, choose(tf.io.extract_jpeg_shape(data)), height, width)
+
+    image = tf.cond(is_jpeg(data), decode_common, lambda: call_apart(decode_rare))
+    image = tf.cast(image, tf.float32)[None]  # resized faster than uint8
+    resized = tf.raw_ops.ResizeBilinear(images=image, size=[height, width], half_pixel_centers=True)
+    return tf.cast(tf.round(resized[0]), tf.uint8)
+
+
+def _decode_shrunk(data: Any, window: Any, height: int, width: int) -> Any:
+    """A window of a JPEG, shrunk while it is decoded as far as it stays larger than wanted."""
+    tf = tensorflow()
+
+    def decode_at(ratio: int) -> Callable[[], Any]:
+        return lambda: decode_jpeg(data, _COLOURS, window=window // ratio, ratio=ratio)
+
+    def decode_smaller() -> Any:
+        surplus = tf.reduce_min(window[2:] // [height, width])
+        choice = tf.reduce_sum(tf.cast(surplus >= _RATIOS, tf.int32)) - 1
+        return tf.switch_case(choice, [decode_at(ratio) for ratio in _RATIOS])
+
+    is_large = tf.reduce_all(window[2:] >= [2 * height, 2 * width])
+    return tf.cond(
+        is_large,
+        lambda: call_apart(decode_smaller),
+        lambda: decode_jpeg(data, _COLOURS, window=window),
+    )
+
+
+def _check_range(where: str, name: str, limits: Any, *, most: float | None) -> None:
+    try:
+        low, high = limits
+        is_right = 0 < low <= high and (most is None or high <= most)
+    except (TypeError, ValueError):
+        is_right = False
+    if not is_right:
+        limit = f" and up to {most:g}" if most is not None else ""
+        raise SchemaError(
+            f"{where}: expected `{name}` as two limits above 0{limit}, got {limits!r}"
+        )

@@ -1,0 +1,84 @@
+import pytest
+import tensorflow as tf
+
+from datum.adapters.tensorflow.batching import batch_records, pad_batches, select_supervised
+from datum.adapters.tensorflow.options import TfOptions
+from datum.configs import BucketConfigs
+
+
+def records(count=6):
+    return tf.data.Dataset.range(count).map(
+        lambda n: {"x": n, "items": tf.fill([n], n), "name": tf.repeat(["a"], n)}
+    )
+
+
+def test_fixed_shapes_are_stacked():
+    batches = batch_records(tf.data.Dataset.range(5), TfOptions(batch_size=2))
+    assert [b.tolist() for b in batches.as_numpy_iterator()] == [[0, 1], [2, 3], [4]]
+    dropped = batch_records(tf.data.Dataset.range(5), TfOptions(batch_size=2, drop_remainder=True))
+    assert dropped.element_spec.shape == (2,)
+    assert len(list(dropped)) == 2
+
+
+def test_lengths_that_differ_stay_ragged():
+    (batch,) = batch_records(records(3), TfOptions(batch_size=3))
+    assert isinstance(batch["items"], tf.RaggedTensor)
+    assert batch["items"].to_list() == [[], [1], [2, 2]]
+
+
+def test_padding_fills_with_zeros_or_what_is_asked_for():
+    batches = batch_records(records(3), TfOptions(batch_size=3))
+    (zeros,) = pad_batches(batches, TfOptions(pad=True))
+    assert zeros["items"].numpy().tolist() == [[0, 0], [1, 0], [2, 2]]
+    assert zeros["name"].numpy().tolist() == [[b"", b""], [b"a", b""], [b"a", b"a"]]
+    (some,) = pad_batches(batches, TfOptions(pad={"items": -1}))
+    assert some["items"].numpy().tolist() == [[-1, -1], [1, -1], [2, 2]]
+    assert isinstance(some["name"], tf.RaggedTensor)
+    (text,) = pad_batches(batches, TfOptions(pad={"name": "?"}))
+    assert text["name"].numpy().tolist() == [[b"?", b"?"], [b"a", b"?"], [b"a", b"a"]]
+
+
+def test_sparse_columns_are_filled_too():
+    sparse = tf.sparse.from_dense([[0, 5], [6, 0]])
+    batches = tf.data.Dataset.from_tensors({"s": sparse})
+    (dense,) = pad_batches(batches, TfOptions(pad=True))
+    assert dense["s"].numpy().tolist() == [[0, 5], [6, 0]]
+
+
+def test_tuples_are_padded_whole():
+    batches = batch_records(records(3).map(lambda r: (r["items"], r["x"])), TfOptions(batch_size=3))
+    ((items, x),) = pad_batches(batches, TfOptions(pad=True))
+    assert items.shape == (3, 2)
+    assert x.shape == (3,)
+
+
+def test_buckets_hold_records_of_about_a_length():
+    buckets = BucketConfigs(bucket_boundaries=[2, 4], bucket_batch_sizes=[2, 2, 1])
+    options = TfOptions(bucket_fn=lambda r: tf.size(r["items"]), bucket_op=buckets, pad=True)
+    batches = pad_batches(batch_records(records(6), options), options)
+    found = sorted(batch["x"].tolist() for batch in batches.as_numpy_iterator())
+    assert found == [[0, 1], [2, 3], [4], [5]]
+    dropped = TfOptions(
+        bucket_fn=lambda r: tf.size(r["items"]),
+        bucket_op=BucketConfigs(bucket_boundaries=[2], bucket_batch_sizes=[2, 3]),
+        drop_remainder=True,
+    )
+    found = [b["x"].numpy().tolist() for b in batch_records(records(6), dropped)]
+    assert sorted(found) == [[0, 1], [2, 3, 4]]
+
+
+def test_inputs_and_targets_are_picked():
+    batches = batch_records(records(3), TfOptions(batch_size=3))
+    ((inputs, target),) = select_supervised(batches, TfOptions(supervised=("items", "x")))
+    assert isinstance(inputs, tf.RaggedTensor)
+    assert target.shape == (3,)
+    options = TfOptions(supervised=(["items", "name"], "x", "x"))
+    ((inputs, target, weights),) = select_supervised(batches, options)
+    assert sorted(inputs) == ["items", "name"]
+    assert target.shape == weights.shape
+
+
+def test_inputs_that_are_not_there_are_told():
+    batches = batch_records(records(3), TfOptions(batch_size=3))
+    with pytest.raises(ValueError, match="expected records with pixels, x"):
+        select_supervised(batches, TfOptions(supervised=("pixels", "x")))
