@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from typing import Any, Literal
-from urllib.parse import quote
 
 from datum.configs.reading import AUTOTUNE, DatasetConfigs, TFRReadConfigs
 from datum.configs.settings import is_whole
@@ -50,7 +49,7 @@ def options_for(
         "epochs": _count_epochs(repeat, role),
         "map": _callback(configs, "pre_batching_callback", role),
         "batch_map": _callback(configs, "post_batching_callback", role),
-        "cache": _cache(configs, role, split),
+        "cache": configs.cache,
         "echo": (configs.echoing or 1) if role == "train" else 1,
         "pad": configs.use_tf_padding or configs.use_datum_padding,
         "drop_remainder": _of_role(configs, "drop_remainder", role),
@@ -64,8 +63,11 @@ def options_for(
         **_buckets(configs),
     }
     if configs.full_dataset:
-        return {**options, **_as_one_batch(options, role, split, records)}
-    _refuse_empty(options, role, split, records)
+        options.update(_as_one_batch(options, role, split, records))
+    else:
+        _refuse_empty(options, role, split, records)
+    if configs.cache and configs.cache_filename:
+        options["cache"] = os.fspath(configs.cache_filename)
     return options
 
 
@@ -90,13 +92,6 @@ def _count_epochs(repeat: Any, role: Role) -> int | None:
             "hint: repeat=-1 has no end"
         )
     return None if epochs == -1 else epochs
-
-
-def _cache(configs: DatasetConfigs, role: Role, split: str) -> bool | str:
-    """A file for each role and split, since tf.data takes any that is there for its own."""
-    if not configs.cache or not configs.cache_filename:
-        return configs.cache
-    return f"{os.fspath(configs.cache_filename)}-{role}-{quote(split, safe='')}"
 
 
 def _is_deterministic(setting: bool | None, read: TFRReadConfigs) -> bool:

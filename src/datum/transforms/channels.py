@@ -7,7 +7,7 @@ from typing import Any
 
 from datum.transforms.graph import tensorflow
 
-__all__ = ["Wanted", "check", "fit_channels", "refuse", "to_grey"]
+__all__ = ["Wanted", "check", "check_length", "fit_channels", "refuse", "to_grey"]
 
 _LUMA = (19595, 38470, 7471)  # what Pillow takes of red, green and blue, of 65536
 _OPAQUE = 255
@@ -56,6 +56,15 @@ def check(condition: Any, *message: Any) -> Any:
     """Operations to depend on, that fail with a message unless a condition holds."""
     tf = tensorflow()
     return tf.control_dependencies([tf.debugging.Assert(condition, message)])
+
+
+def check_length(data: Any, least: int) -> Any:
+    """Operations to depend on before parts of `data` are taken, that fail if it is too short.
+
+    TensorFlow's own error would hold the data, which Python then fails to show.
+    """
+    size = tensorflow().strings.length(data)
+    return check(size >= least, "expected an image, got only the start of one, of bytes:", size)
 
 
 def refuse(message: str, wanted: Wanted) -> Any:

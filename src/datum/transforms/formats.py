@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from datum.transforms.channels import Wanted, check, fit_channels, refuse
+from datum.transforms.channels import Wanted, check, check_length, fit_channels, refuse
 from datum.transforms.graph import tensorflow
 
 __all__ = ["decode_bmp", "decode_gif", "decode_jpeg", "decode_webp", "is_jpeg"]
@@ -72,7 +72,8 @@ def decode_webp(data: Any, wanted: Wanted) -> Any:
     """
     tf = tensorflow()
     head = tf.io.decode_raw(data, tf.uint8, fixed_length=_WEBP_HEAD_BYTES)
-    kind = tf.strings.substr(data, 12, 4)
+    with check_length(data, _WEBP_HEAD_BYTES):
+        kind = tf.strings.substr(data, 12, 4)
 
     def decode(data: Any, channels: int) -> Any:
         return tf.io.decode_image(data, channels, expand_animations=False)
@@ -119,8 +120,11 @@ def _of_palette(data: Any, head: Any, ids: Any, wanted: Wanted) -> Any:
     tf = tensorflow()
     if wanted.channels == 1:
         return tf.cast(ids, wanted.dtype)
+    # TensorFlow has checked where the pixels start, but not where the palette does.
     first, start = head[5] + head[6] * 2**16, 14 + head[7] + head[8] * 2**16
-    stored = tf.io.decode_raw(tf.strings.substr(data, start, first - start), tf.uint8)
+    start = tf.clip_by_value(start, 0, first)
+    with tf.control_dependencies([ids]):
+        stored = tf.io.decode_raw(tf.strings.substr(data, start, first - start), tf.uint8)
     colours = tf.reverse(tf.reshape(stored, [-1, 4])[:, :3], [1])
     image = fit_channels(tf.gather(colours, tf.cast(ids[..., 0], tf.int32)), 3, wanted)
     if wanted.channels is None:

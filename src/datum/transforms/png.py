@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from datum.transforms.channels import Wanted, check, to_grey
+from datum.transforms.channels import Wanted, check, check_length, to_grey
 from datum.transforms.graph import tensorflow
 
 __all__ = ["decode_png", "decode_simple_png", "is_simple_png"]
@@ -109,12 +109,13 @@ def _decode_ids(data: Any, head: Any, bits: Any) -> Any:
     letters = tf.constant([bytes([value]) for value in range(256)])
     change = list(_PALETTE_TO_GREY.to_bytes(4, "big"))
     sums = tf.bitwise.bitwise_xor(tf.cast(head[_SUM_AT:], tf.int32), change)
-    pieces = [
-        tf.strings.substr(data, 0, _COLOUR_AT),
-        b"\0",
-        tf.strings.substr(data, _COLOUR_AT + 1, _SUM_AT - _COLOUR_AT - 1),
-        tf.strings.reduce_join(tf.gather(letters, sums)),
-        tf.strings.substr(data, _HEADER_END, tf.strings.length(data)),
-    ]
+    with check_length(data, _HEADER_END):
+        pieces = [
+            tf.strings.substr(data, 0, _COLOUR_AT),
+            b"\0",
+            tf.strings.substr(data, _COLOUR_AT + 1, _SUM_AT - _COLOUR_AT - 1),
+            tf.strings.reduce_join(tf.gather(letters, sums)),
+            tf.strings.substr(data, _HEADER_END, tf.strings.length(data)),
+        ]
     step = tf.cast(tf.gather(_STEPS, tf.minimum(bits, len(_STEPS) - 1)), tf.uint8)
     return tf.io.decode_png(tf.strings.join(pieces), 1) // step

@@ -122,21 +122,10 @@ def test_a_setting_is_an_option(name, value, option, expected):
     assert options(**{name: value}) == {**options(), option: expected}
 
 
-def test_each_split_has_a_cache_file_of_its_own(tmp_path):
-    asked = [
-        ("train", "train"),
-        ("train", "train[:10%]"),
-        ("train", "train[:10]"),
-        ("val", "train"),
-    ]
-    made = [
-        options(role, split=split, cache=True, cache_filename=tmp_path / "c")["cache"]
-        for role, split in asked
-    ]
-    assert len(set(made)) == len(asked)
-    assert all(name.startswith(f"{tmp_path / 'c'}-") for name in made)
-    assert all("/" not in name.removeprefix(str(tmp_path / "c")) for name in made)
+def test_a_cache_is_in_memory_unless_it_has_a_name(tmp_path):
     assert options(cache_filename="c")["cache"] is False
+    assert options(cache=True)["cache"] is True
+    assert options(cache=True, cache_filename=tmp_path / "c")["cache"] == str(tmp_path / "c")
 
 
 class Options:

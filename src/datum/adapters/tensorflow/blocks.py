@@ -16,20 +16,22 @@ from datum.reading.batches import Run
 from datum.reading.shards import Shards
 
 __all__ = [
-    "TF_COMPRESSION",
     "Block",
     "BlockTable",
     "Stretch",
     "cut_blocks",
     "find_stretches",
     "stretches_between",
+    "unindexed_stretch",
 ]
 
 # The blocks are a constant of the graph, of some 50 bytes each.
 MAX_BLOCKS = 2**16
 # To find where records start in shards without an index reads a page of each record.
 MAX_SCANNED_BYTES = 4 * 2**30
-TF_COMPRESSION: dict[Compression | None, str] = {None: "", "gzip": "GZIP", "zlib": "ZLIB"}
+# How much larger records are than in a compressed file, roughly: numbers and text come to that.
+INFLATION = 4
+_TF_COMPRESSION: dict[Compression | None, str] = {None: "", "gzip": "GZIP", "zlib": "ZLIB"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Stretch:
         records: how many there are.
         starts: where each record starts and the last one ends; None where that is not known, or
             of no use because the file is compressed: it is read from its start then.
-        bytes: how many bytes they take, as they lie in the file.
+        bytes: how many bytes they take; an estimate if the file is compressed.
     """
 
     path: str
@@ -73,11 +75,11 @@ class BlockTable:
 
     Attributes:
         blocks: they.
-        chunk_records: if not None, no block has more records than that.
+        block_records: if not None, no block has more records than that.
     """
 
     blocks: Sequence[Block]
-    chunk_records: int | None
+    block_records: int | None
 
     @property
     def records(self) -> int:
@@ -122,16 +124,22 @@ def _has_index(shards: Shards, run: Run) -> bool:
 
 def _find_stretch(shards: Shards, run: Run, *, may_scan: bool) -> Stretch:
     path = _path(shards, run)
-    compression = TF_COMPRESSION[run.shard.compression]
     if run.shard.compression is None and (may_scan or _has_index(shards, run)):
         index = shards.open_indexed(run.shard).index
         ends = np.append(index.offsets, index.stream_bytes)
         starts = ends[run.start : run.stop + 1]
         nbytes = int(starts[-1] - starts[0])
-        return Stretch(str(path), compression, run.start, len(run), starts, nbytes)
+        return Stretch(str(path), "", run.start, len(run), starts, nbytes)
     shards.open(run.shard).close()  # refuses a file that is not the one described
+    return unindexed_stretch(path, run, len(run))
+
+
+def unindexed_stretch(path: Path, run: Run, records: int) -> Stretch:
+    """The records of a run that have to be found from the start of their file."""
     nbytes = run.shard.bytes * len(run) // max(1, run.shard.records)
-    return Stretch(str(path), compression, run.start, len(run), None, nbytes)
+    nbytes *= 1 if run.shard.compression is None else INFLATION
+    compression = _TF_COMPRESSION[run.shard.compression]
+    return Stretch(str(path), compression, run.start, records, None, nbytes)
 
 
 def cut_blocks(stretches: Iterable[Stretch], *, block_records: int) -> BlockTable:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.adapters.tensorflow.blocks import TF_COMPRESSION, Stretch, stretches_between
+from datum.adapters.tensorflow.blocks import Stretch, stretches_between, unindexed_stretch
 from datum.errors import Damage
 from datum.format import RecordFile, RecordWriter, frame
 from datum.format.records import HEADER_BYTES
@@ -75,9 +75,7 @@ def _scan(shards: Shards, run: Run) -> _Found:
     if file.compression is None:
         return _Found(list(stretches_between(str(path), numbers, starts, lengths)), damage, lost)
     if not file.damage:
-        stretch = Stretch(
-            str(path), TF_COMPRESSION[file.compression], run.start, len(numbers), None, 0
-        )
+        stretch = unindexed_stretch(path, run, len(numbers))
         return _Found([stretch], damage, lost)
     return _Found(list(_salvage(path, run)), damage, lost)
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from datum._optional import require
 from datum.adapters.tensorflow.batching import batch_records, pad_batches, select_supervised
+from datum.adapters.tensorflow.caching import Cache
 from datum.adapters.tensorflow.hosts import SERVICE, find_host, part_of
 from datum.adapters.tensorflow.options import TfOptions
 from datum.adapters.tensorflow.parsing import GraphParser
 from datum.adapters.tensorflow.pictures import decoder_for
 from datum.adapters.tensorflow.plan import Plan, make_plan
-from datum.adapters.tensorflow.records import read_chunks, shuffle_chunks
+from datum.adapters.tensorflow.records import read_chunks, shuffle, shuffle_chunks
 from datum.reading import Split
 from datum.schema import Feature, Schema
 from datum.transforms.graph import leave_as_is
@@ -40,11 +39,12 @@ def make_dataset(split: Split, options: TfOptions) -> Any:
     decoders = _find_decoders(schema, options)
     is_by_record = bool(decoders or options.map or options.bucket_fn or options.batch_size is None)
     plan = make_plan(split, options, is_cached=options.cache is not False)
+    cache = Cache(options.cache, split, schema, plan)
     parser = GraphParser(schema, is_trusted=split.shards.writer == "datum")
     if is_by_record:
-        batches = _by_record(plan, parser, decoders, options)
+        batches = _by_record(plan, parser, cache, decoders, options)
     else:
-        batches = _in_bulk(plan, parser, options)
+        batches = _in_bulk(plan, parser, cache, options)
     batches = _finish(batches, plan.table.records, options)
     chosen = _tf_options(options, is_alone=host[1] == 1, is_by_record=is_by_record)
     return batches.with_options(chosen)
@@ -76,40 +76,40 @@ def _as_image(name: str, feature: Feature) -> Feature:
 # Records that nothing is done to one by one.
 
 
-def _in_bulk(plan: Plan, parser: GraphParser, options: TfOptions) -> Any:
+def _in_bulk(plan: Plan, parser: GraphParser, cache: Cache, options: TfOptions) -> Any:
     """Batches parsed as such: no op runs for each record."""
     chunks = read_chunks(plan.table, plan.reading, _mixed_at_reading(plan, options))
     if plan.shuffling is not None:
         if options.cache is not False:
-            chunks = _cache(chunks, options)
-            chunks = chunks.shuffle(
-                max(1, len(plan.table.blocks)),
-                seed=plan.shuffling.block_seed,
-                reshuffle_each_iteration=plan.shuffling.reshuffle,
-            )
+            chunks = _shuffle_cached(cache.keep(chunks, plan.reading.chunk), plan, options)
         chunks = shuffle_chunks(chunks, plan.shuffling, deterministic=options.is_deterministic)
     chunks = chunks.rebatch(options.batch_size, drop_remainder=options.drop_remainder)
     batches = _map(chunks, leave_as_is(parser.parse), options)
     batches = pad_batches(batches, options)
-    is_cached_here = options.cache is not False and plan.shuffling is None
-    return _cache(batches, options) if is_cached_here else batches
+    if options.cache is False or plan.shuffling is not None:
+        return batches
+    return cache.keep(batches, options.batch_size, options.drop_remainder, options.pad)
+
+
+def _shuffle_cached(chunks: Any, plan: Plan, options: TfOptions) -> Any:
+    """Chunks in another order: all of them, if they are in memory anyway."""
+    assert plan.shuffling is not None
+    count = plan.table.records if options.cache is True else plan.shuffling.window
+    buffered = -(-count // plan.reading.chunk) + 2 * len(plan.table.blocks)  # ends of blocks, too
+    seed = plan.shuffling.seed if plan.shuffling.block_seed is None else plan.shuffling.block_seed
+    return shuffle(chunks, buffered, seed=seed, reshuffle=plan.shuffling.reshuffle)
 
 
 def _mixed_at_reading(plan: Plan, options: TfOptions) -> Any:
     return None if options.cache is not False else plan.shuffling
 
 
-def _cache(dataset: Any, options: TfOptions) -> Any:
-    if isinstance(options.cache, bool):
-        return dataset.cache()
-    Path(options.cache).expanduser().parent.mkdir(parents=True, exist_ok=True)
-    return dataset.cache(os.fspath(Path(options.cache).expanduser()))
-
-
 # Records that are decoded or changed one by one.
 
 
-def _by_record(plan: Plan, parser: GraphParser, decoders: Decoders, options: TfOptions) -> Any:
+def _by_record(
+    plan: Plan, parser: GraphParser, cache: Cache, decoders: Decoders, options: TfOptions
+) -> Any:
     """Batches of records that were worked on one by one, many at a time."""
     asked = options.decode if isinstance(options.decode, Mapping) else {}
     theirs = {name: decoder for name, decoder in decoders.items() if callable(asked.get(name))}
@@ -118,7 +118,7 @@ def _by_record(plan: Plan, parser: GraphParser, decoders: Decoders, options: TfO
     records = _map(records, leave_as_is(_decoding(ours)) if ours else None, options)
     if options.cache is not False:
         # Functions of the user come after it: they may give another result each time.
-        records = _cache(records, options)
+        records = cache.keep(records, sorted(ours))
         if plan.shuffling is not None:
             window = plan.table.records if options.cache is True else plan.shuffling.window
             records = _shuffle_records(records, max(window, plan.shuffling.window), plan)
@@ -200,9 +200,7 @@ def _unbatch(batches: Any) -> Any:
 
 def _shuffle_records(records: Any, window: int, plan: Plan) -> Any:
     assert plan.shuffling is not None
-    return records.shuffle(
-        max(1, window), seed=plan.shuffling.seed, reshuffle_each_iteration=plan.shuffling.reshuffle
-    )
+    return shuffle(records, window, seed=plan.shuffling.seed, reshuffle=plan.shuffling.reshuffle)
 
 
 # What comes after batches.

@@ -21,8 +21,9 @@ WINDOW_RECORDS = 8192
 WINDOW_BYTES = 128 * 2**20
 # A reader costs some 0.2 ms for each block, a batch in the graph some 20 us for each chunk.
 CHUNK_RECORDS = 256
-CHUNK_BYTES = 4 * 2**20
+CHUNK_BYTES = 16 * 2**20
 BLOCK_CHUNKS = 8
+ORDERED_BLOCK_CHUNKS = 4  # fewer, as so many of some blocks are held until their turn
 # Blocks read in turn, so that a window is made of records from so many places.
 CYCLE = 16
 # Larger records are moved one by one: to copy them in windows costs more than an op for each.
@@ -63,7 +64,8 @@ def make_plan(split: Split, options: TfOptions, *, is_cached: bool = False) -> P
         chunk = read.interleave_block_length
         block = sum(stretch.records for stretch in stretches)
     else:
-        block = chunk * BLOCK_CHUNKS if mixes_blocks else chunk
+        chunks = BLOCK_CHUNKS if mixes_blocks else ORDERED_BLOCK_CHUNKS
+        block = chunk * max(1, min(chunks, CHUNK_BYTES // (chunk * record_bytes)))
     return Plan(
         cut_blocks(stretches, block_records=max(1, block)),
         Reading(
@@ -104,7 +106,7 @@ def _chunk_records(options: TfOptions, record_bytes: int, shuffling: Shuffling |
     limit = max(1, CHUNK_BYTES // record_bytes)
     if shuffling is not None:
         return max(1, min(CHUNK_RECORDS, shuffling.window // CYCLE, limit))
-    batch = options.batch_size or 1
+    batch = min(options.batch_size or 1, limit)
     return batch * max(1, min(CHUNK_RECORDS, limit) // batch)
 
 

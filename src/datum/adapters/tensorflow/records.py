@@ -10,7 +10,7 @@ from datum._optional import require
 from datum.adapters.tensorflow.blocks import BlockTable
 from datum.transforms.graph import leave_as_is
 
-__all__ = ["Reading", "Shuffling", "permute", "read_chunks", "shuffle_chunks"]
+__all__ = ["Reading", "Shuffling", "permute", "read_chunks", "shuffle", "shuffle_chunks"]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
@@ -67,17 +67,18 @@ def read_chunks(table: BlockTable, reading: Reading, shuffling: Shuffling | None
     paths, compressions, numbers = table.columns()
     blocks = tf.data.Dataset.from_tensor_slices((paths, compressions, numbers))
     if shuffling is not None and shuffling.block_seed is not None and len(table.blocks) > 1:
-        blocks = blocks.shuffle(
+        blocks = shuffle(
+            blocks,
             len(table.blocks),
             seed=shuffling.block_seed,
-            reshuffle_each_iteration=shuffling.reshuffle_blocks,
+            reshuffle=shuffling.reshuffle_blocks,
         )
-    is_one_chunk = table.chunk_records is not None and table.chunk_records <= reading.chunk
     cycle, run = reading.cycle, reading.run
-    if (
-        shuffling is None and not reading.is_interleaved
-    ):  # in order only if a block is through before the next one's turn
-        cycle, run = (ORDERED_CYCLE, 1) if is_one_chunk else (1, 1)
+    if shuffling is None and not reading.is_interleaved:
+        # In order only if a block is through, with the empty chunk at its end, before the next
+        # one's turn.
+        block = table.block_records
+        cycle, run = (1, 1) if block is None else (ORDERED_CYCLE, -(-block // reading.chunk) + 1)
     cycle = max(1, min(cycle, len(table.blocks)))
     return blocks.interleave(
         _block_reader(reading.chunk, has_skips=any(block.skipped for block in table.blocks)),
@@ -160,12 +161,45 @@ def _describe(path: Any, record: Any, place: Any) -> Any:
     )
 
 
+# tf.data's own `shuffle` and `random` mix the seed of the program, `tf.random.set_seed`, into
+# theirs: the order would not be that of the seed given alone. The operations below them do not.
+
+
+def shuffle(dataset: Any, window: int, *, seed: int, reshuffle: bool) -> Any:
+    """The elements of a dataset, mixed within a window, as the seed alone says."""
+    spec = dataset.element_spec
+    flat = tf.nest.flatten(spec, expand_composites=False)
+    if not all(isinstance(part, tf.TensorSpec) for part in flat):
+        return dataset.shuffle(window, seed=seed, reshuffle_each_iteration=reshuffle)
+    variant = tf.raw_ops.ShuffleDatasetV3(
+        input_dataset=tf.data.experimental.to_variant(dataset),
+        buffer_size=tf.constant(max(1, window), tf.int64),
+        seed=tf.constant(seed, tf.int64),
+        seed2=tf.constant(seed, tf.int64),
+        seed_generator=tf.raw_ops.DummySeedGenerator(),
+        output_types=[part.dtype for part in flat],
+        output_shapes=[part.shape for part in flat],
+        reshuffle_each_iteration=reshuffle,
+    )
+    return tf.data.experimental.from_variant(variant, spec)
+
+
+def _random_numbers(seed: int, *, rerandomize: bool) -> Any:
+    variant = tf.raw_ops.RandomDatasetV2(
+        seed=tf.constant(seed, tf.int64),
+        seed2=tf.constant(seed, tf.int64),
+        seed_generator=tf.raw_ops.DummySeedGenerator(),
+        output_types=[tf.int64],
+        output_shapes=[tf.TensorShape([])],
+        rerandomize_each_iteration=rerandomize,
+    )
+    return tf.data.experimental.from_variant(variant, tf.TensorSpec([], tf.int64))
+
+
 def shuffle_chunks(chunks: Any, shuffling: Shuffling, *, deterministic: bool) -> Any:
     """Chunks of `window` records, those of each in random order; no op runs for each record."""
     windows = chunks.rebatch(shuffling.window)
-    seeds = tf.data.Dataset.random(
-        seed=shuffling.seed, rerandomize_each_iteration=shuffling.reshuffle
-    )
+    seeds = _random_numbers(shuffling.seed, rerandomize=shuffling.reshuffle)
     zipped = tf.data.Dataset.zip((windows, seeds))
     return zipped.map(permute, num_parallel_calls=tf.data.AUTOTUNE, deterministic=deterministic)
 

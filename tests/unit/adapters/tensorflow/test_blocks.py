@@ -25,6 +25,8 @@ def test_compressed_shards_are_read_from_their_start(tmp_path):
     split = write_numbers(tmp_path, 100, compression="gzip")["train[10:-5]"]
     first, *_ = find_stretches(split)
     assert (first.compression, first.first, first.records, first.starts) == ("GZIP", 10, 15, None)
+    size = min(tmp_path.glob("*.tfrecord")).stat().st_size
+    assert first.bytes == size * 15 // 25 * module.INFLATION
     (block, *_) = cut_blocks([first], block_records=4).blocks
     assert (block.offset, block.skipped, block.records) == (0, 10, 15)
 
@@ -38,7 +40,7 @@ def test_shards_too_large_to_look_through_are_read_from_their_start(tmp_path, mo
     found = find_stretches(dataset["train"])
     assert [s.starts for s in found] == [None] * 4
     table = cut_blocks(found, block_records=4)
-    assert (table.chunk_records, table.records) == (None, 100)
+    assert (table.block_records, table.records) == (None, 100)
 
 
 def test_a_shard_of_another_size_is_refused(tmp_path):
@@ -57,7 +59,7 @@ def test_blocks_have_no_more_records_than_asked_for():
         (80, 7, 4, 80),
         (160, 11, 2, 40),
     ]
-    assert (table.chunk_records, table.records, table.record_bytes) == (4, 10, 20)
+    assert (table.block_records, table.records, table.record_bytes) == (4, 10, 20)
 
 
 def test_blocks_grow_where_there_would_be_too_many(monkeypatch):

@@ -15,7 +15,7 @@ def split(tmp_path_factory):
 def test_records_in_order_are_read_as_whole_batches(split):
     plan = make_plan(split, TfOptions(batch_size=32))
     assert plan.shuffling is None
-    assert plan.reading.chunk == plan.table.chunk_records == 256
+    assert (plan.reading.chunk, plan.table.block_records) == (256, 1024)
     assert make_plan(split, TfOptions(batch_size=500)).reading.chunk == 500
     assert make_plan(split, TfOptions(batch_size=None)).reading.chunk == 256
 
@@ -36,7 +36,7 @@ def test_a_window_is_made_of_many_places(split):
 
 def test_what_is_cached_is_read_in_order(split):
     plan = make_plan(split, TfOptions(shuffle=True, cache=True), is_cached=True)
-    assert plan.table.chunk_records == plan.reading.chunk
+    assert plan.table.block_records == plan.reading.chunk * module.ORDERED_BLOCK_CHUNKS
 
 
 def test_large_records_are_told(split, monkeypatch):
@@ -78,3 +78,12 @@ def test_files_are_interleaved_to_the_record_where_asked(split):
     plan = make_plan(split, TfOptions(read=read))
     assert (plan.reading.cycle, plan.reading.chunk, plan.reading.run) == (2, 3, 1)
     assert len(plan.table.blocks) == 4
+
+
+def test_chunks_and_blocks_are_bounded_by_bytes(split, monkeypatch):
+    record_bytes = make_plan(split, TfOptions()).table.record_bytes
+    monkeypatch.setattr(module, "CHUNK_BYTES", record_bytes * 10)
+    plan = make_plan(split, TfOptions(batch_size=32))
+    assert plan.reading.chunk == plan.table.block_records == 10
+    plan = make_plan(split, TfOptions(batch_size=4))
+    assert (plan.reading.chunk, plan.table.block_records) == (8, 8)

@@ -8,6 +8,7 @@ from datum.adapters.tensorflow.records import (
     Shuffling,
     permute,
     read_chunks,
+    shuffle,
     shuffle_chunks,
 )
 from datum.format import RecordFile
@@ -131,3 +132,26 @@ def test_permutations_are_even():
     for seed in range(2000):
         sums += permute(tf.range(8), tf.constant(seed * 7919, tf.int64)).numpy()
     assert np.all(np.abs(sums / 2000 - 3.5) < 0.25)
+
+
+def test_the_seed_of_the_program_is_not_that_of_the_order():
+    chunks = tf.data.Dataset.range(100).map(tf.strings.as_string).batch(7)
+
+    def order():
+        mixed = shuffle(chunks, 10, seed=3, reshuffle=True)
+        return records(shuffle_chunks(mixed, SHUFFLING, deterministic=True))
+
+    first = order()
+    try:
+        tf.random.set_seed(5)
+        assert order() == first
+    finally:
+        tf.random.set_seed(None)
+
+
+def test_elements_of_any_structure_are_shuffled():
+    ragged = tf.ragged.constant([[n] * n for n in range(20)])
+    mixed = shuffle(tf.data.Dataset.from_tensor_slices({"r": ragged}), 20, seed=1, reshuffle=True)
+    sizes = [int(tf.size(element["r"])) for element in mixed]
+    assert sorted(sizes) == list(range(20))
+    assert sizes != sorted(sizes)
