@@ -200,7 +200,7 @@ class Dataset:
             num_parallel_calls=num_parallel_calls,
             read=read,
         )
-        return make_dataset(self[split], options)
+        return make_dataset(self[split], options, metadata=self.metadata)
 
     def log_images(
         self,

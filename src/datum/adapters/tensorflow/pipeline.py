@@ -28,19 +28,22 @@ PARSED_LARGE_RECORDS = 8
 Decoders = Mapping[str, Callable[[Any], Any]]
 
 
-def make_dataset(split: Split, options: TfOptions) -> Any:
-    """The `tf.data.Dataset` that `options` ask for."""
+def make_dataset(
+    split: Split, options: TfOptions, *, metadata: Mapping[str, Mapping[str, Any]]
+) -> Any:
+    """The `tf.data.Dataset` that `options` ask for, of a split of a dataset with this metadata."""
     options.check_names(split.schema)
     host = find_host(options.host)
     if host[1] > 1:
         start, stop = part_of(len(split), host)
         split = split[start:stop]
     schema = options.selected(split.schema)
-    decoders = _find_decoders(schema, options)
+    is_trusted = split.shards.writer == "datum"
+    decoders = _find_decoders(schema, options, metadata if is_trusted else {})
     is_by_record = bool(decoders or options.map or options.bucket_fn or options.batch_size is None)
     plan = make_plan(split, options, is_cached=options.cache is not False)
     cache = Cache(options.cache, split, schema, plan)
-    parser = GraphParser(schema, is_trusted=split.shards.writer == "datum")
+    parser = GraphParser(schema, is_trusted=is_trusted)
     if is_by_record:
         batches = _by_record(plan, parser, cache, decoders, options)
     else:
@@ -50,7 +53,9 @@ def make_dataset(split: Split, options: TfOptions) -> Any:
     return batches.with_options(chosen)
 
 
-def _find_decoders(schema: Schema, options: TfOptions) -> Decoders:
+def _find_decoders(
+    schema: Schema, options: TfOptions, metadata: Mapping[str, Mapping[str, Any]]
+) -> Decoders:
     """What decodes each feature that is to be decoded."""
     if options.decode is False:
         return {}
@@ -61,7 +66,8 @@ def _find_decoders(schema: Schema, options: TfOptions) -> Decoders:
         if callable(how):
             decoders[name] = how
         elif how:
-            decoders[name] = decoder_for(_as_image(name, feature))
+            formats = metadata.get(name, {}).get("formats", ())
+            decoders[name] = decoder_for(_as_image(name, feature), formats=formats)
     return decoders
 
 
@@ -95,7 +101,7 @@ def _shuffle_cached(chunks: Any, plan: Plan, options: TfOptions) -> Any:
     """Chunks in another order: all of them, if they are in memory anyway."""
     assert plan.shuffling is not None
     count = plan.table.records if options.cache is True else plan.shuffling.window
-    buffered = -(-count // plan.reading.chunk) + 2 * len(plan.table.blocks)  # ends of blocks, too
+    buffered = -(-count // plan.reading.chunk) + len(plan.table.blocks)  # short ones, too
     seed = plan.shuffling.seed if plan.shuffling.block_seed is None else plan.shuffling.block_seed
     return shuffle(chunks, buffered, seed=seed, reshuffle=plan.shuffling.reshuffle)
 
@@ -124,9 +130,15 @@ def _by_record(
             records = _shuffle_records(records, max(window, plan.shuffling.window), plan)
     records = _map(records, _decoding(theirs) if theirs else None, options)
     records = _map(records, _checked("map", options.map), options)
+    if any(isinstance(s, tf.RaggedTensorSpec) and not s.ragged_rank for s in _specs(records)):
+        records = _map(records, leave_as_is(dict), options)  # dense, as the elements are
     if options.batch_size is None:
         return records
     return pad_batches(batch_records(records, options), options)
+
+
+def _specs(dataset: Any) -> list[Any]:
+    return list(tf.nest.flatten(dataset.element_spec))
 
 
 def _decoding(decoders: Decoders) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -240,14 +252,17 @@ def _count(records: int, options: TfOptions) -> int | None:
 
 def _tf_options(options: TfOptions, *, is_alone: bool, is_by_record: bool) -> Any:
     chosen = tf.data.Options()
+    # Checks within branches look like state to tf.data, which would not save an iterator then.
+    policies = tf.data.experimental.ExternalStatePolicy
+    chosen.experimental_external_state_policy = policies.IGNORE
     if not is_by_record:
         # The tuner keeps an account of every record that a file gives, a tenth of the time or
         # more; without it every step may use all cores, which is what it arrives at. One thread
         # for each batch that is parsed leaves the others to other batches.
         chosen.autotune.enabled = False
         chosen.threading.max_intra_op_parallelism = 1
-    policies = tf.data.experimental.AutoShardPolicy
-    chosen.experimental_distribute.auto_shard_policy = policies.DATA if is_alone else policies.OFF
+    sharding = tf.data.experimental.AutoShardPolicy
+    chosen.experimental_distribute.auto_shard_policy = sharding.DATA if is_alone else sharding.OFF
     given = options.read.options if options.read is not None else None
     chosen = chosen if given is None else chosen.merge(given)
     chosen.deterministic = options.is_deterministic

@@ -19,15 +19,16 @@ __all__ = ["Plan", "make_plan"]
 # hardly mix better; fewer would leave records near their neighbours.
 WINDOW_RECORDS = 8192
 WINDOW_BYTES = 128 * 2**20
-# A reader costs some 0.2 ms for each block, a batch in the graph some 20 us for each chunk.
+# A reader costs about a millisecond for each block, and the graph a tenth of that for each chunk.
 CHUNK_RECORDS = 256
 CHUNK_BYTES = 16 * 2**20
-BLOCK_CHUNKS = 8
+BLOCK_CHUNKS = 16
 ORDERED_BLOCK_CHUNKS = 4  # fewer, as so many of some blocks are held until their turn
 # Blocks read in turn, so that a window is made of records from so many places.
 CYCLE = 16
 # Larger records are moved one by one: to copy them in windows costs more than an op for each.
 LARGE_RECORD_BYTES = 8 * 2**10
+LARGE_CHUNK_BYTES = 2**20  # so that what is parsed together stays in the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,8 @@ def _find_shuffling(
 
 def _chunk_records(options: TfOptions, record_bytes: int, shuffling: Shuffling | None) -> int:
     """How many records are read together: whole batches, if they come in order."""
-    limit = max(1, CHUNK_BYTES // record_bytes)
+    is_large = record_bytes >= LARGE_RECORD_BYTES
+    limit = max(1, (LARGE_CHUNK_BYTES if is_large else CHUNK_BYTES) // record_bytes)
     if shuffling is not None:
         return max(1, min(CHUNK_RECORDS, shuffling.window // CYCLE, limit))
     batch = min(options.batch_size or 1, limit)

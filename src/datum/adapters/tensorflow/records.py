@@ -16,6 +16,7 @@ tf: Any = require("tensorflow", purpose="`to_tf`")
 
 READ_BYTES = 2 * 2**20  # asked of a file at once, at most
 LEAST_READ_BYTES = 64 * 2**10
+_SEED_MASK = 0x5EED  # of the second half of a seed: both zero would be no seed to TensorFlow
 ORDERED_CYCLE = 4  # blocks that are read ahead of the one whose turn it is
 
 
@@ -62,10 +63,10 @@ class Reading:
 def read_chunks(table: BlockTable, reading: Reading, shuffling: Shuffling | None) -> Any:
     """A dataset of 1-D string tensors: the records of each block, up to `chunk` at a time.
 
-    Without shuffling, records come in the order of the split.
+    Without shuffling, records come in the order of the split. Functions within the datasets of
+    blocks would cost a millisecond for each block; so all checks are around them.
     """
-    paths, compressions, numbers = table.columns()
-    blocks = tf.data.Dataset.from_tensor_slices((paths, compressions, numbers))
+    blocks = tf.data.Dataset.from_tensor_slices(table.columns())
     if shuffling is not None and shuffling.block_seed is not None and len(table.blocks) > 1:
         blocks = shuffle(
             blocks,
@@ -75,49 +76,27 @@ def read_chunks(table: BlockTable, reading: Reading, shuffling: Shuffling | None
         )
     cycle, run = reading.cycle, reading.run
     if shuffling is None and not reading.is_interleaved:
-        # In order only if a block is through, with the empty chunk at its end, before the next
-        # one's turn.
+        # In order only if a block is through before the next one's turn.
         block = table.block_records
-        cycle, run = (1, 1) if block is None else (ORDERED_CYCLE, -(-block // reading.chunk) + 1)
-    cycle = max(1, min(cycle, len(table.blocks)))
-    return blocks.interleave(
+        cycle, run = (1, 1) if block is None else (ORDERED_CYCLE, -(-block // reading.chunk))
+    parallel = tf.data.AUTOTUNE if reading.parallel is None else reading.parallel
+    placed = blocks.map(_check_opening).interleave(
         _block_reader(reading.chunk, has_skips=any(block.skipped for block in table.blocks)),
-        cycle_length=cycle,
+        cycle_length=max(1, min(cycle, len(table.blocks))),
         block_length=run,
-        num_parallel_calls=tf.data.AUTOTUNE if reading.parallel is None else reading.parallel,
+        num_parallel_calls=parallel,
+        deterministic=reading.is_deterministic,
+    )
+    return placed.map(
+        _chunk_check(reading.chunk),
+        num_parallel_calls=parallel,
         deterministic=reading.is_deterministic,
     )
 
 
-def _block_reader(chunk: int, *, has_skips: bool) -> Callable[[Any, Any, Any], Any]:
-    @leave_as_is
-    def read(path: Any, compression: Any, numbers: Any) -> Any:
-        offset, skipped, first, count, nbytes = (numbers[at] for at in range(5))
-        variant = tf.raw_ops.TFRecordDatasetV2(
-            filenames=tf.reshape(path, [1]),
-            compression_type=compression,
-            buffer_size=tf.clip_by_value(nbytes, LEAST_READ_BYTES, READ_BYTES),
-            byte_offsets=tf.reshape(offset, [1]),
-        )
-        records = tf.data.experimental.from_variant(variant, tf.TensorSpec([], tf.string))
-        # What stops a file early is told below, with the place: TensorFlow names no file.
-        records = records.ignore_errors(log_warning=False)
-        if has_skips:
-            records = records.skip(skipped)
-        chunks = records.take(count).batch(chunk)
-        end = tf.data.Dataset.from_tensors(tf.zeros([0], tf.string))
-        check = _end_check(path, first, count)
-        checked = chunks.concatenate(end).scan((tf.constant(0, tf.int64), offset), check)
-        return _opening(path).concatenate(checked)
-
-    return read
-
-
-def _opening(path: Any) -> Any:
-    """An empty dataset that raises if a file cannot be opened.
-
-    Errors of opening must not get to `ignore_errors`, which would try again without end.
-    """
+@leave_as_is
+def _check_opening(path: Any, compression: Any, numbers: Any) -> Any:
+    """Raises if a file cannot be opened: `ignore_errors` would try it again without end."""
     variant = tf.raw_ops.FixedLengthRecordDatasetV2(
         filenames=tf.reshape(path, [1]),
         header_bytes=tf.constant(0, tf.int64),
@@ -127,33 +106,68 @@ def _opening(path: Any) -> Any:
         compression_type="",
     )
     first_byte = tf.data.experimental.from_variant(variant, tf.TensorSpec([], tf.string)).take(1)
-    return first_byte.batch(1).filter(lambda _: False)
+    read = first_byte.batch(1).get_single_element()
+    with tf.control_dependencies([read]):
+        return tf.identity(path), compression, numbers
 
 
-def _end_check(path: Any, first: Any, count: Any) -> Callable[[Any, Any], Any]:
-    """Counts what came of a block, and raises at its end if that is not all.
+@leave_as_is
+def _records_from(path: Any, compression: Any, numbers: Any) -> Any:
+    """The records of a file from a block on, up to what is broken: TensorFlow gives up there."""
+    variant = tf.raw_ops.TFRecordDatasetV2(
+        filenames=tf.reshape(path, [1]),
+        compression_type=compression,
+        buffer_size=tf.clip_by_value(numbers[4], LEAST_READ_BYTES, READ_BYTES),
+        byte_offsets=numbers[:1],
+    )
+    records = tf.data.experimental.from_variant(variant, tf.TensorSpec([], tf.string))
+    return records.ignore_errors(log_warning=False)
 
-    The last chunk is an empty one: it carries the check, and the batches after it drop it.
-    """
+
+def _block_reader(chunk: int, *, has_skips: bool) -> Callable[[Any, Any, Any], Any]:
+    """What gives the chunks of a block, each with its place: empty ones for what is missing."""
 
     @leave_as_is
-    def check(state: Any, chunk: Any) -> Any:
-        seen, place = state
-        is_end = tf.equal(tf.size(chunk), 0)
-        is_short = tf.logical_and(is_end, seen < count)
-        message = tf.cond(is_short, lambda: _describe(path, first + seen, place), lambda: "")
-        with tf.control_dependencies([tf.debugging.Assert(~is_short, [message])]):
-            chunk = tf.identity(chunk)
-        taken = tf.size(chunk, out_type=tf.int64)
-        nbytes = tf.reduce_sum(tf.strings.length(chunk)) + 16 * tf.size(chunk)
-        return (seen + taken, place + tf.cast(nbytes, tf.int64)), chunk
+    def read(path: Any, compression: Any, numbers: Any) -> Any:
+        skipped, count = numbers[1], numbers[3]
+        records = _records_from(path, compression, numbers)
+        if has_skips:
+            records = records.skip(skipped)
+        nothing = tf.data.Dataset.from_tensors(tf.zeros([0], tf.string)).repeat()
+        chunks = records.take(count).batch(chunk).concatenate(nothing)
+        places = tf.data.Dataset.range(0, count, chunk)
+        block = tf.data.Dataset.from_tensors((path, compression, numbers)).repeat()
+        return tf.data.Dataset.zip((chunks, places, block))
+
+    return read
+
+
+def _chunk_check(chunk: int) -> Callable[[Any, Any, Any], Any]:
+    """Raises if a chunk has fewer records than it should, and tells which is broken."""
+
+    @leave_as_is
+    def check(records: Any, place: Any, block: Any) -> Any:
+        _, _, numbers = block
+        got = tf.size(records, out_type=tf.int64)
+        is_whole = got >= tf.minimum(tf.constant(chunk, tf.int64), numbers[3] - place)
+        message = tf.cond(is_whole, lambda: "", lambda: _describe(block, place + got))
+        with tf.control_dependencies([tf.debugging.Assert(is_whole, [message])]):
+            return tf.identity(records)
 
     return check
 
 
-def _describe(path: Any, record: Any, place: Any) -> Any:
-    number, byte = tf.strings.as_string(record), tf.strings.as_string(place)
-    where = tf.strings.join([path, ": record ", number, " at byte ", byte])
+def _describe(block: Any, count: Any) -> Any:
+    """Where the record after the first `count` ones of a block lies."""
+    path, _, numbers = block
+    offset, skipped, first = numbers[0], numbers[1], numbers[2]
+    # Not by itself: TensorFlow forgets the offset of a dataset that it has to write down.
+    sound = tf.data.Dataset.from_tensors(block).flat_map(_records_from).take(skipped + count)
+    byte = sound.reduce(
+        offset, lambda end, record: end + 16 + tf.cast(tf.strings.length(record), tf.int64)
+    )
+    record, byte = tf.strings.as_string(first + count), tf.strings.as_string(byte)
+    where = tf.strings.join([path, ": record ", record, " at byte ", byte])
     # No quotes and no lines, which the message of the error would show as escapes.
     return where + (
         ": expected a sound record, got damage or the end of the file."
@@ -175,7 +189,7 @@ def shuffle(dataset: Any, window: int, *, seed: int, reshuffle: bool) -> Any:
         input_dataset=tf.data.experimental.to_variant(dataset),
         buffer_size=tf.constant(max(1, window), tf.int64),
         seed=tf.constant(seed, tf.int64),
-        seed2=tf.constant(seed, tf.int64),
+        seed2=tf.constant(seed ^ _SEED_MASK, tf.int64),
         seed_generator=tf.raw_ops.DummySeedGenerator(),
         output_types=[part.dtype for part in flat],
         output_shapes=[part.shape for part in flat],
@@ -187,7 +201,7 @@ def shuffle(dataset: Any, window: int, *, seed: int, reshuffle: bool) -> Any:
 def _random_numbers(seed: int, *, rerandomize: bool) -> Any:
     variant = tf.raw_ops.RandomDatasetV2(
         seed=tf.constant(seed, tf.int64),
-        seed2=tf.constant(seed, tf.int64),
+        seed2=tf.constant(seed ^ _SEED_MASK, tf.int64),
         seed_generator=tf.raw_ops.DummySeedGenerator(),
         output_types=[tf.int64],
         output_shapes=[tf.TensorShape([])],

@@ -149,6 +149,15 @@ def test_the_seed_of_the_program_is_not_that_of_the_order():
         tf.random.set_seed(None)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 0x5EED, 2**63 - 1])
+def test_every_seed_gives_one_order(seed):
+    numbers = tf.data.Dataset.range(50)
+    orders = [
+        list(shuffle(numbers, 50, seed=seed, reshuffle=True).as_numpy_iterator()) for _ in range(2)
+    ]
+    assert orders[0] == orders[1] != sorted(orders[0])
+
+
 def test_elements_of_any_structure_are_shuffled():
     ragged = tf.ragged.constant([[n] * n for n in range(20)])
     mixed = shuffle(tf.data.Dataset.from_tensor_slices({"r": ragged}), 20, seed=1, reshuffle=True)
