@@ -20,9 +20,9 @@ __all__ = ["Plan", "make_plan"]
 WINDOW_RECORDS = 8192
 WINDOW_BYTES = 128 * 2**20
 # A reader costs about a millisecond for each block, and the graph a tenth of that for each chunk.
-CHUNK_RECORDS = 256
+CHUNK_RECORDS = 512
 CHUNK_BYTES = 16 * 2**20
-BLOCK_CHUNKS = 16
+BLOCK_CHUNKS = 8
 ORDERED_BLOCK_CHUNKS = 4  # fewer, as so many of some blocks are held until their turn
 # Blocks read in turn, so that a window is made of records from so many places.
 CYCLE = 16

@@ -15,9 +15,10 @@ def split(tmp_path_factory):
 def test_records_in_order_are_read_as_whole_batches(split):
     plan = make_plan(split, TfOptions(batch_size=32))
     assert plan.shuffling is None
-    assert (plan.reading.chunk, plan.table.block_records) == (256, 1024)
+    assert (plan.reading.chunk, plan.table.block_records) == (512, 2048)
     assert make_plan(split, TfOptions(batch_size=500)).reading.chunk == 500
-    assert make_plan(split, TfOptions(batch_size=None)).reading.chunk == 256
+    assert make_plan(split, TfOptions(batch_size=1000)).reading.chunk == 1000
+    assert make_plan(split, TfOptions(batch_size=None)).reading.chunk == 512
 
 
 def test_a_window_is_bounded_by_records_and_by_bytes(split, monkeypatch):
