@@ -44,24 +44,26 @@ def _records(paths: Sequence[Path]) -> Any:
     return files.interleave(tf.data.TFRecordDataset, cycle_length=4, num_parallel_calls=AUTOTUNE)
 
 
-def _parsed(batches: Any, workload: Workload) -> Callable[[], Any]:
+def _parsed(batches: Any, workload: Workload) -> Any:
     spec = _spec(workload)
     parse = batches.map(lambda raw: tf.io.parse_example(raw, spec), num_parallel_calls=AUTOTUNE)
-    return partial(iter, parse.prefetch(AUTOTUNE))
+    return parse.prefetch(AUTOTUNE)
 
 
-def _hand_written(workload: Workload, paths: Sequence[Path]) -> Callable[[], Any]:
+def hand_written(workload: Workload, paths: Sequence[Path]) -> Any:
+    """The dataset of batches that people write by hand."""
     return _parsed(_records(paths).batch(workload.batch_records), workload)
 
 
-def _shuffled(workload: Workload, paths: Sequence[Path]) -> Callable[[], Any]:
+def shuffled(workload: Workload, paths: Sequence[Path]) -> Any:
+    """The same for training."""
     record_bytes = sum(path.stat().st_size for path in paths) // workload.records
     buffered = min(8192, SHUFFLE_BYTES // record_bytes)
     records = _records(paths).shuffle(buffered, seed=0)
     return _parsed(records.batch(workload.batch_records), workload)
 
 
-def _batched_inside(workload: Workload, paths: Sequence[Path]) -> Callable[[], Any]:
+def _batched_inside(workload: Workload, paths: Sequence[Path]) -> Any:
     files = tf.data.Dataset.from_tensor_slices([str(path) for path in paths])
     batches = files.interleave(
         lambda file: tf.data.TFRecordDataset(file).batch(workload.batch_records),
@@ -71,14 +73,14 @@ def _batched_inside(workload: Workload, paths: Sequence[Path]) -> Callable[[], A
     return _parsed(batches, workload)
 
 
-def _one_by_one(workload: Workload, paths: Sequence[Path]) -> Callable[[], Any]:
+def _one_by_one(workload: Workload, paths: Sequence[Path]) -> Any:
     spec = _spec_of_one(workload)
     rows = _records(paths).map(
         lambda raw: tf.io.parse_single_example(raw, spec), num_parallel_calls=AUTOTUNE
     )
     is_ragged = any(field.is_ragged for field in workload.fields)
     batch = rows.ragged_batch if is_ragged else rows.batch
-    return partial(iter, batch(workload.batch_records).prefetch(AUTOTUNE))
+    return batch(workload.batch_records).prefetch(AUTOTUNE)
 
 
 def counting(path: Path) -> Callable[[], int]:
@@ -87,11 +89,25 @@ def counting(path: Path) -> Callable[[], int]:
     return lambda: int(batches.reduce(np.int64(0), lambda n, raw: n + tf.size(raw, tf.int64)))
 
 
-def _length(batch: dict[str, Any]) -> int:
+def count_in_graph(dataset: Any) -> int:
+    """Goes through all batches without Python, as a training step in a `tf.function` does."""
+
+    def add(count: Any, batch: dict[str, Any]) -> Any:
+        tensor = next(iter(batch.values()))
+        return count + (
+            tensor.nrows() if isinstance(tensor, tf.RaggedTensor) else tf.shape(tensor, tf.int64)[0]
+        )
+
+    return int(dataset.reduce(np.int64(0), add))
+
+
+def length_of(batch: dict[str, Any]) -> int:
+    """How many records a batch has."""
     return int(next(iter(batch.values())).shape[0])
 
 
-def _columns(batch: dict[str, Any]) -> Columns:
+def columns_of(batch: dict[str, Any]) -> Columns:
+    """The tensors of a batch as NumPy arrays."""
     return {name: _column(tensor) for name, tensor in batch.items()}
 
 
@@ -102,9 +118,15 @@ def _column(tensor: Any) -> Array | Lists:
     return array
 
 
+def _reader(make: Callable[[Workload, Sequence[Path]], Any]) -> Reader[dict[str, Any]]:
+    return Reader(
+        lambda workload, paths: partial(iter, make(workload, paths)), length_of, columns_of
+    )
+
+
 READERS = {
-    HAND_WRITTEN: Reader(_hand_written, _length, _columns),
-    SHUFFLED: Reader(_shuffled, _length, _columns),
-    BATCHED_INSIDE: Reader(_batched_inside, _length, _columns),
-    ONE_BY_ONE: Reader(_one_by_one, _length, _columns),
+    HAND_WRITTEN: _reader(hand_written),
+    SHUFFLED: _reader(shuffled),
+    BATCHED_INSIDE: _reader(_batched_inside),
+    ONE_BY_ONE: _reader(_one_by_one),
 }

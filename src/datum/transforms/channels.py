@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from datum.transforms.graph import tensorflow
+from datum.transforms.graph import checked, fail, tensorflow
 
-__all__ = ["Wanted", "check", "check_length", "fit_channels", "refuse", "to_grey"]
+__all__ = ["Wanted", "checked_length", "fit_channels", "refuse", "to_grey"]
 
 _LUMA = (19595, 38470, 7471)  # what Pillow takes of red, green and blue, of 65536
 _OPAQUE = 255
@@ -37,10 +37,8 @@ def fit_channels(image: Any, got: int, wanted: Wanted) -> Any:
     elif wanted.channels == 3:
         image = image[..., :3]
     elif wanted.channels == 4 and got == 3:
-        image = tf.concat(
-            [image, tf.fill([*tf.unstack(tf.shape(image))[:2], 1], tf.constant(_OPAQUE, tf.uint8))],
-            -1,
-        )
+        alpha = tf.ones_like(image[..., :1]) * _OPAQUE
+        image = tf.concat([image, alpha], axis=-1)
     return tf.cast(image, wanted.dtype)
 
 
@@ -52,23 +50,20 @@ def to_grey(image: Any) -> Any:
     return tf.cast(tf.bitwise.right_shift(total, 16), tf.uint8)
 
 
-def check(condition: Any, *message: Any) -> Any:
-    """Operations to depend on, that fail with a message unless a condition holds."""
-    tf = tensorflow()
-    return tf.control_dependencies([tf.debugging.Assert(condition, message)])
+def checked_length(data: Any, least: int) -> Any:
+    """Bytes that are no fewer than `least`; an error within the graph if they are.
 
-
-def check_length(data: Any, least: int) -> Any:
-    """Operations to depend on before parts of `data` are taken, that fail if it is too short.
-
-    TensorFlow's own error would hold the data, which Python then fails to show.
+    If parts of too few bytes are taken, TensorFlow's own error holds the bytes, which Python then
+    fails to show.
     """
     size = tensorflow().strings.length(data)
-    return check(size >= least, "expected an image, got only the start of one, of bytes:", size)
+    return checked(
+        data, size >= least, "expected an image, got only the start of one, bytes:", size
+    )
 
 
-def refuse(message: str, wanted: Wanted) -> Any:
+def refuse(data: Any, message: str, wanted: Wanted) -> Any:
     """An error within the graph, in the place of an image."""
     tf = tensorflow()
-    with check(tf.constant(False), message):
-        return tf.zeros([0, 0, wanted.channels or 1], wanted.dtype)
+    height = fail(f"{message}, bytes:", tf.strings.length(data))
+    return tf.zeros([height, 0, wanted.channels or 1], wanted.dtype)

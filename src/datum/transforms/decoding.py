@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from datum.errors import SchemaError
 from datum.transforms.channels import Wanted, refuse
 from datum.transforms.formats import decode_bmp, decode_gif, decode_jpeg, decode_webp, is_jpeg
-from datum.transforms.graph import call_apart, leave_as_is, tensorflow
+from datum.transforms.graph import apart, leave_as_is, tensorflow
 from datum.transforms.png import decode_png, decode_simple_png, is_simple_png
 
-__all__ = ["decode_any", "decode_image", "decode_other"]
+__all__ = ["CHANNELS", "decode_any", "decode_image", "decode_other"]
 
 CHANNELS = (1, 3, 4, None)
+_UNKNOWN = "expected a JPEG, PNG, GIF, WebP or BMP image, got a TIFF or bytes of another kind"
 
 
 def decode_image(channels: int | None = 3, *, exact: bool = False) -> Callable[[Any], Any]:
@@ -52,12 +54,9 @@ def decode_any(
 
     def decode_rest() -> Any:
         if wanted.channels is None:
-            return call_apart(decode_rare)
-        return tf.cond(
-            is_simple_png(data, wanted),
-            lambda: decode_simple_png(data, wanted),
-            lambda: call_apart(decode_rare),
-        )
+            return decode_rare()
+        is_simple = is_simple_png(data, wanted)
+        return tf.cond(is_simple, lambda: decode_simple_png(data, wanted), decode_rare)
 
     image = tf.cond(is_jpeg(data), lambda: decode_jpeg(data, wanted), decode_rest)
     return tf.ensure_shape(image, shape)
@@ -65,18 +64,25 @@ def decode_any(
 
 def decode_other(data: Any, wanted: Wanted) -> Any:
     """An image that is no JPEG; an error within the graph if its format is not known."""
+    return _other_decoder(wanted)(data)
+
+
+@functools.cache
+def _other_decoder(wanted: Wanted) -> Callable[[Any], Any]:
     tf = tensorflow()
-    start = tf.strings.substr(data, 0, 4)
-    is_bmp = tf.strings.substr(start, 0, 2) == b"BM"
-    is_kind = tf.concat([start == [b"\x89PNG", b"GIF8", b"RIFF"], [is_bmp, True]], axis=0)
-    branches = [
-        lambda: decode_png(data, wanted),
-        lambda: decode_gif(data, wanted),
-        lambda: decode_webp(data, wanted),
-        lambda: decode_bmp(data, wanted),
-        lambda: refuse(_UNKNOWN, wanted),
-    ]
-    return tf.switch_case(tf.argmax(tf.cast(is_kind, tf.int32), output_type=tf.int32), branches)
 
+    def decode(data: Any) -> Any:
+        start = tf.strings.substr(data, 0, 4)
+        is_bmp = tf.strings.substr(start, 0, 2) == b"BM"
+        is_kind = tf.concat([start == [b"\x89PNG", b"GIF8", b"RIFF"], [is_bmp, True]], axis=0)
+        branches = [
+            lambda: decode_png(data, wanted),
+            lambda: decode_gif(data, wanted),
+            lambda: decode_webp(data, wanted),
+            lambda: decode_bmp(data, wanted),
+            lambda: refuse(data, _UNKNOWN, wanted),
+        ]
+        kind = tf.argmax(tf.cast(is_kind, tf.int32), output_type=tf.int32)
+        return tf.switch_case(kind, branches)
 
-_UNKNOWN = "expected a JPEG, PNG, GIF, WebP or BMP image, got bytes of another kind, or a TIFF"
+    return apart(decode, tf.TensorSpec([], tf.string))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from datum.transforms.channels import Wanted, check, check_length, fit_channels, refuse
-from datum.transforms.graph import tensorflow
+from datum.transforms.channels import Wanted, checked_length, fit_channels, refuse
+from datum.transforms.graph import checked, tensorflow
 
 __all__ = ["decode_bmp", "decode_gif", "decode_jpeg", "decode_webp", "is_jpeg"]
 
@@ -40,16 +40,15 @@ def decode_gif(data: Any, wanted: Wanted) -> Any:
     """The first frame, where TensorFlow gives it as it is: in colour, and opaque."""
     tf = tensorflow()
     if wanted.channels == 1:
-        return refuse("expected an image that has grey values or ids, got a GIF", wanted)
+        return refuse(data, "expected an image of grey values or ids, got a GIF", wanted)
     image = tf.io.decode_image(data, 3, expand_animations=False)
-    head = tf.io.decode_raw(data, tf.int16, fixed_length=_GIF_HEAD_BYTES)
-    screen = tf.cast(tf.stack([head[4], head[3]]), tf.int32)
+    head = tf.io.decode_raw(data, tf.uint16, fixed_length=_GIF_HEAD_BYTES)
+    screen = tf.cast(head[:2:-1], tf.int32)  # height and width, told the other way round
     is_right = tf.reduce_all(tf.shape(image)[:2] == screen)
     if wanted.channels != 3:
         is_right &= ~_may_be_transparent(data)
-    message = "expected a GIF that is opaque and whose first frame fills it, got another"
-    with check(is_right, message):
-        return fit_channels(image, 3, wanted)
+    message = "expected a GIF that is opaque and whose first frame fills it, got another of size:"
+    return fit_channels(checked(image, is_right, message, screen[0], screen[1]), 3, wanted)
 
 
 def _may_be_transparent(data: Any) -> Any:
@@ -72,8 +71,8 @@ def decode_webp(data: Any, wanted: Wanted) -> Any:
     """
     tf = tensorflow()
     head = tf.io.decode_raw(data, tf.uint8, fixed_length=_WEBP_HEAD_BYTES)
-    with check_length(data, _WEBP_HEAD_BYTES):
-        kind = tf.strings.substr(data, 12, 4)
+    data = checked_length(data, _WEBP_HEAD_BYTES)
+    kind = tf.strings.substr(data, 12, 4)
 
     def decode(data: Any, channels: int) -> Any:
         return tf.io.decode_image(data, channels, expand_animations=False)
@@ -106,9 +105,8 @@ def decode_bmp(data: Any, wanted: Wanted) -> Any:
     head = tf.cast(tf.io.decode_raw(data, tf.uint16, fixed_length=_BMP_HEAD_BYTES), tf.int32)
     bits, compression = head[14], head[15]
     is_known = (compression == 0) & tf.reduce_any(bits == [8, 24, 32])
-    message = "expected a BMP of 8, 24 or 32 bits that is not compressed, got another"
-    with check(is_known, message):
-        image = tf.io.decode_bmp(data, 3)
+    message = "expected a BMP of 8, 24 or 32 bits that is not compressed, got another of bits:"
+    image = tf.io.decode_bmp(checked(data, is_known, message, bits), 3)
     return tf.cond(
         bits == 8,
         lambda: _of_palette(data, head, image[..., :1], wanted),
@@ -123,7 +121,7 @@ def _of_palette(data: Any, head: Any, ids: Any, wanted: Wanted) -> Any:
     # TensorFlow has checked where the pixels start, but not where the palette does.
     first, start = head[5] + head[6] * 2**16, 14 + head[7] + head[8] * 2**16
     start = tf.clip_by_value(start, 0, first)
-    with tf.control_dependencies([ids]):
+    with tf.control_dependencies([ids]):  # whose bytes are checked to be there
         stored = tf.io.decode_raw(tf.strings.substr(data, start, first - start), tf.uint8)
     colours = tf.reverse(tf.reshape(stored, [-1, 4])[:, :3], [1])
     image = fit_channels(tf.gather(colours, tf.cast(ids[..., 0], tf.int32)), 3, wanted)

@@ -12,8 +12,10 @@ from datum.errors import SchemaError
 __all__ = [
     "Record",
     "RecordFunction",
-    "call_apart",
+    "apart",
     "check_size",
+    "checked",
+    "fail",
     "fold_in",
     "leave_as_is",
     "listed",
@@ -41,16 +43,42 @@ def leave_as_is(function: Callable[..., Any], *, takes_seed: bool = False) -> Ca
     return made  # type: ignore[no-any-return]
 
 
-def call_apart(function: Callable[..., Any], *arguments: Any) -> Any:
-    """`function(*arguments)` as a single operation of the graph.
+def apart(function: Callable[..., Any], *specs: Any) -> Callable[..., Any]:
+    """`function` of tensors as a single operation of the graphs that call it, traced once for all.
 
     A branch that is not taken costs time for each of its operations; so the rare ones are one.
     """
     tf = tensorflow()
-    if tf.executing_eagerly():
-        return function(*arguments)
-    attributes = {"_noinline": True}
-    return tf.function(function, autograph=False, experimental_attributes=attributes)(*arguments)
+    traced = tf.function(
+        function,
+        input_signature=specs,
+        autograph=False,
+        experimental_attributes={"_noinline": True},
+    )
+    return lambda *values: (function if tf.executing_eagerly() else traced)(*values)
+
+
+def checked(value: Any, condition: Any, *message: Any) -> Any:
+    """`value`, numbers or a string; an error within the graph unless a condition holds."""
+    tf = tensorflow()
+
+    def fail_instead() -> Any:
+        number = fail(*message)
+        is_string = value.dtype == tf.string
+        return tf.as_string(number) if is_string else value + tf.cast(number, value.dtype)
+
+    return tf.cond(condition, lambda: value, fail_instead)
+
+
+def fail(*message: Any) -> Any:
+    """A number that is never had: an error with this message, of texts and numbers, comes first.
+
+    Asserting would do, but has an effect besides its result: TensorFlow can then no longer save
+    the position of an iterator. Reading a text as a number has none.
+    """
+    tf = tensorflow()
+    parts = [part if isinstance(part, str) else tf.as_string(part) for part in message]
+    return tf.strings.to_number(tf.strings.join(parts, separator=" "), tf.int32)
 
 
 def take(record: Record, name: str, where: str) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from datum.transforms.channels import Wanted, check, check_length, to_grey
-from datum.transforms.graph import tensorflow
+from datum.transforms.channels import Wanted, checked_length, to_grey
+from datum.transforms.graph import checked, tensorflow
 
 __all__ = ["decode_png", "decode_simple_png", "is_simple_png"]
 
@@ -20,7 +20,7 @@ _KINDS = (_GREY, _GREY, _COLOUR, _PALETTE, _GREY, _GREY, _COLOUR)
 # sums of equal length differ by what differs in the bytes, whatever these are.
 _PALETTE_TO_GREY = zlib.crc32(bytes([*bytes(13), 3, 0, 0, 0])) ^ zlib.crc32(bytes(17))
 _STEPS = (1, 255, 85, 1, 17, 1, 1, 1, 1)  # between the grey values of 1, 2, 4 and 8 bits
-_OPAQUE = (255, 1, 3, 255, 15, 255)  # what TensorFlow makes of it
+_OPAQUE = (255, 1, 3, 255, 15, 255)  # the alpha that TensorFlow gives to opaque pixels of such bits
 
 
 def is_simple_png(data: Any, wanted: Wanted) -> Any:
@@ -71,8 +71,8 @@ def _decode(data: Any, channels: int, bits: Any, wanted: Wanted) -> Any:
         if wanted.dtype == "uint16":
             return image
         most = tf.reduce_max(tf.cast(image, tf.int32))
-        with check(most <= 255, "expected pixels of 8 bits, got", most):
-            return tf.cast(image, tf.uint8)
+        image = checked(image, most <= 255, "expected pixels of 8 bits, got", most)
+        return tf.cast(image, tf.uint8)
 
     def decode_shallow() -> Any:
         image = tf.io.decode_png(data, channels)
@@ -88,16 +88,15 @@ def _with_right_alpha(image: Any, bits: Any) -> Any:
     alpha = tf.cast(image[..., 3:], tf.int32)
     return tf.cond(
         (opaque < 255) & tf.reduce_all(alpha == opaque),
-        lambda: tf.concat(
-            [image[..., :3], tf.fill(tf.shape(alpha), tf.constant(255, tf.uint8))], 2
-        ),
+        lambda: tf.concat([image[..., :3], tf.ones_like(image[..., 3:]) * 255], axis=-1),
         lambda: image,
     )
 
 
 def _decode_as_grey(data: Any, bits: Any) -> Any:
-    with check(bits != 16, "expected grey or a palette for one channel, got 16-bit colour"):
-        return to_grey(tensorflow().io.decode_png(data, 3))
+    message = "expected grey or a palette for one channel, got colour of bits:"
+    data = checked(data, bits != 16, message, bits)
+    return to_grey(tensorflow().io.decode_png(data, 3))
 
 
 def _decode_ids(data: Any, head: Any, bits: Any) -> Any:
@@ -109,13 +108,13 @@ def _decode_ids(data: Any, head: Any, bits: Any) -> Any:
     letters = tf.constant([bytes([value]) for value in range(256)])
     change = list(_PALETTE_TO_GREY.to_bytes(4, "big"))
     sums = tf.bitwise.bitwise_xor(tf.cast(head[_SUM_AT:], tf.int32), change)
-    with check_length(data, _HEADER_END):
-        pieces = [
-            tf.strings.substr(data, 0, _COLOUR_AT),
-            b"\0",
-            tf.strings.substr(data, _COLOUR_AT + 1, _SUM_AT - _COLOUR_AT - 1),
-            tf.strings.reduce_join(tf.gather(letters, sums)),
-            tf.strings.substr(data, _HEADER_END, tf.strings.length(data)),
-        ]
+    data = checked_length(data, _HEADER_END)
+    pieces = [
+        tf.strings.substr(data, 0, _COLOUR_AT),
+        b"\0",
+        tf.strings.substr(data, _COLOUR_AT + 1, _SUM_AT - _COLOUR_AT - 1),
+        tf.strings.reduce_join(tf.gather(letters, sums)),
+        tf.strings.substr(data, _HEADER_END, tf.strings.length(data)),
+    ]
     step = tf.cast(tf.gather(_STEPS, tf.minimum(bits, len(_STEPS) - 1)), tf.uint8)
     return tf.io.decode_png(tf.strings.join(pieces), 1) // step

@@ -9,6 +9,7 @@ from datum.errors import SchemaError
 from datum.transforms.graph import (
     Record,
     RecordFunction,
+    checked,
     fold_in,
     leave_as_is,
     listed,
@@ -120,10 +121,13 @@ def one_hot(name: str, classes: int | Sequence[str], *, dtype: str = "float32") 
             raise SchemaError(
                 f"one_hot: expected integers in {name!r}, got {label.dtype.name}", feature=name
             )
-        values = label.flat_values if isinstance(label, tf.RaggedTensor) else label
+        is_ragged = isinstance(label, tf.RaggedTensor)
+        values = label.flat_values if is_ragged else label
         is_known = tf.reduce_all((values >= 0) & (values < count))
-        message = f"one_hot: expected {name!r} of 0 to {count - 1}, got"
-        with tf.control_dependencies([tf.debugging.Assert(is_known, [message, values])]):
-            return {**record, name: tf.one_hot(label, count, dtype=dtype)}
+        ends = tf.reduce_min(values), tf.reduce_max(values)
+        message = f"one_hot: expected {name} of 0 to {count - 1}, got values from and to:"
+        values = checked(values, is_known, message, *ends)
+        label = label.with_flat_values(values) if is_ragged else values
+        return {**record, name: tf.one_hot(label, count, dtype=dtype)}
 
     return leave_as_is(apply)

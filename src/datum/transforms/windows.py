@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from datum.transforms.channels import Wanted
 from datum.transforms.decoding import decode_other
 from datum.transforms.formats import decode_jpeg, is_jpeg
 from datum.transforms.graph import (
-    call_apart,
+    apart,
     check_size,
     fold_in,
     leave_as_is,
@@ -37,11 +38,11 @@ def random_crop(
     """A function that decodes a random window of an image, resized: for `decode=`, in training.
 
     Takes the bytes of one image, and gives height x width x 3, uint8; zeros for no bytes. The
-    window has a part of
-    the image's area and a ratio of width to height within those limits; half of the windows are
-    mirrored if `flip`. Of a JPEG only the window is decoded, at a half, a quarter or an eighth of
-    its size where it is that much larger than wanted; that also averages pixels, which resizing
-    (bilinear) leaves out. The function takes `seed=`, two integers, from which all is drawn then.
+    window has a part of the image's area and a ratio of width to height within those limits; half
+    of the windows are mirrored if `flip`. Of a JPEG only the window is decoded, at a half, a
+    quarter or an eighth of its size where it is that much larger than wanted; that also averages
+    pixels, which resizing (bilinear) leaves out. The function takes `seed=`, two integers, from
+    which all is drawn then.
 
     >>> import tensorflow as tf
     >>> data = tf.io.encode_jpeg(tf.zeros([60, 80, 3], tf.uint8))
@@ -113,39 +114,44 @@ def _decode_window(data: Any, choose: Callable[[Any], Any], height: int, width: 
 
     def decode_rest() -> Any:
         image = decode_other(data, _COLOURS)
-        window = choose(tf.shape(image))
-        return tf.slice(image, [window[0], window[1], 0], [window[2], window[3], 3])
+        top, left, *size = tf.unstack(choose(tf.shape(image)))
+        return tf.slice(image, [top, left, 0], [*size, 3])
 
     def decode_rare() -> Any:
         return tf.cond(data == b"", lambda: tf.zeros([1, 1, 3], tf.uint8), decode_rest)
 
     def decode_common() -> Any:
-        return _decode_shrunk(data, choose(tf.io.extract_jpeg_shape(data)), height, width)
+        window = choose(tf.io.extract_jpeg_shape(data))
+        return tf.cond(
+            tf.reduce_all(window[2:] >= [2 * height, 2 * width]),
+            lambda: _shrinking_decoder()(data, window, [height, width]),
+            lambda: decode_jpeg(data, _COLOURS, window=window),
+        )
 
-    image = tf.cond(is_jpeg(data), decode_common, lambda: call_apart(decode_rare))
+    image = tf.cond(is_jpeg(data), decode_common, decode_rare)
     image = tf.cast(image, tf.float32)[None]  # resized faster than uint8
     resized = tf.raw_ops.ResizeBilinear(images=image, size=[height, width], half_pixel_centers=True)
     return tf.cast(tf.round(resized[0]), tf.uint8)
 
 
-def _decode_shrunk(data: Any, window: Any, height: int, width: int) -> Any:
+@functools.cache
+def _shrinking_decoder() -> Callable[..., Any]:
     """A window of a JPEG, shrunk while it is decoded as far as it stays larger than wanted."""
     tf = tensorflow()
 
-    def decode_at(ratio: int) -> Callable[[], Any]:
-        return lambda: decode_jpeg(data, _COLOURS, window=window // ratio, ratio=ratio)
+    def decode(data: Any, window: Any, size: Any) -> Any:
+        def decode_at(ratio: int) -> Any:
+            ends = window[:2], window[:2] + window[2:]
+            begin, end = ((at + ratio // 2) // ratio for at in ends)
+            shrunk = tf.concat([begin, end - begin], axis=0)
+            return decode_jpeg(data, _COLOURS, window=shrunk, ratio=ratio)
 
-    def decode_smaller() -> Any:
-        surplus = tf.reduce_min(window[2:] // [height, width])
+        surplus = tf.reduce_min(window[2:] // size)
         choice = tf.reduce_sum(tf.cast(surplus >= _RATIOS, tf.int32)) - 1
-        return tf.switch_case(choice, [decode_at(ratio) for ratio in _RATIOS])
+        return tf.switch_case(choice, [functools.partial(decode_at, ratio) for ratio in _RATIOS])
 
-    is_large = tf.reduce_all(window[2:] >= [2 * height, 2 * width])
-    return tf.cond(
-        is_large,
-        lambda: call_apart(decode_smaller),
-        lambda: decode_jpeg(data, _COLOURS, window=window),
-    )
+    numbers = (tf.TensorSpec([count], tf.int32) for count in (4, 2))
+    return apart(decode, tf.TensorSpec([], tf.string), *numbers)
 
 
 def _check_range(where: str, name: str, limits: Any, *, most: float | None) -> None:
