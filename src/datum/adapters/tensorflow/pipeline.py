@@ -9,6 +9,7 @@ from datum._optional import require
 from datum.adapters.tensorflow.batching import batch_records, pad_batches, select_supervised
 from datum.adapters.tensorflow.caching import Cache
 from datum.adapters.tensorflow.hosts import SERVICE, find_host, part_of
+from datum.adapters.tensorflow.mapping import Decoders, apply, check_result, decoding
 from datum.adapters.tensorflow.options import TfOptions
 from datum.adapters.tensorflow.parsing import GraphParser
 from datum.adapters.tensorflow.pictures import decoder_for
@@ -24,8 +25,6 @@ tf: Any = require("tensorflow", purpose="`to_tf`")
 
 PARSED_RECORDS = 64  # together, where records are then worked on one by one
 PARSED_LARGE_RECORDS = 8
-
-Decoders = Mapping[str, Callable[[Any], Any]]
 
 
 def make_dataset(
@@ -90,7 +89,7 @@ def _in_bulk(plan: Plan, parser: GraphParser, cache: Cache, options: TfOptions) 
             chunks = _shuffle_cached(cache.keep(chunks, plan.reading.chunk), plan, options)
         chunks = shuffle_chunks(chunks, plan.shuffling, deterministic=options.is_deterministic)
     chunks = chunks.rebatch(options.batch_size, drop_remainder=options.drop_remainder)
-    batches = _map(chunks, leave_as_is(parser.parse), options)
+    batches = apply(chunks, leave_as_is(parser.parse), options)
     batches = pad_batches(batches, options)
     if options.cache is False or plan.shuffling is not None:
         return batches
@@ -121,17 +120,18 @@ def _by_record(
     theirs = {name: decoder for name, decoder in decoders.items() if callable(asked.get(name))}
     ours = {name: decoder for name, decoder in decoders.items() if name not in theirs}
     records = _read_records(plan, parser, options)
-    records = _map(records, leave_as_is(_decoding(ours)) if ours else None, options)
+    decode = decoding(ours)
+    records = apply(records, leave_as_is(decode) if decode else None, options)
     if options.cache is not False:
         # Functions of the user come after it: they may give another result each time.
         records = cache.keep(records, sorted(ours))
         if plan.shuffling is not None:
             window = plan.table.records if options.cache is True else plan.shuffling.window
             records = _shuffle_records(records, max(window, plan.shuffling.window), plan)
-    records = _map(records, _decoding(theirs) if theirs else None, options)
-    records = _map(records, _checked("map", options.map), options)
+    records = apply(records, decoding(theirs), options)
+    records = apply(records, check_result("map", options.map), options)
     if any(isinstance(s, tf.RaggedTensorSpec) and not s.ragged_rank for s in _specs(records)):
-        records = _map(records, leave_as_is(dict), options)  # dense, as the elements are
+        records = apply(records, leave_as_is(dict), options)  # dense, as the elements are
     if options.batch_size is None:
         return records
     return pad_batches(batch_records(records, options), options)
@@ -139,41 +139,6 @@ def _by_record(
 
 def _specs(dataset: Any) -> list[Any]:
     return list(tf.nest.flatten(dataset.element_spec))
-
-
-def _decoding(decoders: Decoders) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    def decode(record: dict[str, Any]) -> dict[str, Any]:
-        return {
-            name: decoders[name](value) if name in decoders else value
-            for name, value in record.items()
-        }
-
-    return decode
-
-
-def _checked(option: str, function: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    """A function of the user that must not forget its result."""
-    if function is None:
-        return None
-
-    def call(*given: Any) -> Any:
-        made = function(*given)
-        if made is None:
-            raise ValueError(f"expected `{option}` to return what takes the place, got None")
-        return made
-
-    return call
-
-
-def _map(records: Any, function: Callable[..., Any] | None, options: TfOptions) -> Any:
-    """Each record, or batch, given to a function, many at a time."""
-    if function is None:
-        return records
-    return records.map(
-        function,
-        num_parallel_calls=options.num_parallel_calls or tf.data.AUTOTUNE,
-        deterministic=options.is_deterministic,
-    )
 
 
 def _read_records(plan: Plan, parser: GraphParser, options: TfOptions) -> Any:
@@ -187,7 +152,7 @@ def _read_records(plan: Plan, parser: GraphParser, options: TfOptions) -> Any:
     elif shuffling is not None:
         chunks = shuffle_chunks(chunks, shuffling, deterministic=options.is_deterministic)
         chunks = chunks.rebatch(PARSED_RECORDS)
-    return _unbatch(_map(chunks, leave_as_is(parser.parse), options))
+    return _unbatch(apply(chunks, leave_as_is(parser.parse), options))
 
 
 def _unbatch(batches: Any) -> Any:
@@ -227,7 +192,7 @@ def _finish(batches: Any, records: int, options: TfOptions) -> Any:
         )
     if options.epochs != 1:
         batches = batches.repeat(options.epochs)
-    batches = _map(batches, _checked("batch_map", options.batch_map), options)
+    batches = apply(batches, check_result("batch_map", options.batch_map), options)
     batches = select_supervised(batches, options)
     count = _count(records, options)
     if count is not None:

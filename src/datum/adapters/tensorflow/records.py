@@ -10,7 +10,15 @@ from datum._optional import require
 from datum.adapters.tensorflow.blocks import BlockTable
 from datum.transforms.graph import leave_as_is
 
-__all__ = ["Reading", "Shuffling", "permute", "read_chunks", "shuffle", "shuffle_chunks"]
+__all__ = [
+    "Reading",
+    "Shuffling",
+    "permute",
+    "random_numbers",
+    "read_chunks",
+    "shuffle",
+    "shuffle_chunks",
+]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
@@ -198,7 +206,8 @@ def shuffle(dataset: Any, window: int, *, seed: int, reshuffle: bool) -> Any:
     return tf.data.experimental.from_variant(variant, spec)
 
 
-def _random_numbers(seed: int, *, rerandomize: bool) -> Any:
+def random_numbers(seed: int, *, rerandomize: bool) -> Any:
+    """Numbers without end, as the seed alone says; others in each epoch, if wanted."""
     variant = tf.raw_ops.RandomDatasetV2(
         seed=tf.constant(seed, tf.int64),
         seed2=tf.constant(seed ^ _SEED_MASK, tf.int64),
@@ -213,7 +222,7 @@ def _random_numbers(seed: int, *, rerandomize: bool) -> Any:
 def shuffle_chunks(chunks: Any, shuffling: Shuffling, *, deterministic: bool) -> Any:
     """Chunks of `window` records, those of each in random order; no op runs for each record."""
     windows = chunks.rebatch(shuffling.window)
-    seeds = _random_numbers(shuffling.seed, rerandomize=shuffling.reshuffle)
+    seeds = random_numbers(shuffling.seed, rerandomize=shuffling.reshuffle)
     zipped = tf.data.Dataset.zip((windows, seeds))
     return zipped.map(permute, num_parallel_calls=tf.data.AUTOTUNE, deterministic=deterministic)
 

@@ -284,3 +284,25 @@ def test_the_folder_of_a_cache_is_made(tmp_path):
     dataset = write_numbers(tmp_path / "set", 10)
     assert numbers(dataset.to_tf(cache=tmp_path / "new" / "kept")) == list(range(10))
     assert list((tmp_path / "new").glob("kept*"))
+
+
+def test_what_is_drawn_for_a_picture_follows_from_the_seed(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 255, (6, 40, 40, 3), dtype=np.uint8)
+    datum.write([{"image": p} for p in pixels], tmp_path, progress=False, **IMAGES)
+    dataset = datum.load(tmp_path)
+    crop = datum.transforms.random_crop(8, 8)
+
+    def crops(**options):
+        return dataset.to_tf(decode={"image": crop}, shuffle=True, **options)
+
+    def images(batches):
+        return np.concatenate([batch["image"].numpy() for batch in batches])
+
+    made = crops(seed=3)
+    first, second = images(made), images(made)
+    assert not np.array_equal(first, second)
+    assert np.array_equal(images(crops(seed=3)), first)
+    assert not np.array_equal(images(crops(seed=4)), first)
+
+
+IMAGES = {"schema": {"image": datum.Feature("uint8", (40, 40, 3), encoding="image")}}

@@ -1,0 +1,84 @@
+"""Functions given each record or batch, many at a time, with a seed for those that take one."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from datum._optional import require
+from datum.adapters.tensorflow.options import TfOptions
+from datum.adapters.tensorflow.records import random_numbers
+from datum.transforms.graph import fold_in
+
+__all__ = ["Decoders", "apply", "check_result", "decoding"]
+
+tf: Any = require("tensorflow", purpose="`to_tf`")
+
+Function = Callable[..., Any]
+Decoders = Mapping[str, Function]
+
+
+def apply(dataset: Any, function: Function | None, options: TfOptions) -> Any:
+    """Each element given to a function; one that `takes_seed` gets another for each of them.
+
+    What such a function draws then follows from the seed of `options` alone, however many are
+    worked on at once, and an iterator that is restored draws as it would have.
+    """
+    if function is None:
+        return dataset
+    if _takes_seed(function):
+        seed = secrets.randbits(62) if options.seed is None else options.seed
+        seeds = random_numbers(seed, rerandomize=options.reshuffle).batch(2, drop_remainder=True)
+        dataset, function = tf.data.Dataset.zip((dataset, seeds)), _unpacking(function)
+    return dataset.map(
+        function,
+        num_parallel_calls=options.num_parallel_calls or tf.data.AUTOTUNE,
+        deterministic=options.is_deterministic,
+    )
+
+
+def _takes_seed(function: Function) -> bool:
+    return bool(getattr(function, "takes_seed", False))
+
+
+def _unpacking(function: Function) -> Function:
+    def call(element: Any, seed: Any) -> Any:
+        given = element if isinstance(element, tuple) else (element,)
+        return function(*given, seed=seed)
+
+    return call
+
+
+def decoding(decoders: Decoders) -> Function | None:
+    """What decodes each feature that has a decoder, and leaves the others; None without any."""
+    if not decoders:
+        return None
+    seeded = [name for name, decoder in decoders.items() if _takes_seed(decoder)]
+
+    def decode(record: dict[str, Any], seed: Any = None) -> dict[str, Any]:
+        made = dict(record)
+        for name, decoder in decoders.items():
+            if name in seeded:
+                made[name] = decoder(record[name], seed=fold_in(seed, seeded.index(name)))
+            else:
+                made[name] = decoder(record[name])
+        return made
+
+    decode.takes_seed = bool(seeded)  # type: ignore[attr-defined]
+    return decode
+
+
+def check_result(option: str, function: Function | None) -> Function | None:
+    """A function of the user, which must not forget its result."""
+    if function is None:
+        return None
+
+    def call(*given: Any, **seed: Any) -> Any:
+        made = function(*given, **seed)
+        if made is None:
+            raise ValueError(f"expected `{option}` to return what takes the place, got None")
+        return made
+
+    call.takes_seed = _takes_seed(function)  # type: ignore[attr-defined]
+    return call

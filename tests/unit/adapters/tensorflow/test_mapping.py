@@ -1,0 +1,60 @@
+import pytest
+import tensorflow as tf
+
+from datum.adapters.tensorflow.mapping import apply, check_result, decoding
+from datum.adapters.tensorflow.options import TfOptions
+from datum.transforms.graph import leave_as_is
+
+DRAW = leave_as_is(
+    lambda x, seed: tf.random.stateless_uniform([], seed, maxval=10**6, dtype=tf.int32),
+    takes_seed=True,
+)
+
+
+def values(dataset):
+    return [tf.nest.map_structure(int, element) for element in dataset.as_numpy_iterator()]
+
+
+def test_no_function_leaves_the_dataset():
+    numbers = tf.data.Dataset.range(3)
+    assert apply(numbers, None, TfOptions()) is numbers
+
+
+def test_a_function_that_takes_a_seed_gets_another_each_time():
+    numbers = tf.data.Dataset.range(50)
+    drawn = apply(numbers, DRAW, TfOptions(seed=0))
+    first, second = values(drawn), values(drawn)
+    assert len(set(first)) > 45
+    assert first != second
+    assert values(apply(numbers, DRAW, TfOptions(seed=0))) == first
+    assert values(apply(numbers, DRAW, TfOptions(seed=1))) != first
+    same = apply(numbers, DRAW, TfOptions(seed=0, reshuffle=False))
+    assert values(same) == values(same)
+    other = [values(apply(numbers, DRAW, TfOptions(seed=None))) for _ in range(2)]
+    assert other[0] != other[1]
+
+
+def test_tuples_are_unpacked():
+    pairs = tf.data.Dataset.range(3).map(lambda n: (n, n))
+    add = leave_as_is(lambda a, b, seed: a + b, takes_seed=True)
+    assert values(apply(pairs, add, TfOptions())) == [0, 2, 4]
+
+
+def test_decoders_get_seeds_of_their_own():
+    record = {"a": tf.constant(1), "b": tf.constant(2), "c": tf.constant(3)}
+    decode = decoding({"a": DRAW, "b": DRAW, "c": lambda c: c * 2})
+    assert decode.takes_seed
+    made = decode(record, seed=tf.constant([1, 2], tf.int64))
+    assert int(made["a"]) != int(made["b"])
+    assert int(made["c"]) == 6
+    plain = decoding({"c": lambda c: c * 2})
+    assert not plain.takes_seed
+    assert sorted(plain(record)) == ["a", "b", "c"]
+    assert decoding({}) is None
+
+
+def test_a_result_that_is_forgotten_is_told():
+    with pytest.raises(ValueError, match="expected `map` to return"):
+        check_result("map", lambda record: None)({})
+    assert check_result("map", None) is None
+    assert check_result("map", DRAW).takes_seed
