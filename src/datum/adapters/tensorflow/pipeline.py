@@ -14,7 +14,7 @@ from datum.adapters.tensorflow.options import TfOptions
 from datum.adapters.tensorflow.parsing import GraphParser
 from datum.adapters.tensorflow.pictures import decoder_for
 from datum.adapters.tensorflow.plan import Plan, make_plan
-from datum.adapters.tensorflow.records import read_chunks, shuffle, shuffle_chunks
+from datum.adapters.tensorflow.records import read_chunks, refuse_marks, shuffle, shuffle_chunks
 from datum.reading import Split
 from datum.schema import Feature, Schema
 from datum.transforms.graph import leave_as_is
@@ -89,11 +89,15 @@ def _in_bulk(plan: Plan, parser: GraphParser, cache: Cache, options: TfOptions) 
             chunks = _shuffle_cached(cache.keep(chunks, plan.reading.chunk), plan, options)
         chunks = shuffle_chunks(chunks, plan.shuffling, deterministic=options.is_deterministic)
     chunks = chunks.rebatch(options.batch_size, drop_remainder=options.drop_remainder)
-    batches = apply(chunks, leave_as_is(parser.parse), options)
+    batches = apply(chunks, _parsing(parser), options)
     batches = pad_batches(batches, options)
     if options.cache is False or plan.shuffling is not None:
         return batches
     return cache.keep(batches, options.batch_size, options.drop_remainder, options.pad)
+
+
+def _parsing(parser: GraphParser) -> Callable[[Any], dict[str, Any]]:
+    return leave_as_is(lambda records: parser.parse(refuse_marks(records)))
 
 
 def _shuffle_cached(chunks: Any, plan: Plan, options: TfOptions) -> Any:
@@ -152,7 +156,7 @@ def _read_records(plan: Plan, parser: GraphParser, options: TfOptions) -> Any:
     elif shuffling is not None:
         chunks = shuffle_chunks(chunks, shuffling, deterministic=options.is_deterministic)
         chunks = chunks.rebatch(PARSED_RECORDS)
-    return _unbatch(apply(chunks, leave_as_is(parser.parse), options))
+    return _unbatch(apply(chunks, _parsing(parser), options))
 
 
 def _unbatch(batches: Any) -> Any:

@@ -19,13 +19,14 @@ __all__ = ["Plan", "make_plan"]
 # hardly mix better; fewer would leave records near their neighbours.
 WINDOW_RECORDS = 8192
 WINDOW_BYTES = 128 * 2**20
-# A reader costs about a millisecond for each block, and the graph a tenth of that for each chunk.
-CHUNK_RECORDS = 512
+# A reader costs some 0.2 ms for each block, and the graph a tenth of that for each chunk.
+CHUNK_RECORDS = 128
+ORDERED_CHUNK_RECORDS = 512
 CHUNK_BYTES = 16 * 2**20
-BLOCK_CHUNKS = 8
+BLOCK_CHUNKS = 16
 ORDERED_BLOCK_CHUNKS = 4  # fewer, as so many of some blocks are held until their turn
 # Blocks read in turn, so that a window is made of records from so many places.
-CYCLE = 16
+CYCLE = 64
 # Larger records are moved one by one: to copy them in windows costs more than an op for each.
 LARGE_RECORD_BYTES = 8 * 2**10
 LARGE_CHUNK_BYTES = 2**20  # so that what is parsed together stays in the processor's cache
@@ -109,7 +110,7 @@ def _chunk_records(options: TfOptions, record_bytes: int, shuffling: Shuffling |
     if shuffling is not None:
         return max(1, min(CHUNK_RECORDS, shuffling.window // CYCLE, limit))
     batch = min(options.batch_size or 1, limit)
-    return batch * max(1, min(CHUNK_RECORDS, limit) // batch)
+    return batch * max(1, min(ORDERED_CHUNK_RECORDS, limit) // batch)
 
 
 def _sorted(stretches: list[Stretch], read: TFRReadConfigs) -> list[Stretch]:

@@ -16,15 +16,17 @@ __all__ = [
     "permute",
     "random_numbers",
     "read_chunks",
+    "refuse_marks",
     "shuffle",
     "shuffle_chunks",
 ]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
-READ_BYTES = 2 * 2**20  # asked of a file at once, at most
+READ_BYTES = 256 * 2**10  # asked of a file at once, at most: more leaves the processor's cache
 LEAST_READ_BYTES = 64 * 2**10
 _SEED_MASK = 0x5EED  # of the second half of a seed: both zero would be no seed to TensorFlow
+PIECES = 32  # of a window, that are mixed with others
 ORDERED_CYCLE = 4  # blocks that are read ahead of the one whose turn it is
 
 
@@ -71,8 +73,9 @@ class Reading:
 def read_chunks(table: BlockTable, reading: Reading, shuffling: Shuffling | None) -> Any:
     """A dataset of 1-D string tensors: the records of each block, up to `chunk` at a time.
 
-    Without shuffling, records come in the order of the split. Functions within the datasets of
-    blocks would cost a millisecond for each block; so all checks are around them.
+    Without shuffling, records come in the order of the split. In the place of those that cannot be
+    read there are marks, which `refuse_marks` finds: functions within the datasets of blocks, or
+    for each chunk, would take a good part of the time.
     """
     blocks = tf.data.Dataset.from_tensor_slices(table.columns())
     if shuffling is not None and shuffling.block_seed is not None and len(table.blocks) > 1:
@@ -87,24 +90,34 @@ def read_chunks(table: BlockTable, reading: Reading, shuffling: Shuffling | None
         # In order only if a block is through before the next one's turn.
         block = table.block_records
         cycle, run = (1, 1) if block is None else (ORDERED_CYCLE, -(-block // reading.chunk))
-    parallel = tf.data.AUTOTUNE if reading.parallel is None else reading.parallel
-    placed = blocks.map(_check_opening).interleave(
+    return blocks.interleave(
         _block_reader(reading.chunk, has_skips=any(block.skipped for block in table.blocks)),
         cycle_length=max(1, min(cycle, len(table.blocks))),
         block_length=run,
-        num_parallel_calls=parallel,
-        deterministic=reading.is_deterministic,
-    )
-    return placed.map(
-        _chunk_check(reading.chunk),
-        num_parallel_calls=parallel,
+        num_parallel_calls=tf.data.AUTOTUNE if reading.parallel is None else reading.parallel,
         deterministic=reading.is_deterministic,
     )
 
 
-@leave_as_is
-def _check_opening(path: Any, compression: Any, numbers: Any) -> Any:
-    """Raises if a file cannot be opened: `ignore_errors` would try it again without end."""
+def _block_reader(chunk: int, *, has_skips: bool) -> Callable[[Any, Any, Any], Any]:
+    """What gives the chunks of a block, with marks for the records that are missing."""
+
+    @leave_as_is
+    def read(path: Any, compression: Any, numbers: Any) -> Any:
+        skipped, count = numbers[1], numbers[3]
+        records = _records_from(path, compression, numbers)
+        if has_skips:
+            records = records.skip(skipped)
+        mark = _make_mark(path, compression, numbers)
+        missing = tf.data.Dataset.from_tensors(mark).repeat()
+        records = _opening(path).concatenate(records).concatenate(missing)
+        return records.take(count).batch(chunk)
+
+    return read
+
+
+def _opening(path: Any) -> Any:
+    """No records, but an error if a file cannot be opened: `ignore_errors` would try for ever."""
     variant = tf.raw_ops.FixedLengthRecordDatasetV2(
         filenames=tf.reshape(path, [1]),
         header_bytes=tf.constant(0, tf.int64),
@@ -114,9 +127,7 @@ def _check_opening(path: Any, compression: Any, numbers: Any) -> Any:
         compression_type="",
     )
     first_byte = tf.data.experimental.from_variant(variant, tf.TensorSpec([], tf.string)).take(1)
-    read = first_byte.batch(1).get_single_element()
-    with tf.control_dependencies([read]):
-        return tf.identity(path), compression, numbers
+    return first_byte.skip(1)
 
 
 @leave_as_is
@@ -132,49 +143,43 @@ def _records_from(path: Any, compression: Any, numbers: Any) -> Any:
     return records.ignore_errors(log_warning=False)
 
 
-def _block_reader(chunk: int, *, has_skips: bool) -> Callable[[Any, Any, Any], Any]:
-    """What gives the chunks of a block, each with its place: empty ones for what is missing."""
-
-    @leave_as_is
-    def read(path: Any, compression: Any, numbers: Any) -> Any:
-        skipped, count = numbers[1], numbers[3]
-        records = _records_from(path, compression, numbers)
-        if has_skips:
-            records = records.skip(skipped)
-        nothing = tf.data.Dataset.from_tensors(tf.zeros([0], tf.string)).repeat()
-        chunks = records.take(count).batch(chunk).concatenate(nothing)
-        places = tf.data.Dataset.range(0, count, chunk)
-        block = tf.data.Dataset.from_tensors((path, compression, numbers)).repeat()
-        return tf.data.Dataset.zip((chunks, places, block))
-
-    return read
+# A mark begins with a zero, as no message does (there is no field of that number), and has the
+# columns of its block behind it, with zeros between them, which no path can have.
+_ZERO = b"\0"
 
 
-def _chunk_check(chunk: int) -> Callable[[Any, Any, Any], Any]:
-    """Raises if a chunk has fewer records than it should, and tells which is broken."""
-
-    @leave_as_is
-    def check(records: Any, place: Any, block: Any) -> Any:
-        _, _, numbers = block
-        got = tf.size(records, out_type=tf.int64)
-        is_whole = got >= tf.minimum(tf.constant(chunk, tf.int64), numbers[3] - place)
-        message = tf.cond(is_whole, lambda: "", lambda: _describe(block, place + got))
-        with tf.control_dependencies([tf.debugging.Assert(is_whole, [message])]):
-            return tf.identity(records)
-
-    return check
+def _make_mark(path: Any, compression: Any, numbers: Any) -> Any:
+    parts = [_ZERO, path, compression, *tf.unstack(tf.strings.as_string(numbers), num=5)]
+    return tf.strings.join(parts, separator=_ZERO)
 
 
-def _describe(block: Any, count: Any) -> Any:
-    """Where the record after the first `count` ones of a block lies."""
-    path, _, numbers = block
-    offset, skipped, first = numbers[0], numbers[1], numbers[2]
-    # Not by itself: TensorFlow forgets the offset of a dataset that it has to write down.
-    sound = tf.data.Dataset.from_tensors(block).flat_map(_records_from).take(skipped + count)
-    byte = sound.reduce(
-        offset, lambda end, record: end + 16 + tf.cast(tf.strings.length(record), tf.int64)
+def refuse_marks(records: Any) -> Any:
+    """The records, if none of them is a mark; else an error that tells which is broken."""
+    is_mark = tf.strings.substr(records, 0, 1) == _ZERO
+    is_sound = ~tf.reduce_any(is_mark)
+    message = tf.cond(
+        is_sound, lambda: "", lambda: _describe(tf.gather(records, tf.argmax(is_mark)))
     )
-    record, byte = tf.strings.as_string(first + count), tf.strings.as_string(byte)
+    with tf.control_dependencies([tf.debugging.Assert(is_sound, [message])]):
+        return tf.identity(records)
+
+
+def _describe(mark: Any) -> Any:
+    """Where the first record that cannot be read of a marked block lies."""
+    parts = tf.unstack(tf.strings.split(tf.strings.substr(mark, 2, -1), _ZERO), num=7)
+    path, compression = parts[:2]
+    numbers = tf.strings.to_number(tf.stack(parts[2:]), tf.int64)
+    # Not by itself: TensorFlow forgets the offset of a dataset that it has to write down.
+    block = tf.data.Dataset.from_tensors((path, compression, numbers))
+    sound = block.flat_map(_records_from).take(numbers[1] + numbers[3])
+    count, byte = sound.reduce(
+        (-numbers[1], numbers[0]),
+        lambda found, record: (
+            found[0] + 1,
+            found[1] + 16 + tf.cast(tf.strings.length(record), tf.int64),
+        ),
+    )
+    record, byte = tf.strings.as_string(numbers[2] + count), tf.strings.as_string(byte)
     where = tf.strings.join([path, ": record ", record, " at byte ", byte])
     # No quotes and no lines, which the message of the error would show as escapes.
     return where + (
@@ -220,11 +225,16 @@ def random_numbers(seed: int, *, rerandomize: bool) -> Any:
 
 
 def shuffle_chunks(chunks: Any, shuffling: Shuffling, *, deterministic: bool) -> Any:
-    """Chunks of `window` records, those of each in random order; no op runs for each record."""
+    """Chunks of mixed records; no op runs for each record.
+
+    Windows are permuted, and pieces of them mixed once more with those of the next window.
+    """
     windows = chunks.rebatch(shuffling.window)
     seeds = random_numbers(shuffling.seed, rerandomize=shuffling.reshuffle)
     zipped = tf.data.Dataset.zip((windows, seeds))
-    return zipped.map(permute, num_parallel_calls=tf.data.AUTOTUNE, deterministic=deterministic)
+    mixed = zipped.map(permute, num_parallel_calls=tf.data.AUTOTUNE, deterministic=deterministic)
+    pieces = mixed.rebatch(max(1, shuffling.window // PIECES))
+    return shuffle(pieces, PIECES, seed=shuffling.seed, reshuffle=shuffling.reshuffle)
 
 
 @leave_as_is
