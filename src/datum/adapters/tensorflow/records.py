@@ -233,8 +233,19 @@ def shuffle_chunks(chunks: Any, shuffling: Shuffling, *, deterministic: bool) ->
     seeds = random_numbers(shuffling.seed, rerandomize=shuffling.reshuffle)
     zipped = tf.data.Dataset.zip((windows, seeds))
     mixed = zipped.map(permute, num_parallel_calls=tf.data.AUTOTUNE, deterministic=deterministic)
-    pieces = mixed.rebatch(max(1, shuffling.window // PIECES))
-    return shuffle(pieces, PIECES, seed=shuffling.seed, reshuffle=shuffling.reshuffle)
+    pieces = shuffle(
+        mixed.rebatch(max(1, shuffling.window // PIECES)),
+        PIECES,
+        seed=shuffling.seed,
+        reshuffle=shuffling.reshuffle,
+    )
+    return pieces.map(_copy, num_parallel_calls=tf.data.AUTOTUNE, deterministic=deterministic)
+
+
+@leave_as_is
+def _copy(records: Any) -> Any:
+    """A tensor of its own: fed with parts of others, `rebatch` fills TensorFlow's log."""
+    return tf.gather(records, tf.range(tf.size(records)))
 
 
 @leave_as_is
