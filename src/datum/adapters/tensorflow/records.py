@@ -227,14 +227,16 @@ def random_numbers(seed: int, *, rerandomize: bool) -> Any:
 def shuffle_chunks(chunks: Any, shuffling: Shuffling, *, deterministic: bool) -> Any:
     """Chunks of mixed records; no op runs for each record.
 
-    Windows are permuted, and pieces of them mixed once more with those of the next window.
+    Windows are permuted, and pieces of large ones mixed once more with those of the next.
     """
     windows = chunks.rebatch(shuffling.window)
     seeds = random_numbers(shuffling.seed, rerandomize=shuffling.reshuffle)
     zipped = tf.data.Dataset.zip((windows, seeds))
     mixed = zipped.map(permute, num_parallel_calls=tf.data.AUTOTUNE, deterministic=deterministic)
+    if shuffling.window < PIECES**2:  # a small one was asked for, and to reach no further
+        return mixed
     pieces = shuffle(
-        mixed.rebatch(max(1, shuffling.window // PIECES)),
+        mixed.rebatch(shuffling.window // PIECES),
         PIECES,
         seed=shuffling.seed,
         reshuffle=shuffling.reshuffle,

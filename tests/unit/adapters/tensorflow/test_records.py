@@ -103,15 +103,23 @@ def test_a_file_that_is_gone_is_told(tmp_path):
 
 
 def test_windows_are_shuffled_and_nothing_is_lost():
-    chunks = tf.data.Dataset.range(1000).map(tf.strings.as_string).batch(7)
+    chunks = tf.data.Dataset.range(100).map(tf.strings.as_string).batch(7)
     mixed = shuffle_chunks(chunks, SHUFFLING, deterministic=True)
     first, second = records(mixed), records(mixed)
     assert first != second
-    assert sorted(first) == sorted(second) == sorted(records(chunks))
-    moves = [abs(place - int(number)) for place, number in enumerate(first)]
-    assert 20 < np.mean(moves) < 100  # a window and its neighbours
+    for begin in (0, 32, 64, 96):
+        window = {str(n).encode() for n in range(begin, min(begin + 32, 100))}
+        assert set(first[begin : begin + 32]) == window
     again = shuffle_chunks(chunks, SHUFFLING, deterministic=True)
     assert records(again) == first
+
+
+def test_large_windows_are_mixed_with_the_next():
+    chunks = tf.data.Dataset.range(10_000).map(tf.strings.as_string).batch(77)
+    large = Shuffling(window=2048, seed=1, block_seed=2, reshuffle=True, reshuffle_blocks=True)
+    found = records(shuffle_chunks(chunks, large, deterministic=True))
+    assert sorted(found) == sorted(records(chunks))
+    assert 0 < sum(int(number) >= 2048 for number in found[:2048]) < 2048
 
 
 def test_windows_that_are_not_reshuffled_keep_their_order():
