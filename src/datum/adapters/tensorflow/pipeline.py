@@ -225,11 +225,9 @@ def _tf_options(options: TfOptions, *, is_alone: bool, is_by_record: bool) -> An
     policies = tf.data.experimental.ExternalStatePolicy
     chosen.experimental_external_state_policy = policies.IGNORE
     if not is_by_record:
-        # The tuner keeps an account of every record that a file gives, a tenth of the time or
-        # more; without it every step may use all cores, which is what it arrives at. One thread
-        # for each batch that is parsed leaves the others to other batches.
+        # The tuner keeps an account of every record that a file gives, about a tenth of the time
+        # of a shuffle; without it every step may use all cores, which is what it arrives at.
         chosen.autotune.enabled = False
-        chosen.threading.max_intra_op_parallelism = 1
     sharding = tf.data.experimental.AutoShardPolicy
     chosen.experimental_distribute.auto_shard_policy = sharding.DATA if is_alone else sharding.OFF
     given = options.read.options if options.read is not None else None
