@@ -30,7 +30,7 @@ uint64_t frame_size(uint64_t payload_bytes) {
 
 bool payload_crc_matches(const uint8_t* frame, uint64_t length) {
   const uint8_t* payload = frame + kHeaderBytes;
-  return mask_crc(crc32c(payload, static_cast<size_t>(length))) == load_u32(payload + length);
+  return payload_matches(payload, static_cast<size_t>(length), payload + length);
 }
 
 }  // namespace
@@ -39,12 +39,27 @@ bool has_valid_header(ByteSpan bytes) {
   return bytes.size() >= kHeaderBytes && header_crc_matches(bytes.data());
 }
 
-std::optional<DamageKind> check_record(ByteSpan file, uint64_t offset, uint64_t length) {
+bool payload_matches(const uint8_t* payload, size_t payload_bytes, const uint8_t* footer) {
+  return mask_crc(crc32c(payload, payload_bytes)) == load_u32(footer);
+}
+
+std::optional<DamageKind> check_frame(ByteSpan file, uint64_t offset,
+                                      std::optional<uint64_t>& length) {
   if (offset > file.size() || file.size() - offset < kHeaderBytes) return DamageKind::kTornHeader;
   const uint8_t* frame = file.data() + offset;
-  if (!header_crc_matches(frame) || load_u64(frame) != length) return DamageKind::kLengthChecksum;
-  if (frame_size(length) > file.size() - offset) return DamageKind::kTornPayload;
-  if (!payload_crc_matches(frame, length)) return DamageKind::kPayloadChecksum;
+  const uint64_t stored = load_u64(frame);
+  if (!header_crc_matches(frame) || stored != length.value_or(stored)) {
+    return DamageKind::kLengthChecksum;
+  }
+  length = stored;
+  if (frame_size(stored) > file.size() - offset) return DamageKind::kTornPayload;
+  return std::nullopt;
+}
+
+std::optional<DamageKind> check_record(ByteSpan file, uint64_t offset, uint64_t length) {
+  std::optional<uint64_t> expected = length;
+  if (const std::optional<DamageKind> damage = check_frame(file, offset, expected)) return damage;
+  if (!payload_crc_matches(file.data() + offset, length)) return DamageKind::kPayloadChecksum;
   return std::nullopt;
 }
 

@@ -40,6 +40,9 @@ enum class DamageKind : uint8_t {
   kLengthChecksum,   // the length does not match its CRC
   kPayloadChecksum,  // the payload does not match its CRC
   kOversized,        // the length is sound but above what the caller allows
+  // By number only:
+  kLost,       // nothing tells where the record starts
+  kMalformed,  // the record is sound, but holds no message
 };
 
 struct Damage {
@@ -110,6 +113,14 @@ class Scanner {
 
 // Whether `bytes` starts with a header whose CRC is right.
 bool has_valid_header(ByteSpan bytes);
+
+// What is wrong with the frame at `offset`, its payload left aside. `length` is what the payload
+// should have; without one, what the header says is put there.
+std::optional<DamageKind> check_frame(ByteSpan file, uint64_t offset,
+                                      std::optional<uint64_t>& length);
+
+// Whether a payload, or a copy of it, matches the CRC that `footer` points at.
+bool payload_matches(const uint8_t* payload, size_t payload_bytes, const uint8_t* footer);
 
 // What is wrong with the record at `offset` that should have `length` bytes of payload, if
 // anything. Both CRCs are checked.

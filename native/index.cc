@@ -42,7 +42,7 @@ bool offsets_are_sound(const uint8_t* table, uint64_t records, uint64_t stream_b
   return stream_bytes >= previous && stream_bytes - previous >= kFrameBytes;
 }
 
-IndexFault read_index(ByteSpan file, IndexView& view) {
+IndexFault read_index_header(ByteSpan file, IndexView& view) {
   if (file.size() < kIndexHeaderBytes) return IndexFault::kTruncated;
   const uint8_t* data = file.data();
   if (std::memcmp(data, kIndexMagic.data(), kIndexMagic.size()) != 0) return IndexFault::kMagic;
@@ -55,14 +55,18 @@ IndexFault read_index(ByteSpan file, IndexView& view) {
   const uint64_t records = load<uint64_t>(data + kRecordsAt);
   const uint64_t table_bytes = file.size() - kIndexHeaderBytes;
   if (table_bytes % 8 != 0 || table_bytes / 8 != records) return IndexFault::kSize;
-  const uint8_t* table = data + kIndexHeaderBytes;
-  if (mask_crc(crc32c(table, static_cast<size_t>(table_bytes))) !=
-      load<uint32_t>(data + kTableCrcAt)) {
-    return IndexFault::kTableChecksum;
-  }
-  const uint64_t stream_bytes = load<uint64_t>(data + kStreamBytesAt);
-  if (!offsets_are_sound(table, records, stream_bytes)) return IndexFault::kOrder;
-  view = {records, stream_bytes, table};
+  view = {records, load<uint64_t>(data + kStreamBytesAt), data + kIndexHeaderBytes};
+  return IndexFault::kNone;
+}
+
+IndexFault read_index(ByteSpan file, IndexView& view) {
+  IndexView found;
+  const IndexFault fault = read_index_header(file, found);
+  if (fault != IndexFault::kNone) return fault;
+  const uint32_t crc = mask_crc(crc32c(found.table, file.size() - kIndexHeaderBytes));
+  if (crc != load<uint32_t>(file.data() + kTableCrcAt)) return IndexFault::kTableChecksum;
+  if (!offsets_are_sound(found.table, found.records, found.stream_bytes)) return IndexFault::kOrder;
+  view = found;
   return IndexFault::kNone;
 }
 

@@ -36,6 +36,9 @@ struct IndexView {
 // Checks every field, both checksums and the order of the offsets.
 IndexFault read_index(ByteSpan file, IndexView& view);
 
+// Checks the header alone, and that the file has room for the offsets: they are not looked at.
+IndexFault read_index_header(ByteSpan file, IndexView& view);
+
 // The whole file for records that start at `offsets` and fill `stream_bytes` without gaps.
 // The caller guarantees what `offsets_are_sound` tells.
 std::vector<uint8_t> write_index(std::span<const uint64_t> offsets, uint64_t stream_bytes);

@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "../columns.h"
+#include "../framing.h"
+#include "../index.h"
+#include "../record_parser.h"
 
 namespace datum::python {
 
@@ -25,9 +28,20 @@ void bind_summaries(nb::module_& module);
 void bind_text(nb::module_& module);
 void bind_gathering(nb::module_& module);
 void bind_snapshot(nb::module_& module);
+void bind_loading(nb::module_& module);
 
 // Raises `datum._core.Fault` with these arguments; the Python face makes the message.
 [[noreturn]] void raise_fault(nb::tuple arguments);
+
+// Raises it for a record that does not fit its plan.
+[[noreturn]] void raise_fault(const Fault& fault);
+
+// What Python calls these.
+const char* name_of(DamageKind kind);
+const char* describe(IndexFault fault);
+
+// For each column (values, splits, inner splits, present).
+nb::list to_arrays(const Plan& plan, std::vector<Column>&& columns);
 
 // A view of any object with the buffer protocol, held for as long as it lives.
 class BufferView {

@@ -17,7 +17,8 @@ namespace datum::python {
 namespace {
 
 constexpr const char* kDamageNames[] = {
-    "torn header", "torn payload", "length checksum", "payload checksum", "oversized record",
+    "torn header",      "torn payload", "length checksum", "payload checksum",
+    "oversized record", "lost",         "malformed",
 };
 
 constexpr const char* kIndexFaults[] = {
@@ -34,7 +35,7 @@ constexpr const char* kIndexFaults[] = {
 using DamageTuple = std::tuple<uint64_t, uint64_t, uint64_t, std::string>;
 
 DamageTuple as_tuple(const Damage& damage) {
-  return {damage.offset, damage.end, damage.record, kDamageNames[static_cast<size_t>(damage.kind)]};
+  return {damage.offset, damage.end, damage.record, name_of(damage.kind)};
 }
 
 Recovery recovery_named(const std::string& name) {
@@ -93,7 +94,7 @@ std::optional<std::tuple<size_t, std::string>> first_damage(nb::handle object,
     }
   }
   if (!kind) return std::nullopt;
-  return std::tuple{i - 1, std::string(kDamageNames[static_cast<size_t>(*kind)])};
+  return std::tuple{i - 1, std::string(name_of(*kind))};
 }
 
 // The offsets and the stream's size; the fault is why the file is no index.
@@ -102,7 +103,7 @@ nb::tuple load_index(nb::handle object) {
   IndexView view;
   const IndexFault fault = read_index(buffer.bytes(), view);
   if (fault != IndexFault::kNone) {
-    raise_fault(nb::make_tuple(kIndexFaults[static_cast<size_t>(fault)]));
+    raise_fault(nb::make_tuple(describe(fault)));
   }
   Buffer offsets;
   if (view.records > 0) {
@@ -115,7 +116,7 @@ nb::tuple load_index(nb::handle object) {
 nb::bytes dump_index(const Int64Input& offsets, uint64_t stream_bytes) {
   const auto* table = reinterpret_cast<const uint8_t*>(offsets.data());
   if (!offsets_are_sound(table, offsets.shape(0), stream_bytes)) {
-    throw std::invalid_argument(kIndexFaults[static_cast<size_t>(IndexFault::kOrder)]);
+    throw std::invalid_argument(describe(IndexFault::kOrder));
   }
   const std::vector<uint8_t> file = write_index(
       {reinterpret_cast<const uint64_t*>(offsets.data()), offsets.shape(0)}, stream_bytes);
@@ -123,6 +124,9 @@ nb::bytes dump_index(const Int64Input& offsets, uint64_t stream_bytes) {
 }
 
 }  // namespace
+
+const char* name_of(DamageKind kind) { return kDamageNames[static_cast<size_t>(kind)]; }
+const char* describe(IndexFault fault) { return kIndexFaults[static_cast<size_t>(fault)]; }
 
 void bind_framing(nb::module_& module) {
   nb::class_<Scanner>(module, "Scanner")

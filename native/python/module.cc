@@ -35,4 +35,5 @@ NB_MODULE(_core, module) {
   datum::python::bind_text(module);
   datum::python::bind_gathering(module);
   datum::python::bind_snapshot(module);
+  datum::python::bind_loading(module);
 }

@@ -42,7 +42,6 @@ RecordRun checked_run(const BufferView& buffer, const Int64Input& starts,
   return run;
 }
 
-// For each column (values, splits, inner splits, present).
 nb::list parse(const Plan& plan, nb::handle object, const Int64Input& starts,
                const Int64Input& lengths, size_t threads) {
   const BufferView buffer(object);
@@ -53,26 +52,8 @@ nb::list parse(const Plan& plan, nb::handle object, const Int64Input& starts,
     nb::gil_scoped_release release;
     fault = parse_records(plan, run, threads, columns);
   }
-  if (fault.code != FaultCode::kNone) {
-    raise_fault(nb::make_tuple(kFaultNames[static_cast<size_t>(fault.code)], fault.row,
-                               fault.column, fault.step, fault.expected, fault.got));
-  }
-  nb::list result;
-  for (size_t c = 0; c < columns.size(); ++c) {
-    const ColumnSpec& spec = plan.columns()[c];
-    Column& column = columns[c];
-    const auto array_or_none = [](Cell cell, Buffer&& values, bool is_there) {
-      return is_there ? to_array(cell, std::move(values)) : nb::none();
-    };
-    const bool has_splits = spec.layout != Layout::kFixed;
-    const bool is_nested = spec.layout == Layout::kNestedSteps;
-    result.append(
-        nb::make_tuple(to_array(spec.cell, std::move(column.values)),
-                       array_or_none(Cell::kInt64, std::move(column.splits), has_splits),
-                       array_or_none(Cell::kInt64, std::move(column.inner_splits), is_nested),
-                       array_or_none(Cell::kBool, std::move(column.present), spec.is_optional)));
-  }
-  return result;
+  if (fault.code != FaultCode::kNone) raise_fault(fault);
+  return to_arrays(plan, std::move(columns));
 }
 
 // The byte strings at `slices` (start, length, start, length, ...) as `bytes`, or as `str`.
@@ -126,6 +107,30 @@ nb::dict features_found(const Discovery::Features& features) {
 }
 
 }  // namespace
+
+void raise_fault(const Fault& fault) {
+  raise_fault(nb::make_tuple(kFaultNames[static_cast<size_t>(fault.code)], fault.row, fault.column,
+                             fault.step, fault.expected, fault.got));
+}
+
+nb::list to_arrays(const Plan& plan, std::vector<Column>&& columns) {
+  nb::list result;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const ColumnSpec& spec = plan.columns()[c];
+    Column& column = columns[c];
+    const auto array_or_none = [](Cell cell, Buffer&& values, bool is_there) {
+      return is_there ? to_array(cell, std::move(values)) : nb::none();
+    };
+    const bool has_splits = spec.layout != Layout::kFixed;
+    const bool is_nested = spec.layout == Layout::kNestedSteps;
+    result.append(
+        nb::make_tuple(to_array(spec.cell, std::move(column.values)),
+                       array_or_none(Cell::kInt64, std::move(column.splits), has_splits),
+                       array_or_none(Cell::kInt64, std::move(column.inner_splits), is_nested),
+                       array_or_none(Cell::kBool, std::move(column.present), spec.is_optional)));
+  }
+  return result;
+}
 
 void bind_parsing(nb::module_& module) {
   nb::enum_<Kind>(module, "Kind")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.format.layout import StoredColumn, stand_in
-from datum.format.records import Records
+from datum.format.records import Located
 from datum.schema import Feature, InexactError, cast_exactly, numpy_dtype
 from datum.schema.dtypes import TIMES
 
@@ -24,7 +24,7 @@ Stored = tuple[
 
 
 def assemble(
-    feature: Feature, stored: tuple[StoredColumn, ...], parts: list[Stored], records: Records
+    feature: Feature, stored: tuple[StoredColumn, ...], parts: list[Stored], records: Located
 ) -> Any:
     """The column of a feature; raises RowError if its stored columns do not fit each other."""
     feature = stand_in(feature)
@@ -65,7 +65,7 @@ def _fill_strings(feature: Feature, column: BytesColumn, present: NDArray[np.boo
     return BytesColumn.from_values(value if there else feature.default for value, there in values)
 
 
-def _values(feature: Feature, stored: NDArray[Any], records: Records) -> Any:
+def _values(feature: Feature, stored: NDArray[Any], records: Located) -> Any:
     """The cells of a stored column as items of the feature's dtype and inner shape."""
     inner: Any = feature.shape[feature.ragged_rank :]
     shape = (-1 if feature.ragged_rank else len(records), *inner)
@@ -100,7 +100,7 @@ class _ItemError(Exception):
         self.position = position
 
 
-def _assemble_single(feature: Feature, stored: Stored, records: Records) -> Any:
+def _assemble_single(feature: Feature, stored: Stored, records: Located) -> Any:
     values, splits, inner_splits, _ = stored
     column = _values(feature, values, records)
     if splits is None:
@@ -110,7 +110,7 @@ def _assemble_single(feature: Feature, stored: Stored, records: Records) -> Any:
     return Ragged(column, splits)
 
 
-def _assemble_nested(feature: Feature, parts: list[Stored], records: Records) -> Any:
+def _assemble_nested(feature: Feature, parts: list[Stored], records: Located) -> Any:
     """Values, and the row lengths of each inner dimension from the outermost in."""
     column = _values(feature, parts[0][0], records)
     below = parts[0][1]  # for each record, where its part of the level below ends
@@ -132,7 +132,7 @@ def _assemble_nested(feature: Feature, parts: list[Stored], records: Records) ->
     return Ragged(column, below)
 
 
-def _assemble_shaped(feature: Feature, parts: list[Stored], records: Records) -> Any:
+def _assemble_shaped(feature: Feature, parts: list[Stored], records: Located) -> Any:
     """Raw tensors whose shape lies beside them: an object array of arrays."""
     values = _values(replace(feature, shape=(None,), keys=()), parts[0][0], records)
     splits, shapes, shape_splits = parts[0][1], parts[1][0], parts[1][1]
@@ -155,7 +155,7 @@ def _assemble_shaped(feature: Feature, parts: list[Stored], records: Records) ->
     return tensors
 
 
-def _assemble_sparse(feature: Feature, parts: list[Stored], records: Records) -> Any:
+def _assemble_sparse(feature: Feature, parts: list[Stored], records: Located) -> Any:
     splits, index_parts = parts[0][1], parts[1:]
     assert splits is not None
     encoding: Any = "raw" if feature.is_raw else "values"

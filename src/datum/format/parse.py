@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from datum import _core
+from datum.columns import BytesColumn, Ragged
 from datum.errors import CorruptRecordError, SchemaError
 from datum.format.assemble import RowError, Stored, assemble
-from datum.format.layout import StoredColumn, check_keys, lower
+from datum.format.layout import StoredColumn, check_keys, lower, stand_in
 from datum.format.payloads import Payloads, as_records
-from datum.format.records import Records
+from datum.format.records import Located, Records
 from datum.format.threads import thread_count
 from datum.schema import Feature, Schema, numpy_dtype
 from datum.schema.dtypes import TIMES
@@ -55,6 +56,9 @@ def _parser_for(schema: Schema) -> Parser:
     return Parser(schema)
 
 
+_Make = Callable[[Stored, Located], Any]
+
+
 @dataclass(frozen=True, slots=True)
 class _Step:
     """How one feature of a batch is made."""
@@ -62,11 +66,17 @@ class _Step:
     name: str
     first: int  # of its stored columns
     stored: tuple[StoredColumn, ...]
-    shape: tuple[int, ...] | None  # if the stored values are the column, but for its shape
+    make: _Make | None  # if there is little to do, as for most features
 
 
 class Parser:
-    """A schema made ready for parsing; keep it to parse many batches."""
+    """A schema made ready for parsing; keep it to parse many batches.
+
+    Attributes:
+        schema: what the records hold.
+        plan: what the core is asked for. Who has it carried out elsewhere makes columns of what
+            was found with `columns`, and an error of a fault with `error`.
+    """
 
     def __init__(self, schema: Schema) -> None:
         check_keys(schema)
@@ -75,30 +85,35 @@ class Parser:
         self._columns: list[tuple[str, StoredColumn]] = []
         for name, feature in schema.items():
             stored = lower(name, feature)
-            self._steps.append(_Step(name, len(self._columns), stored, _plain_shape(feature)))
+            self._steps.append(_Step(name, len(self._columns), stored, _simple_make(feature)))
             self._columns += [(name, column) for column in stored]
-        self._plan = _core.Plan(
-            [_make_spec(schema[name], column) for name, column in self._columns]
-        )
+        self.plan = _core.Plan([_make_spec(schema[name], column) for name, column in self._columns])
 
     def parse(self, records: Records, *, threads: int | None = None) -> dict[str, Any]:
         """One column for each feature, as `datum.format.parse` tells."""
         try:
-            found = self._plan.parse(
+            found = self.plan.parse(
                 records.buffer, records.starts, records.lengths, thread_count(threads)
             )
         except _core.Fault as fault:
-            raise self._error(records, *fault.args) from None
+            raise self.error(records, fault) from None
+        return self.columns(found, records)
+
+    def columns(self, found: list[Stored], records: Located) -> dict[str, Any]:
+        """One column for each feature from what the core found in the records."""
         batch = {}
         for step in self._steps:
-            values = found[step.first][0]
-            if step.shape is None:
+            if step.make is None:
                 batch[step.name] = self._assemble(step, found, records)
             else:
-                batch[step.name] = values.reshape(step.shape) if len(step.shape) > 1 else values
+                batch[step.name] = step.make(found[step.first], records)
         return batch
 
-    def _assemble(self, step: _Step, found: list[Stored], records: Records) -> Any:
+    def error(self, records: Located, fault: _core.Fault) -> Exception:
+        """What to raise for a fault of the core in one of the records."""
+        return self._error(records, *fault.args)
+
+    def _assemble(self, step: _Step, found: list[Stored], records: Located) -> Any:
         parts = found[step.first : step.first + len(step.stored)]
         try:
             return assemble(self.schema[step.name], step.stored, parts, records)
@@ -109,7 +124,7 @@ class Parser:
 
     def _error(
         self,
-        records: Records,
+        records: Located,
         code: str,
         row: int,
         column: int,
@@ -150,21 +165,46 @@ class Parser:
         return SchemaError(message, record=record, feature=name)
 
 
-def _plain_shape(feature: Feature) -> tuple[int, ...] | None:
-    """The shape of a batch of numbers that need nothing done, for most features are such."""
-    is_plain = (
-        feature.encoding == "values"
-        and not feature.is_string
-        and "float16" not in feature.dtype
-        and feature.dtype not in TIMES
-        and not feature.optional
-        and None not in feature.shape
-        and 0 not in feature.shape
-    )
-    return (-1, *feature.shape) if is_plain else None  # type: ignore[arg-type]
+def _simple_make(feature: Feature) -> _Make | None:
+    """Makes a column where stored values need no look, but a shape: the same as `assemble`."""
+    feature = stand_in(feature)
+    inner: Any = feature.shape[feature.ragged_rank :]
+    if feature.encoding != "values" or feature.optional or 0 in inner:
+        return None
+    if feature.is_string:
+        return None if feature.ragged_rank else _strings_of(feature.dtype == "str", inner)
+    if "float16" in feature.dtype or feature.dtype in TIMES or feature.ragged_rank > 1:
+        return None
+    return _rows_of(inner) if feature.ragged_rank else _numbers_of(inner)
 
 
-def _where(records: Records, row: int) -> tuple[str, int]:
+def _numbers_of(inner: tuple[int, ...]) -> _Make:
+    shape = (-1, *inner)
+    return (lambda stored, _: stored[0].reshape(shape)) if inner else lambda stored, _: stored[0]
+
+
+def _strings_of(is_text: bool, inner: tuple[int, ...]) -> _Make:
+    def make(stored: Stored, records: Located) -> Any:
+        shape = (len(records), *inner)
+        return BytesColumn(records.buffer, stored[0], is_text=is_text, shape=shape)
+
+    return make
+
+
+def _rows_of(inner: tuple[int, ...]) -> _Make:
+    shape = (-1, *inner)
+
+    def make(stored: Stored, _: Located) -> Any:
+        # Not checked as splits of a caller are: the core made them of these values.
+        rows = object.__new__(Ragged)
+        rows.values = stored[0].reshape(shape) if inner else stored[0]
+        rows.row_splits = stored[1]  # type: ignore[assignment]
+        return rows
+
+    return make
+
+
+def _where(records: Located, row: int) -> tuple[str, int]:
     file, number, offset = records.locate(row)
     return f"{file}: record {number}" + ("" if offset is None else f" at byte {offset}"), number
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,22 @@ from datum import _core
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["Records"]
+__all__ = ["Located", "Records"]
 
 HEADER_BYTES = 12  # before each payload: u64 length, u32 CRC
+
+
+class Located(Protocol):
+    """Records that were parsed: the memory their strings lie in, and where each came from."""
+
+    @property
+    def buffer(self) -> Buffer | NDArray[Any]:
+        """What slices are counted in."""
+
+    def __len__(self) -> int: ...
+
+    def locate(self, at: int) -> tuple[str, int, int | None]:
+        """File, number and offset of one record, for messages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,173 @@
+#include "batch_reader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "prefetch.h"
+
+namespace datum {
+namespace {
+
+constexpr size_t kLine = 64;
+// How far ahead memory is asked for: long enough for it to answer, short enough for its queue.
+constexpr size_t kHeadersAhead = 16;
+constexpr size_t kPayloadsAhead = 3;
+constexpr size_t kPrefetchedBytes = 2048;  // what comes after the processor foresees itself
+
+int64_t now_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+}  // namespace
+
+BatchReader::BatchReader(const Plan& plan, const ShardSet& shards, bool skips_damage)
+    : plan_(plan), shards_(shards), skips_damage_(skips_damage) {
+  for (const ColumnSpec& spec : plan.columns()) has_slices_ |= spec.cell == Cell::kSlice;
+}
+
+BatchFault BatchReader::read(std::span<const int64_t> numbers, const std::atomic<bool>& stop,
+                             Batch& batch) {
+  const BatchFault fault = find_runs(numbers);
+  if (fault.code != BatchFault::Code::kNone) return fault;
+  damage_.clear();
+  end_ = numbers.size();
+  find_frames();
+  if (!copy_payloads(stop, batch.payloads)) return {.code = BatchFault::Code::kStopped};
+  return parse(batch);
+}
+
+// Each pass asks for the memory that the next one reads, so that records wait for it together.
+BatchFault BatchReader::find_runs(std::span<const int64_t> numbers) {
+  const int64_t now = now_ms();
+  found_.resize(numbers.size());
+  for (size_t row = 0; row < numbers.size(); ++row) {
+    const size_t run = shards_.find_run(numbers[row]);
+    const ShardRun* opened = shards_.get(run);
+    if (opened == nullptr) return {.code = BatchFault::Code::kNotOpen, .run = run};
+    if (const std::optional<uint64_t> bytes = opened->size_if_cut(now)) {
+      return {.code = BatchFault::Code::kCut, .run = run, .bytes = *bytes};
+    }
+    const auto place = static_cast<uint64_t>(numbers[row] - shards_.start_of(run));
+    opened->prefetch(place);
+    found_[row] = {opened, place, nullptr, 0};
+  }
+  return {};
+}
+
+// Finds the payload of each row, and checks its header: only then is its length to be believed.
+void BatchReader::find_frames() {
+  std::optional<FramePlace> ahead[kHeadersAhead];
+  const auto look_ahead = [&](size_t row) {
+    const Found& found = found_[row];
+    std::optional<FramePlace>& place = ahead[row % kHeadersAhead];
+    place = found.run->find(found.place);
+    if (place) prefetch(found.run->bytes().data() + place->offset);
+  };
+  for (size_t row = 0; row < std::min(kHeadersAhead, end_); ++row) look_ahead(row);
+  for (size_t row = 0; row < end_; ++row) {
+    std::optional<FramePlace> place = ahead[row % kHeadersAhead];
+    if (row + kHeadersAhead < end_) look_ahead(row + kHeadersAhead);
+    Found& found = found_[row];
+    if (!place) {
+      add_damage(row, DamageKind::kLost);
+      continue;
+    }
+    const ByteSpan file = found.run->bytes();
+    if (const auto damage = check_frame(file, place->offset, place->length)) {
+      add_damage(row, *damage);
+      continue;
+    }
+    found.payload = file.data() + place->offset + kHeaderBytes;
+    found.length = static_cast<size_t>(*place->length);
+  }
+}
+
+// False if it was stopped.
+bool BatchReader::copy_payloads(const std::atomic<bool>& stop, Buffer& payloads) {
+  size_t total = 0;
+  for (size_t row = 0; row < end_; ++row) total += found_[row].length;
+  payloads.reserve(total + 1);  // never null
+  starts_.clear();
+  lengths_.clear();
+  rows_.clear();
+  const auto look_ahead = [](const Found& found) {
+    const size_t size = std::min(found.length, kPrefetchedBytes);
+    for (size_t at = 0; at < size; at += kLine) prefetch(found.payload + at);
+  };
+  for (size_t row = 0; row < end_; ++row) {
+    if (stop.load(std::memory_order_relaxed)) return false;
+    if (row + kPayloadsAhead < end_) look_ahead(found_[row + kPayloadsAhead]);
+    const Found& found = found_[row];
+    if (found.payload == nullptr) continue;
+    const size_t start = payloads.size();
+    uint8_t* copy = payloads.extend(found.length);
+    std::memcpy(copy, found.payload, found.length);
+    // Of the copy: what is parsed is what was checked, whatever happens to the file.
+    if (!payload_matches(copy, found.length, found.payload + found.length)) {
+      payloads.truncate(start);
+      add_damage(row, DamageKind::kPayloadChecksum);
+      continue;
+    }
+    starts_.push_back(static_cast<int64_t>(start));
+    lengths_.push_back(static_cast<int64_t>(found.length));
+    rows_.push_back(static_cast<int64_t>(row));
+  }
+  shards_.count_read(total);
+  return true;
+}
+
+void BatchReader::add_damage(size_t row, DamageKind kind) {
+  if (!skips_damage_) {
+    damage_.clear();
+    end_ = row;
+  }
+  damage_.push_back({row, kind});
+}
+
+RecordRun BatchReader::copied(const Buffer& payloads) const {
+  return {{payloads.data(), payloads.size()}, starts_, lengths_};
+}
+
+BatchFault BatchReader::parse(Batch& batch) {
+  Fault fault = parse_records(plan_, copied(batch.payloads), 1, batch.columns);
+  if (fault.code == FaultCode::kMalformed && skips_damage_) {
+    drop_malformed(batch.payloads);
+    fault = parse_records(plan_, copied(batch.payloads), 1, batch.columns);
+  }
+  if (fault.code != FaultCode::kNone) {
+    fault.row = static_cast<size_t>(rows_[fault.row]);
+    return {.code = BatchFault::Code::kMismatch, .mismatch = fault};
+  }
+  if (!has_slices_) batch.payloads = Buffer();
+  if (damage_.empty()) return {};
+  if (!skips_damage_) return {.code = BatchFault::Code::kDamaged, .damage = damage_.front()};
+  std::sort(damage_.begin(), damage_.end(),
+            [](const DamagedRow& a, const DamagedRow& b) { return a.row < b.row; });
+  batch.damage = damage_;
+  batch.rows = rows_;
+  return {};
+}
+
+// Each record on its own: one that is malformed leaves columns in no state to go on with.
+void BatchReader::drop_malformed(const Buffer& payloads) {
+  const RecordRun run = copied(payloads);
+  std::vector<Column> columns;
+  size_t kept = 0;
+  for (size_t i = 0; i < starts_.size(); ++i) {
+    const RecordRun one{run.buffer, run.starts.subspan(i, 1), run.lengths.subspan(i, 1)};
+    if (parse_records(plan_, one, 1, columns).code == FaultCode::kMalformed) {
+      add_damage(static_cast<size_t>(rows_[i]), DamageKind::kMalformed);
+      continue;
+    }
+    starts_[kept] = starts_[i];
+    lengths_[kept] = lengths_[i];
+    rows_[kept++] = rows_[i];
+  }
+  starts_.resize(kept);
+  lengths_.resize(kept);
+  rows_.resize(kept);
+}
+
+}  // namespace datum

@@ -1,0 +1,83 @@
+// The records of some numbers, gathered from their shards and parsed into columns.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "parse.h"
+#include "shard_set.h"
+
+namespace datum {
+
+struct DamagedRow {
+  size_t row;
+  DamageKind kind;
+};
+
+// Columns of the records that are sound.
+struct Batch {
+  std::vector<Column> columns;
+  Buffer payloads;                 // what slices are counted in; empty if there are none
+  std::vector<DamagedRow> damage;  // rows that are not there
+  std::vector<int64_t> rows;       // if so: those that are
+};
+
+// Why there is no batch.
+struct BatchFault {
+  enum class Code : uint8_t {
+    kNone,
+    kDamaged,   // `row` and `damage`
+    kMismatch,  // `mismatch` tells how a record does not fit the plan, or is malformed
+    kNotOpen,   // `run` was not opened
+    kCut,       // a file of `run` was cut to `bytes` while it was mapped
+    kStopped,
+  };
+
+  Code code = Code::kNone;
+  DamagedRow damage{};
+  Fault mismatch{};
+  size_t run = 0;
+  uint64_t bytes = 0;
+};
+
+// Reads one batch after the other; each thread has its own.
+class BatchReader {
+ public:
+  // Damaged records are left out if `skips_damage`, otherwise the first bad row is a fault.
+  BatchReader(const Plan& plan, const ShardSet& shards, bool skips_damage);
+
+  // The numbers are of the set. Ends early once `stop` is set.
+  BatchFault read(std::span<const int64_t> numbers, const std::atomic<bool>& stop, Batch& batch);
+
+ private:
+  struct Found {
+    const ShardRun* run;
+    uint64_t place;          // in the run
+    const uint8_t* payload;  // null if damaged
+    size_t length;
+  };
+
+  BatchFault find_runs(std::span<const int64_t> numbers);
+  void find_frames();
+  bool copy_payloads(const std::atomic<bool>& stop, Buffer& payloads);
+  BatchFault parse(Batch& batch);
+  RecordRun copied(const Buffer& payloads) const;
+  void drop_malformed(const Buffer& payloads);
+  void add_damage(size_t row, DamageKind kind);
+
+  const Plan& plan_;
+  const ShardSet& shards_;
+  bool skips_damage_;
+  bool has_slices_ = false;
+  std::vector<Found> found_;
+  std::vector<int64_t> starts_;  // of the payloads that were copied
+  std::vector<int64_t> lengths_;
+  std::vector<int64_t> rows_;  // and their rows
+  std::vector<DamagedRow> damage_;
+  size_t end_ = 0;  // rows from here on are of no interest
+};
+
+}  // namespace datum
