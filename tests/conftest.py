@@ -1,12 +1,15 @@
 """What every test can use: the shared real data, and how hard Hypothesis tries."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read once, when TensorFlow is imported
+_CACHE = tempfile.TemporaryDirectory(prefix="datum-cache-")
+os.environ["DATUM_CACHE"] = _CACHE.name  # nothing is left in the user's own
 
 _SLOW_MACHINES = [HealthCheck.too_slow, HealthCheck.data_too_large]
 

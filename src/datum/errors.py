@@ -7,6 +7,7 @@ DatumError
 ├── SchemaError (ValueError)  data and schema do not agree; `record` and `feature` say where
 ├── SourceError (ValueError)  a source is not as expected, or a record of it cannot be read
 ├── SplitError (ValueError)   splits are asked for that are not there, or do not add up
+├── StateError (ValueError)   the state of a loader is of other records, or in another order
 ├── WriteError (OSError)      a dataset could not be written; what was there is as it was
 └── MissingDependencyError (ImportError)
                               an optional package is needed
@@ -26,6 +27,7 @@ __all__ = [
     "SchemaError",
     "SourceError",
     "SplitError",
+    "StateError",
     "WriteError",
 ]
 
@@ -40,7 +42,8 @@ class Damage:
         end: the first byte after the loss.
         record: the number the lost record would have had; each damage counts as one record.
         kind: "torn header", "torn payload", "length checksum", "payload checksum",
-            "oversized record" or "compressed stream".
+            "oversized record" or "compressed stream"; of a record that is whole, "malformed" if
+            it is no tf.train.Example, and "image" if it has one that cannot be decoded.
     """
 
     file: str
@@ -95,6 +98,10 @@ class SourceError(DatumError, ValueError):
 
 class SplitError(DatumError, ValueError):
     """Splits are asked for that are not there, or that do not add up."""
+
+
+class StateError(DatumError, ValueError):
+    """The state of a loader does not fit: it is of other records, or in another order."""
 
 
 class WriteError(DatumError, OSError):

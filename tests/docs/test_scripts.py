@@ -12,6 +12,7 @@ SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 
 # What a script is there to show, whatever the order of its records.
 EXPECTED = {
+    "random_access.py": ["More than 90 %: True"],
     "read_foreign_records.py": ["'float32', (None,)", "street: sound: 50 records"],
     "read_with_tensorflow.py": ["[[], [0], [0, 1], [0, 1, 2]]", "[-1.  1.  2. -1.]"],
     "train_images.py": ["More than 95 %: True"],

@@ -2,71 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SourceError
 from datum.schema import Feature, Schema
 
-__all__ = ["iterate_rows"]
+__all__ = ["iterate_rows", "single_row"]
 
 
 def iterate_rows(
-    batch: dict[str, Any], schema: Schema, numbers: range, *, where: str
+    batch: dict[str, Any],
+    schema: Schema,
+    numbers: Sequence[int] | NDArray[np.int64],
+    *,
+    where: str,
 ) -> Iterator[dict[str, Any]]:
     """The records of a batch; where they are from, and their numbers there, are for messages.
 
     Numbers are NumPy scalars and arrays of their dtype, texts and byte strings `str` and `bytes`,
     several of them lists. Ragged values are arrays, or lists of arrays where they are ragged more
-    than once; sparse ones are `Sparse`; images are decoded; what is absent is None.
+    than once; sparse ones are `Sparse`; what is absent is None. Images are decoded, each when its
+    record is asked for.
     """
-    takers = {name: _taker(batch[name], feature) for name, feature in schema.items()}
-    for at, number in enumerate(numbers):
-        row = {}
-        for name, take in takers.items():
-            try:
-                row[name] = take(at)
-            except SourceError as error:  # of an image that cannot be decoded
-                place = f"{where}, record {number}, feature {name!r}"
-                raise SourceError(f"{place}: {error}") from error
-        yield row
+    names, images = _plan(schema)
+    if not names:
+        return ({} for _ in numbers)
+    columns = [_values(batch[name]) for name in names]
+    for at, feature in images:
+        columns[at] = _decode_images(columns[at], feature, numbers, (where, names[at]))
+    # All in C, but for images: records may be small, and many are asked for.
+    return map(dict, map(zip, repeat(names), zip(*columns, strict=True)))
 
 
-def _taker(column: Any, feature: Feature) -> Callable[[int], Any]:
-    """What gives the value of one record of a column."""
+def single_row(batch: dict[str, Any], schema: Schema, number: int, *, where: str) -> dict[str, Any]:
+    """The one record of a batch, as `iterate_rows` gives it, but without the cost of many."""
+    record = {
+        name: column[0] if type(column) is np.ndarray else next(iter(_values(column)))
+        for name, column in batch.items()
+    }
+    names, images = _plan(schema)
+    for at, feature in images:
+        name = names[at]
+        record[name] = next(_decode_images([record[name]], feature, [number], (where, name)))
+    return record
+
+
+@functools.lru_cache(maxsize=64)
+def _plan(schema: Schema) -> tuple[tuple[str, ...], list[tuple[int, Feature]]]:
+    """The names of the columns, and which of them are images."""
+    features = list(schema.values())
+    images = [(at, one) for at, one in enumerate(features) if one.encoding == "image"]
+    return tuple(schema), images
+
+
+def _values(column: Any) -> Iterable[Any]:
+    """The value of each record of a column."""
+    if type(column) is np.ndarray:  # the most, by far
+        return column
     if isinstance(column, Masked):
-        take, present = _taker(column.values, feature), column.present
-        return lambda at: take(at) if present[at] else None
+        present = column.present.tolist()
+        values = zip(_values(column.values), present, strict=True)
+        return (value if is_there else None for value, is_there in values)
+    if isinstance(column, Ragged):
+        items: Any = column.values
+        items = items if isinstance(items, np.ndarray) else list(_values(items))
+        ends = column.row_splits.tolist()
+        return [items[start:end] for start, end in pairwise(ends)]
     if isinstance(column, Sparse):
-        return _sparse_taker(column)
-    if feature.encoding == "image":
-        return lambda at: _decode_image(column[at], feature)
-    return lambda at: _plain(column[at])
+        return _sparse_values(column)
+    strings: BytesColumn = column
+    return strings.to_list()
 
 
-def _sparse_taker(column: Sparse) -> Callable[[int], Sparse]:
+def _sparse_values(column: Sparse) -> Iterator[Sparse]:
     """Rows found by their place: `Sparse` itself would look through all values for each."""
-    ends = np.searchsorted(column.indices[:, 0], np.arange(len(column) + 1))
-
-    def take(at: int) -> Sparse:
-        values: Any = column.values[ends[at] : ends[at + 1]]
-        return Sparse(column.indices[ends[at] : ends[at + 1], 1:], values, column.dense_shape[1:])
-
-    return take
+    ends = np.searchsorted(column.indices[:, 0], np.arange(len(column) + 1)).tolist()
+    for start, end in pairwise(ends):
+        values: Any = column.values[start:end]
+        yield Sparse(column.indices[start:end, 1:], values, column.dense_shape[1:])
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, BytesColumn):
-        return value.to_list()
-    if isinstance(value, Ragged):
-        return [_plain(row) for row in value]
-    return value
-
-
-def _decode_image(data: bytes, feature: Feature) -> Any:
+def _decode_images(
+    values: Iterable[bytes | None],
+    feature: Feature,
+    numbers: Sequence[int] | NDArray[np.int64],
+    place: tuple[str, str],
+) -> Iterator[Any]:
     from datum.images import decode  # brings Pillow, which not every dataset needs
 
-    return decode(data, feature)
+    for data, number in zip(values, numbers, strict=True):
+        try:
+            # What Pillow decoded cannot be written to, and PyTorch warns of that.
+            yield None if data is None else np.require(decode(data, feature), requirements="W")
+        except SourceError as error:
+            where, name = place
+            text = f"{where}, record {number}, feature {name!r}: {error}"
+            raise SourceError(text) from error

@@ -46,8 +46,11 @@ class Shards:
         """How it is known what a shard has to be, for messages."""
         return _KNOWN_FROM[self.writer]
 
-    def open(self, shard: ShardInfo) -> RecordFile:
-        """The file of a shard, just opened, to be read in order."""
+    def open(self, shard: ShardInfo, *, accepts_damage: bool = False) -> RecordFile:
+        """The file of a shard, just opened, to be read in order.
+
+        Unless it `accepts_damage`, its size and compression are those of the shard.
+        """
         path = self.folder / shard.name
         try:
             file = RecordFile(path, use_index=self.writer == "datum")
@@ -59,6 +62,8 @@ class Shards:
                 f"{path}: expected a shard, {self.known_from}, got no such file\n"
                 "hint: restore it from where the dataset was copied from"
             ) from None
+        if accepts_damage:
+            return file
         if size != shard.bytes:
             raise CorruptRecordError(
                 f"{path}: expected {shard.bytes} bytes, {self.known_from}, got {size}\n"

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import CorruptRecordError, SchemaError
-from datum.format import BatchReader, Parser, Records, SplitInfo
+from datum.format import BatchReader, Parser, SplitInfo
 from datum.reading.batches import Run, RunBatches
-from datum.reading.rows import iterate_rows
+from datum.reading.numbered import NumberedRecords
+from datum.reading.rows import iterate_rows, single_row
 from datum.reading.shards import Shards
 from datum.reading.splits import Range
 from datum.schema import Schema
@@ -20,20 +21,29 @@ from datum.schema import Schema
 __all__ = ["Split", "runs_of"]
 
 ITERATED_RECORDS = 256  # parsed at a time when records are asked for one after the other
+MAX_READERS = 16  # kept of a split: one for each choice of columns
 
 
 class Split:
     """The records of a split, of several, or of a part.
 
-    `split[7]` and `split[-1]` are records: dicts of values. `split[10:20]` is a split again.
-    Iterating gives every record in the order in which they were written. Records are read when they
-    are asked for, each checked by its CRC.
+    `split[7]` and `split[-1]` are records: dicts of values. `split[[5, 2, 9]]` is a list of them,
+    and `split[10:20]` a split again. Iterating gives every record in the order in which they were
+    written. Records are read when they are asked for, each checked by its CRC. What is compressed,
+    or has no index, is read by number from a copy or an index in the cache directory. Threads may
+    share a split, and it may be sent to other processes.
 
     Attributes:
         name: what was asked for, say "train[:10%]".
         schema: what each record holds.
         shards: opens the files.
         runs: where the records lie.
+
+    >>> import datum
+    >>> report = datum.write({"x": [5, 6, 7]}, "three", shuffle=False, progress=False)
+    >>> split = datum.load("three")["train"]
+    >>> [int(record["x"]) for record in split[[2, 0]]]
+    [7, 5]
     """
 
     def __init__(self, name: str, schema: Schema, shards: Shards, runs: Sequence[Run]) -> None:
@@ -42,58 +52,69 @@ class Split:
         self.shards = shards
         self.runs: Sequence[Run] = [run for run in runs if len(run)]
         self._ends = np.cumsum([0, *map(len, self.runs)], dtype=np.int64)
-        self._parser: Parser | None = None  # made when first needed: many splits are only counted
+        self._count = int(self._ends[-1])
+        # Made when first needed: many splits are only counted.
+        self._parser: Parser | None = None
+        self._readers: dict[tuple[str, ...] | None, NumberedRecords] = {}
+        self._process = os.getpid()
 
     def __reduce__(self) -> tuple[type[Split], tuple[Any, ...]]:
         return Split, (self.name, self.schema, self.shards, self.runs)
 
     def __len__(self) -> int:
-        return int(self._ends[-1])
+        return self._count
 
     @overload
-    def __getitem__(self, at: int) -> dict[str, Any]: ...
+    def __getitem__(self, at: int | np.integer[Any]) -> dict[str, Any]: ...
     @overload
     def __getitem__(self, at: slice) -> Split: ...
-    def __getitem__(self, at: int | slice) -> Any:
-        if isinstance(at, slice):
-            start, stop, step = at.indices(len(self))
-            if step != 1:
-                raise ValueError(
-                    f"split {self.name!r}: expected a slice with step 1, got {at!r}\n"
-                    "hint: split.read(range(...)) reads any records"
+    @overload
+    def __getitem__(self, at: Sequence[int] | NDArray[Any]) -> list[dict[str, Any]]: ...
+    def __getitem__(self, at: Any) -> Any:
+        number = at if type(at) is int else _as_number(at)
+        if number is None:
+            if isinstance(at, tuple):  # several dimensions, to those who know arrays
+                raise TypeError(
+                    f"split {self.name!r}: expected a number, a slice or a list, got {at!r}\n"
+                    f"hint: split[{list(at)!r}] is a list of records"
                 )
-            stop = max(start, stop)
-            name = f"{self.name}[{start}:{stop}]"
-            return Split(name, self.schema, self.shards, self._cut(start, stop))
-        try:
-            number = operator.index(at)
-        except TypeError:
-            raise TypeError(
-                f"split {self.name!r}: expected a number or a slice, got {at!r}\n"
-                "hint: split.read([3, 1, 2]) reads several records"
-            ) from None
-        if not -len(self) <= number < len(self):
+            return self._slice(at) if isinstance(at, slice) else self.__getitems__(at)
+        if not -self._count <= number < self._count:
             raise self._outside(number)
-        return self._read_one(number % len(self))
+        number = number if number >= 0 else number + self._count
+        batch = self._reader(None).read(np.array([number], np.int64))
+        return single_row(batch, self.schema, number, where=self._where)
 
-    def _read_one(self, number: int) -> dict[str, Any]:
-        place = int(np.searchsorted(self._ends, number, "right")) - 1
-        run = self.runs[place]
-        file = self.shards.open_indexed(run.shard)
-        records = file.records([run.start + number - int(self._ends[place])])
-        batch = self._parser_for(None).parse(records, threads=1)
-        return next(self._rows(batch, number, 1))
+    def __getitems__(self, numbers: Sequence[int] | NDArray[Any]) -> list[dict[str, Any]]:
+        """The records of these numbers, in this order, as a list: what PyTorch asks for a batch."""
+        wanted = self._checked(numbers)
+        batch = self._reader(None).read(wanted)
+        return list(iterate_rows(batch, self.schema, wanted, where=self._where))
+
+    def _slice(self, at: slice) -> Split:
+        start, stop, step = at.indices(self._count)
+        if step != 1:
+            numbers = f"range({start}, {stop}, {step})"
+            raise ValueError(
+                f"split {self.name!r}: expected a slice with step 1, got {at!r}\n"
+                f"hint: split[{numbers}] is a list of these records, split.read({numbers}) has"
+                " their columns"
+            )
+        stop = max(start, stop)
+        name = f"{self.name}[{start}:{stop}]"
+        return Split(name, self.schema, self.shards, self._cut(start, stop))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         first = 0
         for batch in self.batches(ITERATED_RECORDS, threads=1):
-            count = min(ITERATED_RECORDS, len(self) - first)
-            yield from self._rows(batch, first, count)
+            count = min(ITERATED_RECORDS, self._count - first)
+            numbers = range(first, first + count)
+            yield from iterate_rows(batch, self.schema, numbers, where=self._where)
             first += count
 
-    def _rows(self, batch: dict[str, Any], first: int, count: int) -> Iterator[dict[str, Any]]:
-        where = f"{self.shards.folder}: split {self.name!r}"
-        return iterate_rows(batch, self.schema, range(first, first + count), where=where)
+    @property
+    def _where(self) -> str:
+        return f"{self.shards.folder}: split {self.name!r}"
 
     def read(
         self, numbers: Sequence[int] | NDArray[Any], *, columns: Iterable[str] | None = None
@@ -103,26 +124,23 @@ class Split:
         A column is as `datum.format.parse` makes it; images stay encoded. Numbers may be negative
         and then count from the end.
         """
-        parser = self._parser_for(columns)
-        wanted = self._checked(numbers)
-        places = np.searchsorted(self._ends, wanted, "right") - 1
-        groups: list[Records] = []
-        payloads: list[bytes] = [b""] * len(wanted)
-        for place in np.unique(places).tolist():
-            run, rows = self.runs[place], np.flatnonzero(places == place)
-            file = self.shards.open_indexed(run.shard)
-            groups.append(file.records(wanted[rows] - self._ends[place] + run.start))
-            if len(rows) < len(wanted):
-                for row, payload in zip(rows.tolist(), groups[-1], strict=True):
-                    payloads[row] = payload
-        if len(groups) == 1:
-            return parser.parse(groups[0])
-        try:
-            return parser.parse(Records.of(payloads))
-        except (CorruptRecordError, SchemaError):
-            for group in groups:  # the error of one of them tells its file and number
-                parser.parse(group)
-            raise
+        reader = self._reader(columns)
+        return reader.read(self._checked(numbers))
+
+    def _reader(self, columns: Iterable[str] | None) -> NumberedRecords:
+        """What reads records by number; it holds files open, which stay with their process."""
+        if self._process != os.getpid():
+            self._readers, self._process = {}, os.getpid()
+        key = None if columns is None else tuple(self.schema.select(columns))
+        reader = self._readers.get(key)
+        if reader is None:
+            if len(self._readers) >= MAX_READERS:
+                self._readers = {}
+            parts = [(self.shards, run) for run in self.runs]
+            # The caller's thread does the work: others may be forks, or many of the caller's own.
+            reader = NumberedRecords(parts, self._parser_for(key), threads=0)
+            self._readers[key] = reader
+        return reader
 
     def batches(
         self,
@@ -154,16 +172,27 @@ class Split:
         return self._parser
 
     def _checked(self, numbers: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
-        wanted = np.asarray(numbers)
+        try:
+            wanted = np.asarray(numbers)
+        except (TypeError, ValueError):  # of lists of differing lengths
+            wanted = np.empty((), object)
+        if wanted.ndim == 1 and wanted.dtype.kind == "b":
+            raise TypeError(
+                f"split {self.name!r}: expected numbers of records, got a mask of booleans\n"
+                "hint: numpy.flatnonzero(mask) has the numbers of what is True"
+            )
         wanted = wanted.astype(np.int64) if wanted.size == 0 else wanted
         if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
-            raise TypeError(f"split {self.name!r}: expected numbers of records, got {numbers!r}")
-        count = len(self)
-        outside = np.flatnonzero((wanted < -count) | (wanted >= count))
+            raise TypeError(
+                f"split {self.name!r}: expected numbers of records, got {numbers!r:.200}\n"
+                "hint: split[7] is a record, split[[3, 1, 2]] a list of records, split[10:20] a"
+                " part"
+            )
+        outside = np.flatnonzero((wanted < -self._count) | (wanted >= self._count))
         if len(outside):
             raise self._outside(int(wanted[outside[0]]))
         wanted = wanted.astype(np.int64)
-        return np.where(wanted < 0, wanted + count, wanted)
+        return np.where(wanted < 0, wanted + self._count, wanted)
 
     def _outside(self, number: int) -> IndexError:
         return IndexError(
@@ -180,6 +209,15 @@ class Split:
 
     def __repr__(self) -> str:
         return f"Split({self.name!r}, {len(self):,} records)"
+
+
+def _as_number(at: Any) -> int | None:
+    """What is a number; None for slices, lists and arrays, also for those of one item."""
+    try:
+        # A tensor of one item in a list is a number to `operator.index`.
+        return None if getattr(at, "ndim", 0) else operator.index(at)
+    except TypeError:
+        return None
 
 
 def runs_of(ranges: Iterable[Range], splits: Mapping[str, SplitInfo]) -> list[Run]:

@@ -7,12 +7,17 @@ from PIL import Image
 from datum import Feature, Schema, Sparse
 from datum.errors import SourceError
 from datum.format import encode, parse
-from datum.reading.rows import iterate_rows
+from datum.reading.rows import iterate_rows, single_row
 
 
 def rows_of(rows, schema):
     batch = parse(encode(rows, schema), schema)
-    return list(iterate_rows(batch, schema, range(len(rows)), where="here"))
+    found = list(iterate_rows(batch, schema, range(len(rows)), where="here"))
+    for row, record in zip(rows, found, strict=True):
+        alone = single_row(parse(encode([row], schema), schema), schema, 0, where="here")
+        assert repr(alone) == repr(record)
+        assert [type(value) for value in alone.values()] == [type(v) for v in record.values()]
+    return found
 
 
 @pytest.mark.parametrize(
@@ -118,9 +123,43 @@ def test_an_image_is_decoded():
     first, second = rows_of([{"image": picture(pixels)}, {}], IMAGE)
     assert first["image"].dtype == np.uint8
     assert np.array_equal(first["image"], pixels)
+    assert first["image"].flags.writeable
     assert second["image"] is None
 
 
 def test_an_image_that_cannot_be_decoded_names_its_record():
     with pytest.raises(SourceError, match="here, record 1, feature 'image': "):
         rows_of([{}, {"image": b"no image"}], IMAGE)
+    batch = parse(encode([{"image": b"no image"}], IMAGE), IMAGE)
+    with pytest.raises(SourceError, match="here, record 7, feature 'image': "):
+        single_row(batch, IMAGE, 7, where="here")
+
+
+def test_images_are_decoded_one_after_the_other():
+    pixels = np.zeros((2, 4, 3), np.uint8)
+    rows = [{"image": picture(pixels)}, {"image": b"no image"}]
+    batch = parse(encode(rows, IMAGE), IMAGE)
+    records = iterate_rows(batch, IMAGE, range(5, 7), where="split 'train[:10%]'")
+    assert np.array_equal(next(records)["image"], pixels)
+    with pytest.raises(SourceError, match=r"'train\[:10%\]', record 6, feature 'image'"):
+        next(records)
+
+
+def test_values_of_absent_records_stay_absent_among_many():
+    schema = Schema(
+        {
+            "x": Feature("float32", (2,), optional=True),
+            "s": Feature("int8", (3,), encoding="sparse", optional=True),
+            "t": Feature("uint8", (None, None), encoding="raw", optional=True),
+        }
+    )
+    rows = [
+        {} if i % 3 else {"x": [i, i], "s": ([1], [i]), "t": np.full((i, 1), i, np.uint8)}
+        for i in range(9)
+    ]
+    for i, row in enumerate(rows_of(rows, schema)):
+        assert (row["x"] is None) == (row["t"] is None) == bool(i % 3)
+        if not i % 3:
+            assert row["x"].tolist() == [i, i]
+            assert row["t"].shape == (i, 1)
+            assert row["s"].values.tolist() == [i]

@@ -1,0 +1,116 @@
+"""Files made from shards and kept for the next time: the cache directory."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from datum.errors import WriteError
+from datum.format import ShardInfo
+from datum.format.durable import NEW_SUFFIX
+
+__all__ = ["cache_folder", "keep", "keep_for_now", "name_for", "places"]
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def cache_folder() -> Path | None:
+    """Where files are kept: `$DATUM_CACHE`, `$XDG_CACHE_HOME/datum` or `~/.cache/datum`.
+
+    None where there is no such place. The folder need not exist.
+    """
+    named = os.environ.get("DATUM_CACHE")
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        if named:
+            return Path(named).expanduser()
+        if not base.is_absolute():  # to be ignored then, by its specification
+            base = Path("~/.cache").expanduser()
+    except RuntimeError:  # of a user who has no home
+        return None
+    return base / "datum"
+
+
+def name_for(path: Path, shard: ShardInfo) -> str:
+    """What a file made from a shard is called: another name once the shard is another."""
+    status = path.stat()
+    told = (str(path.resolve()), status.st_size, status.st_mtime_ns, shard.crc32c)
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:32]
+
+
+def places(name: str) -> list[Path]:
+    """Where a file of this name may be kept, the first one first."""
+    folder = cache_folder()
+    first = [] if folder is None else [folder]
+    return [kept / name for kept in (*first, *_process_folders.values())]
+
+
+def keep(name: str, write: Callable[[BinaryIO], None]) -> Path:
+    """A file that `write` fills, in the cache directory, or where that cannot be written for now.
+
+    It appears at once, when it is whole and on the disk: several processes may make it.
+    """
+    folder = cache_folder()
+    if folder is not None:
+        try:
+            return _fill(folder, name, write)
+        except WriteError:
+            raise
+        except OSError as error:
+            if error.errno in _FULL:
+                raise _no_room(folder, error) from error
+    return keep_for_now(name, write)
+
+
+def keep_for_now(name: str, write: Callable[[BinaryIO], None]) -> Path:
+    """A file that `write` fills, in a folder that is removed when the process ends."""
+    folder = _process_folder()
+    try:
+        return _fill(folder, name, write)
+    except WriteError:
+        raise
+    except OSError as error:
+        raise _no_room(folder, error) from error
+
+
+def _fill(folder: Path, name: str, write: Callable[[BinaryIO], None]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / f".{name}.{os.urandom(4).hex()}{NEW_SUFFIX}"
+    try:
+        with temporary.open("xb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())  # no name for what a power cut could still take
+        return temporary.replace(folder / name)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _no_room(folder: Path, error: OSError) -> WriteError:
+    return WriteError(
+        f"{folder}: expected room for what is made of shards to read them at random, got {error}\n"
+        "hint: set DATUM_CACHE to a folder on a disk with more room, or write the dataset without"
+        " compression"
+    )
+
+
+# By process: a folder made before a fork is its parent's, who removes it; it can be read, though.
+_process_folders: dict[int, Path] = {}
+
+
+def _process_folder() -> Path:
+    process = os.getpid()
+    if process not in _process_folders:
+        from multiprocessing.util import Finalize  # runs at the end of worker processes, too
+
+        folder = tempfile.mkdtemp(prefix="datum-cache-")
+        Finalize(None, shutil.rmtree, args=(folder, True), exitpriority=0)
+        _process_folders[process] = Path(folder)
+    return _process_folders[process]

@@ -1,0 +1,215 @@
+"""Where the plain records of a shard lie, and the index of them: beside it, or in the cache."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum import _core
+from datum.errors import CorruptIndexError, CorruptRecordError
+from datum.format import Index, RecordFile, Records, ShardInfo
+from datum.format.index import FRAME_BYTES
+from datum.format.records import HEADER_BYTES
+from datum.reading.kept import keep, keep_for_now, name_for, places
+from datum.reading.shards import Shards
+
+__all__ = ["LocalShard", "find_local"]
+
+COPIED_RECORDS = 4096  # at a time, when a shard is inflated
+_INDEX_HEADER_BYTES = 40
+_salvaged: dict[str, LocalShard] = {}  # what this process made, by the name of the copy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalShard:
+    """A shard that can be read at random.
+
+    Attributes:
+        path: a plain TFRecord file: the shard itself, or its inflated copy in the cache directory.
+        bytes: the size of that file.
+        index: an index file that belongs to it; None only if there are `offsets`.
+        offsets: where each record of the shard starts in the file, -1 where it is lost; only of
+            damaged shards whose damage is to be skipped.
+    """
+
+    path: Path
+    bytes: int
+    index: Path | None
+    offsets: NDArray[np.int64] | None = None
+
+
+def find_local(shards: Shards, shard: ShardInfo, *, skips_damage: bool = False) -> LocalShard:
+    """Where to read the records of a shard by their numbers.
+
+    A plain shard with its index beside it is read in place. An index that is missing is built once
+    and kept in the cache directory; a compressed shard is inflated there. Raises what `Shards.open`
+    does, and CorruptRecordError or CorruptIndexError where damage hides where records start. With
+    `skips_damage`, what is sound is found all the same.
+    """
+    with shards.open(shard, accepts_damage=skips_damage) as file:
+        is_plain = file.compression is None
+    try:
+        if not is_plain:
+            return _find_inflated(shards, shard)
+        path = shards.folder / shard.name
+        index = _find_index(shards, shard, checks_offsets=skips_damage)
+        return LocalShard(path, path.stat().st_size, index)
+    except (CorruptIndexError, CorruptRecordError):
+        if not skips_damage:
+            raise
+    return _find_sound(shards, shard) if is_plain else _salvage(shards, shard)
+
+
+# Plain shards.
+
+
+def _find_index(shards: Shards, shard: ShardInfo, *, checks_offsets: bool) -> Path:
+    path = shards.folder / shard.name
+    beside = Index.path_for(path)
+    # Of records that others wrote, a file of that name is something else.
+    if shards.writer == "datum" and beside.is_file():
+        _check_header(beside, path, shard)
+        if checks_offsets:
+            Index.load(beside)
+        return beside
+    name = f"{name_for(path, shard)}.index"
+    size = path.stat().st_size
+    for kept in places(name):
+        if _is_sound(kept, shard, size):
+            return kept
+    with RecordFile(path, use_index=False) as file:
+        index = file.index
+    _check_count(shards, shard, len(index))
+    data = index.to_bytes()
+    return keep(name, lambda target: _write(target, data))
+
+
+def _write(target: BinaryIO, data: bytes) -> None:
+    target.write(data)
+
+
+def _check_header(index: Path, path: Path, shard: ShardInfo) -> None:
+    """Refuse an index of another file, without reading its offsets: whoever uses them does."""
+    with index.open("rb") as file:
+        head = file.read(_INDEX_HEADER_BYTES)
+        size = os.fstat(file.fileno()).st_size
+    records, stream_bytes = (int.from_bytes(head[at : at + 8], "little") for at in (16, 24))
+    crc = int.from_bytes(head[36:], "little")
+    if size != _INDEX_HEADER_BYTES + 8 * records or crc != _core.mask_crc(_core.crc32c(head[:36])):
+        Index.load(index)  # tells what is wrong with it
+    if stream_bytes != path.stat().st_size:
+        raise CorruptIndexError(
+            f"{index}: expected an index of {path.stat().st_size} bytes, as {path} has,"
+            f" got one of {stream_bytes}\nhint: delete it, or restore the shard"
+        )
+    if records != shard.records:
+        raise CorruptIndexError(
+            f"{path}: expected {shard.records} records, as the manifest says,"
+            f" got an index of {records}\nhint: delete the index, or restore the shard"
+        )
+
+
+def _is_sound(index: Path, shard: ShardInfo, stream_bytes: int) -> bool:
+    try:
+        found = Index.load(index)
+    except (OSError, CorruptIndexError):
+        return False
+    return len(found) == shard.records and found.stream_bytes == stream_bytes
+
+
+def _check_count(shards: Shards, shard: ShardInfo, records: int) -> None:
+    if records != shard.records:
+        raise CorruptRecordError(
+            f"{shards.folder / shard.name}: expected {shard.records} records, {shards.known_from},"
+            f" got {records}\nhint: restore the file, or load a list of the files"
+        )
+
+
+def _find_sound(shards: Shards, shard: ShardInfo) -> LocalShard:
+    """The sound records of a plain shard, found by reading all of it."""
+    path = shards.folder / shard.name
+    offsets = np.full(shard.records, -1, np.int64)
+    with RecordFile(path, recovery="skip", use_index=False) as file:
+        for records in file.chunks(COPIED_RECORDS):
+            _put(offsets, records.numbers, records.starts + (records.base or 0) - HEADER_BYTES)
+    return LocalShard(path, path.stat().st_size, None, offsets)
+
+
+def _put(offsets: NDArray[np.int64], numbers: NDArray[np.int64], found: NDArray[np.int64]) -> None:
+    """Each damage counts as one record, so a shard may seem to have more than it should."""
+    inside = numbers < len(offsets)
+    offsets[numbers[inside]] = found[inside]
+
+
+# Compressed shards.
+
+
+def _find_inflated(shards: Shards, shard: ShardInfo) -> LocalShard:
+    source = shards.folder / shard.name
+    name = name_for(source, shard)
+    for path, index in zip(places(f"{name}.tfrecord"), places(f"{name}.index"), strict=True):
+        if path.is_file() and _is_sound(index, shard, path.stat().st_size):
+            return LocalShard(path, path.stat().st_size, index)
+    found: list[Index] = []
+
+    def inflate(target: BinaryIO) -> None:
+        with RecordFile(source, use_index=False) as file:
+            offsets, _ = _copy_records(file, target)
+        _check_count(shards, shard, len(offsets))
+        found.append(Index(offsets, target.tell()))
+
+    path = keep(f"{name}.tfrecord", inflate)
+    data = found[-1].to_bytes()
+    # The index comes last: where there is one, the records are there.
+    index = keep(f"{name}.index", lambda target: _write(target, data))
+    return LocalShard(path, found[-1].stream_bytes, index)
+
+
+def _copy_records(
+    file: RecordFile, target: BinaryIO
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Write the frames of a file's records; where each one is then, and its number."""
+    offsets, numbers = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    position = 0
+    for records in file.chunks(COPIED_RECORDS):
+        sizes = records.lengths + FRAME_BYTES
+        offsets.append(position + np.cumsum(sizes) - sizes)
+        numbers.append(records.numbers)
+        position += int(sizes.sum())
+        target.writelines(_frames(records))
+    return np.concatenate(offsets), np.concatenate(numbers)
+
+
+def _frames(records: Records) -> list[memoryview]:
+    """The frames of a run, in as few pieces as they lie in."""
+    begins = records.starts - HEADER_BYTES
+    ends = begins + records.lengths + FRAME_BYTES
+    breaks = np.flatnonzero(begins[1:] != ends[:-1])
+    firsts = begins[np.concatenate([[0], breaks + 1])].tolist()
+    lasts = ends[np.concatenate([breaks, [len(ends) - 1]])].tolist()
+    buffer = memoryview(records.buffer)
+    return [buffer[begin:end] for begin, end in zip(firsts, lasts, strict=True)]
+
+
+def _salvage(shards: Shards, shard: ShardInfo) -> LocalShard:
+    """A copy of the sound records of a compressed shard, that lasts as long as the process."""
+    source = shards.folder / shard.name
+    name = name_for(source, shard)
+    made = _salvaged.get(name)
+    if made is not None and made.path.is_file():
+        return made
+    offsets = np.full(shard.records, -1, np.int64)
+
+    def copy(target: BinaryIO) -> None:
+        with RecordFile(source, recovery="skip", use_index=False) as file:
+            found, numbers = _copy_records(file, target)
+        _put(offsets, numbers, found)
+
+    path = keep_for_now(f"{name}.sound.tfrecord", copy)
+    made = _salvaged[name] = LocalShard(path, path.stat().st_size, None, offsets)
+    return made

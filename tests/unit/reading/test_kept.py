@@ -1,0 +1,130 @@
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from datum.errors import WriteError
+from datum.format import ShardInfo
+from datum.reading import kept
+from datum.reading.kept import cache_folder, keep, keep_for_now, name_for, places
+
+SHARD = ShardInfo("shard", 1, 3, None)
+
+
+def write(target):
+    target.write(b"abc")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("DATUM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_the_cache_directory_is_told_by_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("DATUM_CACHE", "~/own")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert cache_folder() == tmp_path / "own"
+    monkeypatch.delenv("DATUM_CACHE")
+    assert cache_folder() == Path("/xdg/datum")
+    monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")
+    assert cache_folder() == tmp_path / ".cache" / "datum"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder() == tmp_path / ".cache" / "datum"
+
+
+def test_who_has_no_home_keeps_files_for_now(monkeypatch):
+    monkeypatch.delenv("DATUM_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+    def find_no_home(path):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", find_no_home)
+    assert cache_folder() is None
+    path = keep("a", write)
+    assert path in places("a")
+    assert path.read_bytes() == b"abc"
+
+
+def test_a_file_is_kept_whole_and_under_its_name_alone(cache):
+    assert keep("a", write) == cache / "a" == places("a")[0]
+    assert keep("a", write).read_bytes() == b"abc"
+    assert list(cache.iterdir()) == [cache / "a"]
+
+
+def test_what_fails_leaves_nothing(cache):
+    def fail(target):
+        target.write(b"half")
+        raise ValueError("cut short")
+
+    with pytest.raises(ValueError, match="cut short"):
+        keep("a", fail)
+    assert list(cache.iterdir()) == []
+
+
+def test_where_nothing_can_be_written_files_are_kept_for_now(cache):
+    cache.write_text("a file where the folder should be")
+    path = keep("a", write)
+    assert path.read_bytes() == b"abc"
+    assert path.parent != cache
+    assert path in places("a")
+    assert cache.read_text() == "a file where the folder should be"
+
+
+@pytest.mark.parametrize("make", [keep, keep_for_now])
+def test_a_full_disk_is_told_with_what_to_do(cache, monkeypatch, make):
+    def find_full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(kept.os, "fsync", find_full)
+    with pytest.raises(WriteError, match=r"No space left on device\nhint: set DATUM_CACHE"):
+        make("a", write)
+    assert not cache.exists() or list(cache.iterdir()) == []
+
+
+def test_a_shard_that_changed_has_another_name(tmp_path):
+    path, link = tmp_path / "shard", tmp_path / "link"
+    path.write_bytes(b"abc")
+    link.symlink_to(path)
+    name = name_for(path, SHARD)
+    assert name == name_for(path, SHARD) == name_for(link, SHARD)
+    os.utime(path, ns=(5, 5))
+    assert name_for(path, SHARD) != name
+    os.utime(path, ns=(7, 7))
+    later = name_for(path, SHARD)
+    path.write_bytes(b"abcd")
+    os.utime(path, ns=(7, 7))
+    assert name_for(path, SHARD) != later
+
+
+RUN = """
+import multiprocessing, sys
+from datum.reading.kept import keep_for_now
+
+def make(name):
+    return print(keep_for_now(name, lambda target: target.write(b"abc")), flush=True)
+
+if __name__ == "__main__":
+    make("parent")
+    worker = multiprocessing.get_context(sys.argv[1]).Process(target=make, args=("worker",))
+    worker.start()
+    worker.join()
+    make("again")
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_what_is_kept_for_now_goes_with_its_process(tmp_path, method):
+    script = tmp_path / "run.py"
+    script.write_text(RUN)
+    command = [sys.executable, script, method]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)
+    parent, worker, again = map(Path, ran.stdout.split())
+    assert parent.parent == again.parent != worker.parent
+    assert not parent.parent.exists()
+    assert not worker.parent.exists()
