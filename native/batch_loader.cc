@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -90,18 +91,19 @@ struct BatchLoader::State {
       waiting.pop_front();
       ticket->is_started = true;
       lock.unlock();
-      read(reader, *ticket);
+      read(reader, ticket->numbers, ticket->result);
       lock.lock();
       ticket->is_done = true;
       has_result.notify_all();
     }
   }
 
-  void read(BatchReader& reader, Ticket& ticket) const noexcept {
+  void read(BatchReader& reader, std::span<const int64_t> numbers,
+            BatchResult& result) const noexcept {
     try {
-      ticket.result.fault = reader.read(ticket.numbers, is_closed, ticket.result.batch);
+      result.fault = reader.read(numbers, is_closed, result.batch);
     } catch (...) {
-      ticket.result.error = std::current_exception();
+      result.error = std::current_exception();
     }
   }
 
@@ -156,7 +158,7 @@ BatchLoader::Taken BatchLoader::take(uint64_t number, std::chrono::milliseconds 
     ticket->is_started = true;
     lock.unlock();
     BatchReader reader(state.plan, state.shards, state.skips_damage);
-    state.read(reader, *ticket);
+    state.read(reader, ticket->numbers, ticket->result);
     lock.lock();
     ticket->is_done = true;
     state.has_result.notify_all();
@@ -165,6 +167,12 @@ BatchLoader::Taken BatchLoader::take(uint64_t number, std::chrono::milliseconds 
   if (ticket->is_taken) return Taken::kUnknown;
   if (state.is_closed) return Taken::kClosed;
   return ticket->is_done ? state.hand_over(number, *ticket, result) : Taken::kNotYet;
+}
+
+bool BatchLoader::read(std::span<const int64_t> numbers, BatchResult& result) {
+  BatchReader reader(state_->plan, state_->shards, state_->skips_damage);
+  state_->read(reader, numbers, result);
+  return !state_->is_closed;
 }
 
 void BatchLoader::close() {

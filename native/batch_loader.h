@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
+#include <span>
 #include <vector>
 
 #include "batch_reader.h"
@@ -39,6 +39,9 @@ class BatchLoader {
   enum class Taken : uint8_t { kReady, kNotYet, kClosed, kUnknown };
   // Waits at most so long. A ticket is unknown once its result was taken.
   Taken take(uint64_t ticket, std::chrono::milliseconds patience, BatchResult& result);
+
+  // Reads records at once, on the caller's thread; false, and nothing read, once it is closed.
+  bool read(std::span<const int64_t> numbers, BatchResult& result);
 
   // Stops the threads and waits for their end; whoever waits in `take` is told. May be called
   // again.

@@ -34,7 +34,8 @@ class Permutation {
   // `records` from 1 to 2^63 - 1.
   Permutation(uint64_t records, uint64_t key);
 
-  // Which record comes at each position. All numbers are in range.
+  // Which record comes at each position. All numbers are in range; the result may be put in their
+  // place.
   void records_at(std::span<const int64_t> positions, int64_t* records) const;
 
   // At which position each record comes.

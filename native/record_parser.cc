@@ -52,6 +52,8 @@ RecordParser::RecordParser(const Plan& plan, std::vector<Column>& columns, size_
   for (size_t c = 0; c < columns.size(); ++c) {
     builders_.emplace_back(plan.columns()[c], columns[c], rows, payload_bytes, buffer);
   }
+  for (Map* map : {&context_, &sequences_}) map->nameless = plan.find({}, map->is_sequence);
+  context_.guesses.reserve(std::min(columns.size(), kMaxGuesses));
 }
 
 bool RecordParser::parse(ByteSpan payload, size_t row) {
@@ -104,7 +106,7 @@ bool RecordParser::parse_map(ByteSpan bytes, Map& map) {
       continue;
     }
     if (map.position == map.guesses.size() && map.position < kMaxGuesses) {
-      map.guesses.push_back({{}, plan_.find({}, map.is_sequence), {}});
+      map.guesses.push_back({{}, map.nameless, {}});
     }
     Guess& guess = map.guesses[std::min(map.position, kMaxGuesses - 1)];
     ByteSpan entry;

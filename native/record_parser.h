@@ -63,6 +63,7 @@ class RecordParser {
   // A map that is being read, and the guesses at its entries.
   struct Map {
     bool is_sequence;
+    int32_t nameless = -1;  // the column of the empty key
     size_t position = 0;
     std::vector<Guess> guesses{};
   };

@@ -11,7 +11,7 @@ namespace datum {
 namespace {
 
 constexpr int64_t kSizeCheckMs = 20;  // one call of the system for each file and this long
-constexpr uint64_t kDropBytes = 256 * 1024 * 1024;
+constexpr uint64_t kDropBytes = 256 * 1024 * 1024;  // to drop more often costs time to map again
 
 uint64_t load_u64(const uint8_t* at) {
   uint64_t value;
@@ -139,14 +139,17 @@ std::vector<size_t> ShardSet::missing(std::span<const int64_t> numbers) const {
 
 void ShardSet::add(size_t run, std::unique_ptr<const ShardRun> opened) {
   const ShardRun* none = nullptr;
+  const uint64_t bytes = opened->bytes().size();
   if (!opened_[run].compare_exchange_strong(none, opened.get(), std::memory_order_acq_rel)) return;
   static_cast<void>(opened.release());
   open_count_.fetch_add(1, std::memory_order_acq_rel);
+  mapped_bytes_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 void ShardSet::count_read(uint64_t bytes) const {
   const uint64_t before = read_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   if (before / kDropBytes == (before + bytes) / kDropBytes) return;
+  if (mapped_bytes_.load(std::memory_order_relaxed) <= kDropBytes) return;
   for (size_t run = 0; run < runs(); ++run) {
     if (const ShardRun* opened = get(run)) opened->drop_pages();
   }

@@ -113,8 +113,8 @@ class ShardSet {
   // Null if the run is not open.
   const ShardRun* get(size_t run) const { return opened_[run].load(std::memory_order_acquire); }
 
-  // Counts bytes that were read: now and then the pages of all files are handed back, which would
-  // otherwise all count as memory of this process in the end.
+  // Counts bytes that were read: now and then the pages of all files are handed back, unless they
+  // are few. They would all count as memory of this process in the end.
   void count_read(uint64_t bytes) const;
 
  private:
@@ -122,6 +122,7 @@ class ShardSet {
   std::unique_ptr<std::atomic<const ShardRun*>[]> opened_;
   std::atomic<size_t> open_count_{0};
   double runs_per_record_ = 0;  // to guess the run of a number
+  std::atomic<uint64_t> mapped_bytes_{0};
   mutable std::atomic<uint64_t> read_bytes_{0};
 };
 

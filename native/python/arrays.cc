@@ -37,6 +37,15 @@ int type_number(Cell cell) {
 
 size_t item_bytes(Cell cell) { return cell == Cell::kSlice ? 8 : cell_bytes(cell); }
 
+nb::object make_view(Cell cell, uint8_t* memory, size_t bytes, nb::handle owner) {
+  npy_intp count = static_cast<npy_intp>(bytes / item_bytes(cell));
+  nb::object array = nb::steal(PyArray_SimpleNewFromData(1, &count, type_number(cell), memory));
+  if (!array.is_valid()) throw nb::python_error();
+  auto* numpy_array = reinterpret_cast<PyArrayObject*>(array.ptr());
+  if (PyArray_SetBaseObject(numpy_array, owner.inc_ref().ptr()) < 0) throw nb::python_error();
+  return array;
+}
+
 }  // namespace
 
 void import_numpy() {
@@ -44,15 +53,22 @@ void import_numpy() {
 }
 
 nb::object to_array(Cell cell, Buffer&& buffer) {
-  npy_intp count = static_cast<npy_intp>(buffer.size() / item_bytes(cell));
+  const size_t bytes = buffer.size();
   if (buffer.data() == nullptr) buffer.reserve(1);
   uint8_t* memory = buffer.release();
   const nb::capsule owner(memory, [](void* data) noexcept { release_block(data); });
-  nb::object array = nb::steal(PyArray_SimpleNewFromData(1, &count, type_number(cell), memory));
-  if (!array.is_valid()) throw nb::python_error();
-  auto* numpy_array = reinterpret_cast<PyArrayObject*>(array.ptr());
-  if (PyArray_SetBaseObject(numpy_array, owner.inc_ref().ptr()) < 0) throw nb::python_error();
-  return array;
+  return make_view(cell, memory, bytes, owner);
+}
+
+SmallArrays::SmallArrays() : buffers_(new std::vector<Buffer>) {
+  owner_ = nb::capsule(
+      buffers_, [](void* buffers) noexcept { delete static_cast<std::vector<Buffer>*>(buffers); });
+}
+
+nb::object SmallArrays::add(Cell cell, Buffer&& buffer) {
+  Buffer& kept = buffers_->emplace_back(std::move(buffer));
+  if (kept.data() == nullptr) kept.reserve(1);
+  return make_view(cell, kept.data(), kept.size(), owner_);
 }
 
 }  // namespace datum::python

@@ -72,6 +72,17 @@ std::span<const T> as_span(
 // Hands the memory of a buffer to NumPy without copying. Slices become pairs of int64.
 nb::object to_array(Cell cell, Buffer&& buffer);
 
+// Does so for buffers that are small: they have one owner, and go when all arrays are gone.
+class SmallArrays {
+ public:
+  SmallArrays();
+  nb::object add(Cell cell, Buffer&& buffer);
+
+ private:
+  std::vector<Buffer>* buffers_;
+  nb::object owner_;
+};
+
 // One member of each item, as int64: offsets and lengths fit, for they lie within memory.
 template <typename Source, typename Member>
 nb::object copy_to_array(const std::vector<Source>& items, Member Source::* member) {

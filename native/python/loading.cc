@@ -23,15 +23,18 @@ using Path = std::filesystem::path;
 constexpr std::chrono::milliseconds kPatience{100};
 
 nb::object permute(const Int64Input& positions, int64_t records, uint64_t key, bool inverse) {
-  const std::span<const int64_t> in = as_span(positions);
+  Buffer out;
+  const size_t count = positions.shape(0);
+  auto* places = reinterpret_cast<int64_t*>(out.extend(count * sizeof(int64_t)));
+  // What is checked is a copy: other threads may write to the array once the GIL is released.
+  if (count > 0) std::memcpy(places, positions.data(), count * sizeof(int64_t));
+  const std::span<const int64_t> in{places, count};
   for (const int64_t position : in) {
     if (position < 0 || position >= records) {
       throw std::out_of_range("expected positions within the records");
     }
   }
-  Buffer out;
-  auto* places = reinterpret_cast<int64_t*>(out.extend(in.size() * sizeof(int64_t)));
-  if (!in.empty()) {
+  if (count > 0) {
     nb::gil_scoped_release release;
     const Permutation permutation(static_cast<uint64_t>(records), key);
     inverse ? permutation.positions_of(in, places) : permutation.records_at(in, places);
@@ -44,10 +47,11 @@ std::vector<int64_t> to_vector(const Int64Input& numbers) {
   return {span.begin(), span.end()};
 }
 
-std::span<const int64_t> checked_numbers(const ShardSet& shards, const Int64Input& numbers) {
-  const std::span<const int64_t> span = as_span(numbers);
-  if (!shards.contains(span)) throw std::out_of_range("expected numbers within the records");
-  return span;
+// A copy, for the same reason.
+std::vector<int64_t> checked_numbers(const ShardSet& shards, const Int64Input& numbers) {
+  std::vector<int64_t> copy = to_vector(numbers);
+  if (!shards.contains(copy)) throw std::out_of_range("expected numbers within the records");
+  return copy;
 }
 
 // Runs.
@@ -152,8 +156,7 @@ class Loader {
 
   uint64_t submit(const Int64Input& numbers) {
     refuse_inherited(loader_);
-    checked_numbers(shards_, numbers);
-    const uint64_t ticket = loader_.submit(to_vector(numbers));
+    const uint64_t ticket = loader_.submit(checked_numbers(shards_, numbers));
     if (ticket == 0) raise_fault(nb::make_tuple("closed"));
     return ticket;
   }
@@ -162,16 +165,21 @@ class Loader {
     refuse_inherited(loader_);
     BatchResult result;
     wait_for(ticket, result);
-    if (result.error) std::rethrow_exception(result.error);
-    if (result.fault.code != BatchFault::Code::kNone) raise_batch_fault(result.fault);
-    Batch& batch = result.batch;
-    nb::list damage;
-    for (const DamagedRow& damaged : batch.damage) {
-      damage.append(nb::make_tuple(damaged.row, name_of(damaged.kind)));
+    return hand_over(result);
+  }
+
+  // At once, on the caller's thread.
+  nb::tuple read(const Int64Input& numbers) {
+    refuse_inherited(loader_);
+    const std::vector<int64_t> wanted = checked_numbers(shards_, numbers);
+    BatchResult result;
+    bool is_open;
+    {
+      nb::gil_scoped_release release;
+      is_open = loader_.read(wanted, result);
     }
-    const nb::object rows = batch.damage.empty() ? nb::none() : rows_of(batch);
-    return nb::make_tuple(to_arrays(plan_, std::move(batch.columns)),
-                          to_array(Cell::kUint8, std::move(batch.payloads)), rows, damage);
+    if (!is_open) raise_fault(nb::make_tuple("closed"));
+    return hand_over(result);
   }
 
   void close() {
@@ -194,6 +202,19 @@ class Loader {
       if (taken == Taken::kUnknown) raise_fault(nb::make_tuple("ticket", ticket));
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
+  }
+
+  nb::tuple hand_over(BatchResult& result) const {
+    if (result.error) std::rethrow_exception(result.error);
+    if (result.fault.code != BatchFault::Code::kNone) raise_batch_fault(result.fault);
+    Batch& batch = result.batch;
+    nb::list damage;
+    for (const DamagedRow& damaged : batch.damage) {
+      damage.append(nb::make_tuple(damaged.row, name_of(damaged.kind)));
+    }
+    const nb::object rows = batch.damage.empty() ? nb::none() : rows_of(batch);
+    return nb::make_tuple(to_arrays(plan_, std::move(batch.columns)),
+                          to_array(Cell::kUint8, std::move(batch.payloads)), rows, damage);
   }
 
   static nb::object rows_of(const Batch& batch) {
@@ -232,6 +253,7 @@ void bind_loading(nb::module_& module) {
            nb::keep_alive<1, 3>())
       .def("submit", &Loader::submit, nb::arg("numbers"))
       .def("take", &Loader::take, nb::arg("ticket"))
+      .def("read", &Loader::read, nb::arg("numbers"))
       .def("close", &Loader::close);
 }
 

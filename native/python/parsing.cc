@@ -21,6 +21,9 @@ constexpr const char* kFaultNames[] = {
     "", "malformed", "kind", "count", "missing", "range", "raw bytes", "text",
 };
 
+// Below this, what memory a column keeps alive with it costs less than an owner of its own.
+constexpr size_t kSmallBatch = 4096;
+
 void make_spec(ColumnSpec* self, nb::bytes key, Kind kind, Layout layout, Cell cell, size_t unit,
                bool is_text, bool is_optional, nb::bytes default_value) {
   ColumnSpec& spec = *new (self) ColumnSpec();
@@ -114,20 +117,25 @@ void raise_fault(const Fault& fault) {
 }
 
 nb::list to_arrays(const Plan& plan, std::vector<Column>&& columns) {
+  size_t bytes = 0;
+  for (const Column& column : columns) bytes += column.values.size();
+  std::optional<SmallArrays> together;
+  if (bytes < kSmallBatch) together.emplace();
+  const auto convert = [&](Cell cell, Buffer&& values, bool is_there) -> nb::object {
+    if (!is_there) return nb::none();
+    return together ? together->add(cell, std::move(values)) : to_array(cell, std::move(values));
+  };
   nb::list result;
   for (size_t c = 0; c < columns.size(); ++c) {
     const ColumnSpec& spec = plan.columns()[c];
     Column& column = columns[c];
-    const auto array_or_none = [](Cell cell, Buffer&& values, bool is_there) {
-      return is_there ? to_array(cell, std::move(values)) : nb::none();
-    };
     const bool has_splits = spec.layout != Layout::kFixed;
     const bool is_nested = spec.layout == Layout::kNestedSteps;
     result.append(
-        nb::make_tuple(to_array(spec.cell, std::move(column.values)),
-                       array_or_none(Cell::kInt64, std::move(column.splits), has_splits),
-                       array_or_none(Cell::kInt64, std::move(column.inner_splits), is_nested),
-                       array_or_none(Cell::kBool, std::move(column.present), spec.is_optional)));
+        nb::make_tuple(convert(spec.cell, std::move(column.values), true),
+                       convert(Cell::kInt64, std::move(column.splits), has_splits),
+                       convert(Cell::kInt64, std::move(column.inner_splits), is_nested),
+                       convert(Cell::kBool, std::move(column.present), spec.is_optional)));
   }
   return result;
 }

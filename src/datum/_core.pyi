@@ -12,6 +12,9 @@ _Range: TypeAlias = tuple[int, int]
 _Stored: TypeAlias = tuple[
     NDArray[Any], NDArray[np.int64] | None, NDArray[np.int64] | None, NDArray[np.bool_] | None
 ]
+_Batch: TypeAlias = tuple[
+    list[_Stored], NDArray[np.uint8], NDArray[np.int64] | None, list[tuple[int, str]]
+]
 _Memory: TypeAlias = Buffer | NDArray[Any]
 _Path: TypeAlias = str | os.PathLike[str]
 _Stats: TypeAlias = tuple[
@@ -191,11 +194,8 @@ class ShardSet:
 class BatchLoader:
     def __init__(self, plan: Plan, shards: ShardSet, threads: int, skip_damaged: bool) -> None: ...
     def submit(self, numbers: NDArray[np.int64]) -> int: ...
-    def take(
-        self, ticket: int
-    ) -> tuple[
-        list[_Stored], NDArray[np.uint8], NDArray[np.int64] | None, list[tuple[int, str]]
-    ]: ...
+    def take(self, ticket: int) -> _Batch: ...
+    def read(self, numbers: NDArray[np.int64]) -> _Batch: ...
     def close(self) -> None: ...
 
 def snapshot(value: Any, copy_other: Callable[[Any], Any]) -> Any: ...

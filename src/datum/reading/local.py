@@ -18,8 +18,9 @@ from datum.format.records import HEADER_BYTES
 from datum.reading.kept import keep, keep_for_now, name_for, places
 from datum.reading.shards import Shards
 
-__all__ = ["LocalShard", "find_local"]
+__all__ = ["HINT", "LocalShard", "find_local"]
 
+HINT = "hint: restore the file, or load with on_error='skip' to leave out what is damaged"
 COPIED_RECORDS = 4096  # at a time, when a shard is inflated
 _INDEX_HEADER_BYTES = 40
 _salvaged: dict[str, LocalShard] = {}  # what this process made, by the name of the copy
@@ -59,9 +60,13 @@ def find_local(shards: Shards, shard: ShardInfo, *, skips_damage: bool = False) 
         path = shards.folder / shard.name
         index = _find_index(shards, shard, checks_offsets=skips_damage)
         return LocalShard(path, path.stat().st_size, index)
-    except (CorruptIndexError, CorruptRecordError):
+    except CorruptIndexError:
         if not skips_damage:
             raise
+    except CorruptRecordError as error:
+        if not skips_damage:
+            found = str(error).partition("\nhint:")[0]  # whose hint is for readers of files
+            raise CorruptRecordError(f"{found}\n{HINT}", error.damage) from None
     return _find_sound(shards, shard) if is_plain else _salvage(shards, shard)
 
 

@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 from datum import _core
 from datum.errors import CorruptIndexError, CorruptRecordError, Damage
 from datum.format import Index, Parser, RecordFile
+from datum.format.assemble import Stored
 from datum.format.threads import thread_count
 from datum.reading.batches import Run
-from datum.reading.local import LocalShard, find_local
+from datum.reading.local import HINT, LocalShard, find_local
 from datum.reading.shards import Shards
 
 __all__ = ["NumberedRecords", "Taken"]
+
+# As the core hands it over: stored columns, the buffer of strings, rows if not all, damaged rows.
+_Batch = tuple[list[Stored], NDArray[np.uint8], NDArray[np.int64] | None, list[tuple[int, str]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,21 +81,17 @@ class NumberedRecords:
         """A ticket for the records of these numbers, whose reading starts now."""
         wanted = self._checked(numbers)
         try:
-            missing = self._shards.missing(wanted)
-            if missing:
-                self._open(missing)
-            ticket = self._loader.submit(wanted)
+            self._open_for(wanted)
         except IndexError:
-            outside = wanted[(wanted < 0) | (wanted >= len(self))]
-            raise IndexError(
-                f"expected numbers within {len(self)} records, got {outside[0]}"
-            ) from None
-        except _core.Fault as fault:
-            raise self._unusable(str(fault.args[0])) from None
+            raise
         except Exception as error:  # of this batch, not of the one that is taken meanwhile
             ticket = next(self._failures)
             self._failed[ticket] = error
             return ticket
+        try:
+            ticket = self._loader.submit(wanted)
+        except _core.Fault as fault:
+            raise self._error(fault, wanted) from None
         self._submitted[ticket] = wanted
         return ticket
 
@@ -103,18 +103,32 @@ class NumberedRecords:
         if ticket in self._failed:
             raise self._failed.pop(ticket)
         try:
-            found, buffer, rows, damaged = self._loader.take(ticket)
+            found = self._loader.take(ticket)
         except _core.Fault as fault:
             raise self._error(fault, self._submitted.pop(ticket, None)) from None
         numbers = self._submitted.pop(ticket)
-        kept = numbers if rows is None else numbers[rows]
-        columns = self._parser.columns(found, _Gathered(self, kept, buffer))
+        rows, damaged = found[2:]
+        columns = self._columns(found, numbers)
         damage = tuple(self._find_damage(int(numbers[row]), kind) for row, kind in damaged)
         return Taken(columns, rows, damage)
 
     def read(self, numbers: Sequence[int] | NDArray[Any]) -> dict[str, Any]:
-        """The columns of these records; with `on_error="skip"` of those that are sound."""
-        return self.take(self.submit(numbers)).columns
+        """The columns of these records, read at once, on the caller's thread.
+
+        With `on_error="skip"` they are of the records that are sound.
+        """
+        wanted = self._checked(numbers)
+        self._open_for(wanted)
+        try:
+            found = self._loader.read(wanted)
+        except _core.Fault as fault:
+            raise self._error(fault, wanted) from None
+        return self._columns(found, wanted)
+
+    def _columns(self, found: _Batch, numbers: NDArray[np.int64]) -> dict[str, Any]:
+        stored, buffer, rows, _ = found
+        kept = numbers if rows is None else numbers[rows]
+        return self._parser.columns(stored, _Gathered(self, kept, buffer))
 
     def locate(self, number: int) -> tuple[str, int, int | None]:
         """File, number in the file and, once it is open, offset of a record, for messages."""
@@ -135,6 +149,17 @@ class NumberedRecords:
         return np.ascontiguousarray(wanted, np.int64)
 
     # Opening.
+
+    def _open_for(self, numbers: NDArray[np.int64]) -> None:
+        try:
+            missing = self._shards.missing(numbers)
+        except IndexError:
+            outside = numbers[(numbers < 0) | (numbers >= len(self))]
+            raise IndexError(
+                f"expected numbers within {len(self)} records, got {outside[0]}"
+            ) from None
+        if missing:
+            self._open(missing)
 
     def _open(self, runs: list[int]) -> None:
         """Map the files of some runs; what has to be made for it is made side by side."""
@@ -212,8 +237,7 @@ class NumberedRecords:
         damage = self._find_damage(number, kind)
         return CorruptRecordError(
             f"{damage.file}: record {damage.record} at byte {damage.offset}: expected a sound"
-            f" record, got damage: {damage.kind}\n"
-            "hint: restore the file, or load with on_error='skip' to leave out what is damaged",
+            f" record, got damage: {damage.kind}\n{HINT}",
             damage,
         )
 
