@@ -15,6 +15,7 @@ from datum.errors import (
     SchemaError,
     SourceError,
     SplitError,
+    StateError,
     WriteError,
 )
 from datum.schema import Feature, Schema
@@ -31,6 +32,7 @@ if typing.TYPE_CHECKING:
         transforms,
     )
     from datum.dataset import Dataset
+    from datum.mixing import mix
     from datum.reader import load
     from datum.writing import WriteReport, write
 
@@ -53,6 +55,7 @@ __all__ = [
     "SourceError",
     "Sparse",
     "SplitError",
+    "StateError",
     "WriteError",
     "WriteReport",
     "__version__",
@@ -61,6 +64,7 @@ __all__ = [
     "format",
     "images",
     "load",
+    "mix",
     "problem",
     "reader",
     "sources",
@@ -74,6 +78,7 @@ _LAZY = {
     "Dataset": "datum.dataset",
     "WriteReport": "datum.writing",
     "load": "datum.reader",
+    "mix": "datum.mixing",
     "write": "datum.writing",
 }
 _LAZY_MODULES = (

@@ -1,0 +1,209 @@
+"""Images of a batch, decoded straight into the array they are wanted in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.columns import BytesColumn, Masked
+from datum.loading.finishing import as_objects
+from datum.loading.options import LoadOptions
+from datum.schema import Feature, Schema
+
+__all__ = ["Decoders", "Pictures", "encoded_images", "find_decoders"]
+
+_COLOURS = {1: "GRAY", 3: "RGB", 4: "RGBA"}
+_JPEG_START = b"\xff\xd8\xff"
+ALIGNMENT_BYTES = 64  # what JAX and TensorFlow ask of memory that they take as it is
+
+
+@dataclass(frozen=True, slots=True)
+class Decoders:
+    """What is decoded: features as images of the schema say, and features by a function."""
+
+    images: Mapping[str, Feature]
+    functions: Mapping[str, Callable[[bytes], Any]]
+
+
+def find_decoders(schema: Schema, options: LoadOptions) -> Decoders:
+    """What the options say of each feature: by default every image is decoded."""
+    images: dict[str, Feature] = {}
+    functions: dict[str, Callable[[bytes], Any]] = {}
+    decode: Any = options.decode
+    for name, feature in schema.items():
+        is_image = feature.encoding == "image"
+        how = decode.get(name, is_image) if isinstance(decode, Mapping) else decode and is_image
+        if not how:
+            continue
+        if not is_image and (not feature.is_string or feature.shape):
+            raise ValueError(
+                f"expected `decode` of a feature that holds the bytes of an image, got {name!r}:"
+                f" {feature!r}"
+            )
+        if callable(how):
+            functions[name] = how
+        else:
+            images[name] = feature if is_image else _as_image(feature)
+    return Decoders(images, functions)
+
+
+def _as_image(feature: Feature) -> Feature:
+    return Feature("uint8", (None, None, 3), encoding="image", optional=feature.optional)
+
+
+def encoded_images(column: BytesColumn | Masked) -> list[memoryview | None]:
+    """The bytes of each image where they lie; None where a record has none."""
+    if isinstance(column, Masked):
+        views, present = encoded_images(column.values), column.present.tolist()
+        return [view if there else None for view, there in zip(views, present, strict=True)]
+    memory = memoryview(column.buffer).cast("B")
+    return [memory[at : at + length] for at, length in column.slices.tolist()]
+
+
+class Pictures:
+    """The images of one feature in one batch; rows may be decoded by several threads.
+
+    Pixels are what `datum.images.decode` gives. A JPEG is decoded straight to its place in the
+    array of the batch, where it is known that all have one shape: from the schema, or from what
+    the images say of themselves.
+
+    Args:
+        feature: of the images.
+        encoded: their bytes; None for a record that has no image, or one that is decoded.
+        decoded: those that were decoded before, if there are any.
+        is_stacked: whether to make one array of the batch where that can be. Otherwise each image
+            has memory of its own.
+        is_kept: whether somebody else keeps the images, so that only copies are given out.
+    """
+
+    def __init__(
+        self,
+        feature: Feature,
+        encoded: list[memoryview | None],
+        *,
+        decoded: list[NDArray[Any] | None] | None = None,
+        is_stacked: bool = True,
+        is_kept: bool = False,
+    ) -> None:
+        self.feature = feature
+        self._is_kept = is_kept
+        self.rows: list[NDArray[Any] | None] = decoded or [None] * len(encoded)
+        self._encoded = encoded
+        channels: Any = feature.shape[-1]
+        self._is_fast = feature.dtype == "uint8" and channels in (None, *_COLOURS)
+        self._block: NDArray[Any] | None = None
+        self._is_in_block = True  # all of them, so far
+        shape = self._common_shape() if is_stacked and encoded and self._is_fast else None
+        if shape is not None:
+            self._block = _empty_aligned((len(encoded), *shape))
+
+    def _common_shape(self) -> tuple[int, ...] | None:
+        """The shape that all images have, as far as that is told without decoding them."""
+        if None not in self.feature.shape:
+            return self.feature.shape  # type: ignore[return-value]
+        common = None
+        for view in self._encoded:
+            if view is not None:
+                shape = self._shape_told(view)
+                if shape is None or (common is not None and shape != common):
+                    return None
+                common = shape
+        return common
+
+    def _shape_told(self, view: memoryview) -> tuple[int, ...] | None:
+        """The shape of a JPEG by its header; None where only decoding tells."""
+        import simplejpeg
+
+        from datum.images.header import MAX_PIXELS
+
+        if view[:3] != _JPEG_START:
+            return None
+        try:
+            height, width, colours, _ = simplejpeg.decode_jpeg_header(view)
+        except (ValueError, RuntimeError):
+            return None
+        channels = self.feature.shape[-1] or (1 if colours == "Gray" else 3)
+        shape = (height, width, channels)
+        fits = all(want in (None, n) for want, n in zip(self.feature.shape, shape, strict=True))
+        return shape if fits and height * width <= MAX_PIXELS else None
+
+    def decode(self, row: int) -> None:
+        """Decode one image, if there is one; raises ImageError if that cannot be."""
+        view = self._encoded[row]
+        if view is None:
+            if self._block is not None:
+                self._block[row] = 0
+            return
+        array = self._decode_jpeg(row, view) if self._is_fast else None
+        if array is None:
+            from datum.images import decode  # brings Pillow, which not every dataset needs
+
+            array = np.require(decode(bytes(view), self.feature), requirements="W")
+            if self._block is not None and array.shape == self._block.shape[1:]:
+                self._block[row] = array
+                array = self._block[row]
+            else:
+                self._is_in_block = False
+        self.rows[row] = array
+        self._encoded[row] = None
+
+    def _decode_jpeg(self, row: int, view: memoryview) -> NDArray[Any] | None:
+        """By libjpeg-turbo, without a copy; None for what else has to look at."""
+        import simplejpeg
+
+        if view[:3] != _JPEG_START:
+            return None
+        if self._block is not None:
+            place = self._block[row]
+        else:
+            shape = self._shape_told(view)
+            if shape is None:
+                return None
+            place = np.empty(shape, np.uint8)
+        try:
+            made = simplejpeg.decode_jpeg(view, _COLOURS[place.shape[-1]], buffer=place)
+        except (ValueError, RuntimeError):
+            return None
+        return place if made.shape == place.shape else None
+
+    def value(self, row: int, blank: NDArray[Any]) -> NDArray[Any]:
+        """One image that was decoded, or `blank` where there is none."""
+        found = self.rows[row]
+        if found is None or self._is_kept:
+            return (blank if found is None else found).copy()
+        return found
+
+    def column(self) -> NDArray[Any]:
+        """All of them: one array, or an object array of arrays with None for absent ones."""
+        if self._block is not None and self._is_in_block:
+            return self._block
+        rows = self.rows
+        if self._is_kept and len({array.shape for array in rows if array is not None}) > 1:
+            rows = [None if array is None else array.copy() for array in rows]
+        return as_objects(rows)  # of one shape they are copied when they are stacked
+
+    @classmethod
+    def merged(cls, first: Pictures, second: Pictures, order: list[int]) -> Pictures:
+        """The images of both, `order` telling which comes where."""
+        encoded = [*first._encoded, *second._encoded]
+        decoded = [*first.rows, *second.rows]
+        return cls(
+            first.feature,
+            [encoded[at] for at in order],
+            decoded=[decoded[at] for at in order],
+            is_stacked=False,
+            is_kept=True,
+        )
+
+
+def _empty_aligned(shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """An array that starts where frameworks take it without a copy."""
+    count = math.prod(shape)
+    memory = np.empty(count + ALIGNMENT_BYTES, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT_BYTES
+    return memory[start : start + count].reshape(shape)

@@ -1,0 +1,127 @@
+"""Parsed columns into those of a batch: strings, presence, and rows that have no one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.columns import BytesColumn, Masked
+from datum.errors import SchemaError
+from datum.loading.options import present_name
+from datum.schema import Feature, Schema, numpy_dtype
+
+__all__ = ["Finisher", "as_objects", "stack_or_list"]
+
+Step = tuple[str, Callable[[Any], Any] | None, str | None]
+
+
+class Finisher:
+    """Makes the columns of a batch from what `Parser.parse` made.
+
+    Arrays, `Ragged` and `Sparse` stay as they are. Strings become object arrays, and of an optional
+    feature there are two columns: values, and which records have one. Tensors that need not have
+    one shape are kept as an object array until `settle`, so that rows can be chosen before.
+
+    Args:
+        schema: of the columns.
+        encoded: those to be decoded, as images; they are left out here.
+
+    Attributes:
+        names: all columns of a batch, in order.
+        loose: features whose rows need not have one shape, with what stands for an absent one.
+    """
+
+    def __init__(self, schema: Schema, *, encoded: Mapping[str, Feature]) -> None:
+        self._steps: list[Step] = []
+        self._encoded = [(name, present_name(name, schema[name])) for name in encoded]
+        self.loose: dict[str, NDArray[Any]] = {}
+        self.names: list[str] = []
+        for name, feature in schema.items():
+            present = present_name(name, feature)
+            if present is not None and present in schema:
+                raise SchemaError(
+                    f"expected no feature {present!r} beside the optional {name!r}, since a column"
+                    " of that name tells which records have it\nhint: leave one out with `columns`",
+                    feature=present,
+                )
+            self.names += [name] if present is None else [name, present]
+            if name in encoded or _is_shaped(feature):
+                self.loose[name] = _blank_of(encoded.get(name, feature))
+            if name not in encoded:
+                self._steps.append((name, _maker_of(feature), present))
+
+    def finish(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """The columns of a batch, but for those that are still encoded."""
+        batch: dict[str, Any] = {}
+        for name, make, present in self._steps:
+            column = columns[name]
+            if present is not None:
+                column, batch[present] = _unmask(column)
+            batch[name] = column if make is None else make(column)
+        for name, present in self._encoded:
+            if present is not None:
+                batch[present] = _unmask(columns[name])[1]
+        return batch
+
+    def settle(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """All columns in their order, those of loose rows as one array or as a list."""
+        loose = self.loose
+        return {
+            name: stack_or_list(batch[name], loose[name]) if name in loose else batch[name]
+            for name in self.names
+        }
+
+
+def _maker_of(feature: Feature) -> Callable[[Any], Any] | None:
+    is_text = feature.is_string and not feature.ragged_rank and feature.encoding != "sparse"
+    return BytesColumn.to_numpy if is_text or feature.encoding == "image" else None
+
+
+def _is_shaped(feature: Feature) -> bool:
+    """Whether its rows are tensors that each have a shape beside them."""
+    return feature.encoding == "raw" and None in feature.shape[1:]
+
+
+def _blank_of(feature: Feature) -> NDArray[Any]:
+    shape = [n or 0 for n in feature.shape]
+    return np.zeros(shape, numpy_dtype(feature.dtype))
+
+
+def _unmask(column: Any) -> tuple[Any, NDArray[np.bool_]]:
+    if isinstance(column, Masked):
+        return column.values, column.present
+    return column, np.ones(len(column), np.bool_)
+
+
+def as_objects(values: Sequence[Any]) -> NDArray[np.object_]:
+    """An object array of values as they are; NumPy itself would look into arrays."""
+    array = np.empty(len(values), object)
+    for at, value in enumerate(values):
+        array[at] = value
+    return array
+
+
+def stack_or_list(rows: Any, blank: NDArray[Any]) -> Any:
+    """One array where all rows have the same shape, otherwise a list of arrays.
+
+    Rows that are None become zeros of the shape that all others have, or else `blank`. What is one
+    array already stays as it is.
+
+    >>> rows = as_objects([np.ones(2), None])
+    >>> stack_or_list(rows, np.zeros(0))
+    array([[1., 1.],
+           [0., 0.]])
+    """
+    if rows.dtype != object:
+        return rows
+    there = [row for row in rows if row is not None]
+    is_alike = all(row.shape == there[0].shape for row in there)
+    if there and is_alike:
+        blank = np.zeros_like(there[0])
+    found = [blank.copy() if row is None else row for row in rows]
+    if not found:
+        return np.zeros((0, *blank.shape), blank.dtype)
+    return np.stack(found) if is_alike else found

@@ -1,0 +1,240 @@
+"""An iterable of batches that knows where it is, and can start from anywhere."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from datum.format import Parser
+from datum.format.threads import thread_count
+from datum.loading.bucketing import Bucketed, LengthReader
+from datum.loading.caching import RecordCache
+from datum.loading.checks import check_count
+from datum.loading.options import LoadOptions
+from datum.loading.ordered import Ordered
+from datum.loading.pipeline import Pipeline
+from datum.loading.report import LoadReport
+from datum.loading.state import Progress, check_state, to_state
+from datum.loading.stream import Place, Stream
+from datum.reading.numbered import NumberedRecords
+from datum.schema import Schema
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Loader", "one_host", "one_worker"]
+
+Share = tuple[int, int]
+
+
+def one_host() -> Share:
+    """The place of a program that runs alone."""
+    return 0, 1
+
+
+one_worker = one_host
+
+
+class Loader:
+    """Batches of records, made ahead by threads: dicts of NumPy arrays.
+
+    Each iteration is one pass of `epochs` epochs. It starts where the pass before it would have
+    ended, even if that was broken off; the first starts with epoch 0. `state_dict` tells the place
+    after the last batch that was given, `load_state_dict` goes on from there: with any number of
+    hosts, workers and threads, and at once.
+
+    Args:
+        ordered: the records, and their order.
+        options: what is asked for.
+        convert: makes of each batch what a framework takes.
+        find_host: tells the index of this host and the number of hosts, where options do not.
+        find_worker: tells the index of this process among those that share the work of a host.
+    """
+
+    def __init__(
+        self,
+        ordered: Ordered,
+        options: LoadOptions,
+        *,
+        convert: Callable[[Any], Any] | None = None,
+        find_host: Callable[[], Share] = one_host,
+        find_worker: Callable[[], Share] = one_worker,
+    ) -> None:
+        self.options = options
+        self.ordered = ordered
+        self.schema: Schema = options.selected(ordered.schema)
+        self.report = LoadReport()
+        self._parser = Parser(self.schema)
+        count = sum(len(run) for _, run in ordered.parts)
+        self._cache = RecordCache(records=count) if options.cache else None
+        self._convert = convert
+        self._find_host = find_host
+        self._find_worker = find_worker
+        self._begin = Progress()  # where the next iteration starts
+        self._begun: Progress | None = None  # where the last one did that gave anything
+        self._progress = self._begin
+        self._open: weakref.WeakSet[Pipeline] = weakref.WeakSet()
+
+    def with_records(self, ordered: Ordered) -> Loader:
+        """A loader of other records that is like this one in all else."""
+        return Loader(
+            ordered,
+            self.options,
+            convert=self._convert,
+            find_host=self._find_host,
+            find_worker=self._find_worker,
+        )
+
+    # Iterating.
+
+    def __iter__(self) -> Iterator[Any]:
+        # Told apart here, before the first batch: its state is asked for between the two. Workers
+        # that outlast a pass can agree on no other rule: how far the program came they don't know.
+        if self._begun is self._begin:
+            self._move_to(Progress(self._next_start(), self._progress.worker))
+        return self._batches(self._begin)
+
+    def _next_start(self) -> Place:
+        """Where to start after an iteration that was broken off."""
+        stream, progress = self._stream(), self._progress
+        place = progress.start
+        if self.options.epochs is None and progress.worker[1] == 1:
+            place = stream.after(place, max(0, progress.batches - 1))  # of the last batch
+        return stream.next_pass(place)
+
+    def _batches(self, begin: Progress) -> Iterator[Any]:
+        worker = self._find_worker()
+        threads = self.options.threads or max(1, thread_count(None) // worker[1])
+        stream = self._stream()
+        progress = begin
+        if progress.worker != worker:  # the place is one of all workers together
+            progress = Progress(progress.start, worker)
+        self._begun = begin
+        self.report = report = LoadReport()
+        self._progress = progress
+        pipeline = self._open_pipeline(threads)
+        try:
+            plans = stream.plans(progress.start, worker=worker, done=progress.batches)
+            pending = 0
+            for plan in islice(plans, pipeline.batches_ahead):
+                pipeline.submit(plan)
+                pending += 1
+            while pending:
+                finished = pipeline.take()
+                pending -= 1
+                for plan in islice(plans, 1):
+                    pipeline.submit(plan)
+                    pending += 1
+                batch = finished.batch if self._convert is None else self._convert(finished.batch)
+                report.add(finished.records, finished.damage)
+                progress = replace(progress, batches=progress.batches + 1)
+                self._progress = progress
+                yield batch
+        finally:
+            pipeline.close()
+        if self._begin is begin:  # nobody asked for another place meanwhile
+            self._move_to(Progress(stream.next_pass(progress.start), worker))
+
+    def _move_to(self, progress: Progress) -> None:
+        self._begin = self._progress = progress
+
+    def _stream(self) -> Stream:
+        options, order = self.options, self.ordered.order
+        host = options.host or self._find_host()
+        if options.bucket_by is not None:
+            lengths = LengthReader(self.ordered, options.bucket_by, options.on_error)
+            order = Bucketed(order, lengths, options.batch_size * host[1], options)
+        return Stream(order, options.batch_size, host, options.remainder, options.epochs)
+
+    def _open_pipeline(self, threads: int) -> Pipeline:
+        source = NumberedRecords(
+            self.ordered.parts, self._parser, threads=threads, on_error=self.options.on_error
+        )
+        pipeline = Pipeline(source, self.schema, self.options, threads=threads, cache=self._cache)
+        self._open.add(pipeline)
+        return pipeline
+
+    def __len__(self) -> int:
+        """How many batches the pass that is under way has on this host, or else the next one."""
+        count = self._stream().count(self._begin.start)
+        if count is None:
+            raise TypeError(f"{self!r}: expected a number of `epochs`, got None, which has no end")
+        return count
+
+    def close(self) -> None:
+        """End the iterations that are under way, and their threads."""
+        for pipeline in list(self._open):
+            pipeline.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Where it is.
+
+    def set_epoch(self, epoch: int) -> None:
+        """Start the next iteration with this epoch."""
+        check_count("epoch", epoch, least=0)
+        self._move_to(Progress(Place(epoch)))
+
+    def state_dict(self, batches: int | None = None) -> dict[str, Any]:
+        """The place after the last batch that was given, as plain values that fit into JSON.
+
+        In a program whose DataLoader has workers these count for themselves; `batches`, how many
+        the program has taken from it since it started, tells the place instead.
+        """
+        progress = self._progress
+        if batches is not None:
+            check_count("batches", batches, least=0)
+            progress = Progress(self._begin.start, batches=batches)
+        if progress.worker[1] == 1:
+            progress = Progress(self._stream().reached(progress.start, progress.batches))
+        return to_state(self._identity(), progress)
+
+    def _identity(self) -> dict[str, Any]:
+        """What a state has to agree with."""
+        identity = dict(self.ordered.identity)
+        if self.options.bucket_by is not None:
+            size = self._stream().global_batch
+            identity["order"] += f", {self.options.bucket_by} sorted for batches of {size}"
+        return identity
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Start the next iteration where a state was taken; StateError if it does not fit."""
+        where = f"split {self.ordered.name!r}"
+        worker = self._find_worker()
+        self._move_to(check_state(state, self._identity(), worker=worker, where=where))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is native, and threads, stay with their process.
+        return {**vars(self), "_parser": None, "_open": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._parser = Parser(self.schema)
+        self._open = weakref.WeakSet()
+
+    def __repr__(self) -> str:
+        options, place = self.options, self._begin.start
+        facts = [
+            repr(self.ordered.name),
+            f"{self.ordered.order.records:,} records",
+            f"batches of {options.batch_size}",
+            f"order {self.ordered.identity['order']}",
+            f"seed {options.seed}",
+            f"epoch {place.epoch}",
+        ]
+        if options.host is not None:
+            facts.append(f"host {options.host[0]} of {options.host[1]}")
+        return f"{type(self).__name__}({', '.join(facts)})"

@@ -1,0 +1,149 @@
+"""Batches made in order by threads, from records that are read ahead."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections import deque
+
+from datum.loading.caching import RecordCache
+from datum.loading.decoding import find_decoders
+from datum.loading.fetching import ColumnSource, Fetcher
+from datum.loading.finishing import Finisher
+from datum.loading.job import BatchJob
+from datum.loading.making import Finished, Work
+from datum.loading.mapping import UserFunction
+from datum.loading.options import LoadOptions
+from datum.loading.padding import Padder
+from datum.loading.pool import Pool
+from datum.loading.stream import BatchPlan
+from datum.schema import Schema
+
+__all__ = ["ColumnSource", "Finished", "Pipeline"]
+
+# Enough for the threads to share a batch, and to make little of what each piece costs.
+PIECE_IMAGES = 8
+PIECE_RECORDS = 64
+
+
+class Pipeline:
+    """Makes batches of the records that plans name, in the order of the plans.
+
+    Where nothing is done to single records in Python, `take` itself makes the batch of what the
+    source has read and parsed ahead, and there is no Python thread. Otherwise a pool of threads
+    decodes images and calls functions, for all batches that were submitted, whether or not anybody
+    waits for them. Memory is that of the batches submitted and not yet taken.
+
+    The threads end with `close`, when nobody holds the pipeline any more, and at the end of the
+    program. A forked child cannot use it.
+
+    Args:
+        source: reads and parses the records; closed by `close`.
+        schema: what it reads.
+        options: what is to be done.
+        threads: how many threads there are; with 0 all is done within `take`.
+        cache: where records are kept from one pipeline to the next, for `options.cache`.
+    """
+
+    def __init__(
+        self,
+        source: ColumnSource,
+        schema: Schema,
+        options: LoadOptions,
+        *,
+        threads: int,
+        cache: RecordCache | None = None,
+    ) -> None:
+        self._source = source
+        self._process = os.getpid()
+        self._jobs: deque[BatchJob] = deque()
+        self._is_closed = False
+        self._work, self._piece = _plan_work(source, schema, options, cache)
+        self._batches_ahead = options.prefetch or _ahead(threads, options.batch_size, self._piece)
+        is_by_record = self._piece is not None
+        self._pool: Pool | None = None
+        if threads and (is_by_record or self._work.batch_map is not None):
+            self._pool = Pool(threads, "datum-load")
+            weakref.finalize(self, self._pool.stop).atexit = False  # the pool has its own
+
+    @property
+    def batches_ahead(self) -> int:
+        """How many to submit before one is taken: every thread is busy while some are ready."""
+        return self._batches_ahead
+
+    def submit(self, plan: BatchPlan) -> None:
+        """Start to make a batch; never waits for it."""
+        self._check_open()
+        job = BatchJob(self._work, plan, piece_records=self._piece)
+        self._jobs.append(job)
+        if self._pool is not None:
+            self._pool.add(job)
+
+    def take(self) -> Finished:
+        """The next batch in the order of submission; raises what went wrong in it.
+
+        An interrupt while it waits leaves the batch to be taken again.
+        """
+        self._check_open()
+        if not self._jobs:
+            raise IndexError("expected a batch that was submitted, got none left to take")
+        job = self._jobs[0]
+        if self._pool is None:
+            job.run_all()
+        job.wait()
+        self._jobs.popleft()
+        return job.result()
+
+    def _check_open(self) -> None:
+        if self._process != os.getpid():
+            raise RuntimeError(
+                "expected a loader to be iterated in the process that started to, got a forked one"
+                "\nhint: start an iteration of its own there"
+            )
+        if self._is_closed:
+            raise RuntimeError("expected a loader that is open, got one that was closed")
+
+    def close(self) -> None:
+        """Drop what is not taken, and end every thread; may be called more than once."""
+        if self._process != os.getpid():
+            return  # the threads are the parent's, and so are the locks
+        self._is_closed = True
+        if self._pool is not None:
+            self._pool.stop()
+            self._pool.join()
+        for job in self._jobs:  # for one that waits in another thread
+            job.cancel(RuntimeError("expected a loader that is open, got one that was closed"))
+        self._jobs.clear()
+        self._pool = None
+        self._source.close()
+
+
+def _ahead(threads: int, batch_size: int, piece: int | None) -> int:
+    """A thread works on a batch of its own, unless batches are shared out in pieces."""
+    busy = threads if piece is None else -(-threads * piece // batch_size)
+    return min(busy, threads) + 2
+
+
+def _plan_work(
+    source: ColumnSource, schema: Schema, options: LoadOptions, cache: RecordCache | None
+) -> tuple[Work, int | None]:
+    """What is to be done to each batch, and how many records make a piece of it, if any."""
+    decoders = find_decoders(schema, options)
+    finisher = Finisher(schema, encoded=decoders.images)
+    has_map = options.map is not None
+    fetcher = Fetcher(source, finisher, decoders.images, cache=cache, is_stacked=not has_map)
+    work = Work(
+        source=source,
+        fetcher=fetcher,
+        finisher=finisher,
+        functions=decoders.functions,
+        map=options.map and UserFunction("map", options.map, seed=options.seed),
+        batch_map=options.batch_map
+        and UserFunction("batch_map", options.batch_map, seed=options.seed),
+        padder=Padder(options.pad, None if has_map else finisher.names),
+        skips_damage=options.on_error == "skip",
+        is_padded=options.remainder == "pad",
+    )
+    if decoders.images:
+        return work, PIECE_IMAGES
+    return work, PIECE_RECORDS if has_map or decoders.functions else None

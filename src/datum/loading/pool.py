@@ -1,0 +1,110 @@
+"""A few threads that work through pieces of jobs in order, and end with their owner."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections import deque
+from typing import Protocol
+
+__all__ = ["Job", "Pool"]
+
+# How long the end of the program waits for a thread that is within a function of the user.
+MAX_EXIT_S = 5.0
+
+_running: weakref.WeakSet[Pool] = weakref.WeakSet()
+
+
+class Job(Protocol):
+    """Work in pieces that may be done at the same time."""
+
+    @property
+    def pieces(self) -> int:
+        """How many there are."""
+        ...
+
+    def run(self, piece: int) -> None:
+        """Do one; must not raise."""
+        ...
+
+
+class Pool:
+    """Threads that take pieces in the order in which jobs were added.
+
+    They are started by the first job. They hold the pool and not its owner, who lets go of them by
+    `stop`. A forked child has none of the threads, and must not touch the pool.
+    """
+
+    def __init__(self, threads: int, name: str) -> None:
+        self._count = threads
+        self._name = name
+        self._threads: list[threading.Thread] = []
+        # Reentrant: garbage may be collected, and `stop` called by that, at any place.
+        self._changed = threading.Condition(threading.RLock())
+        self._queue: deque[tuple[Job, int]] = deque()
+        self._is_stopped = False
+
+    def add(self, job: Job) -> None:
+        """Queue all pieces of a job."""
+        with self._changed:
+            if self._is_stopped:
+                return
+            self._queue.extend((job, piece) for piece in range(job.pieces))
+            self._changed.notify(job.pieces)
+            if not self._threads:
+                self._start()
+
+    def _start(self) -> None:
+        _running.add(self)
+        for number in range(self._count):
+            name = f"{self._name}-{number}"
+            # Daemons, since the interpreter would wait for others before it lets us stop them.
+            thread = threading.Thread(target=_work, args=(self,), name=name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def next_piece(self) -> tuple[Job, int] | None:
+        """Wait for a piece; None once the pool was stopped."""
+        with self._changed:
+            while not self._is_stopped:
+                if self._queue:
+                    return self._queue.popleft()
+                self._changed.wait()
+        return None
+
+    def stop(self) -> None:
+        """Leave what is queued, and have the threads end after the piece they are at."""
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify_all()
+
+    def join(self, timeout_s: float | None = None) -> None:
+        """Wait for the threads to end; called by one of them, only for the others."""
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(timeout_s)
+
+
+def _work(pool: Pool) -> None:
+    while (found := pool.next_piece()) is not None:
+        job, piece = found
+        job.run(piece)
+        del found, job  # a batch must not live on in a thread that waits for the next
+
+
+@atexit.register
+def _stop_all() -> None:
+    """At the end of the program, before the interpreter takes itself apart."""
+    for pool in list(_running):
+        pool.stop()
+        pool.join(MAX_EXIT_S)
+
+
+def _forget_all() -> None:
+    _running.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)

@@ -1,0 +1,112 @@
+"""Several datasets as one, each with its share of every batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from datum.dataset import Dataset
+from datum.loading import Loader, LoadKeywords, LoadOptions
+from datum.loading.checks import check_count
+from datum.loading.mix import mix_shares, order_mix
+from datum.loading.ordered import Ordered, order_split
+from datum.reading import Split
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["Mix", "mix"]
+
+
+def mix(parts: Mapping[Any, float], *, seed: int = 0) -> Any:
+    """Mix datasets, splits or loaders, each with a weight, record by record.
+
+    Of splits (or of datasets, which stand for their split "train") it makes a `Mix`, whose
+    `to_numpy`, `to_torch` and `to_jax` take the options of those of a dataset. Of loaders, which
+    must have been made with the same options, it makes a loader.
+
+    Which of them comes when is a function of `seed` and the position alone. A split that has come
+    to its end starts anew in the order of its next epoch. An epoch of the mix has as many records
+    as the splits have together.
+
+    >>> import datum
+    >>> for name in ("small", "large"):
+    ...     report = datum.write({"x": range(1000)}, name, progress=False)
+    >>> small, large = datum.load("small"), datum.load("large")
+    >>> both = datum.mix({small["train"]: 0.7, large["train"]: 0.3}, seed=1)
+    >>> [len(batch["x"]) for batch in both.to_numpy(batch_size=800)]
+    [800, 800, 400]
+    """
+    check_count("seed", seed, least=0)
+    given: Any = parts
+    if not isinstance(given, Mapping) or not given:
+        raise TypeError(
+            f"mix: expected a dict of splits and their weights, got {parts!r}\n"
+            "hint: datum.mix({a['train']: 0.7, b['train']: 0.3})"
+        )
+    mix_shares(list(parts.values()))  # refuses what is no weight
+    if all(isinstance(part, Loader) for part in parts):
+        return _mix_loaders(parts, seed)
+    return Mix({_as_split(part): weight for part, weight in parts.items()}, seed=seed)
+
+
+def _as_split(part: Any) -> Split:
+    if isinstance(part, Dataset):
+        return part["train"]
+    if not isinstance(part, Split):
+        raise TypeError(
+            f"mix: expected datasets, splits, or loaders alone, got {type(part).__name__}"
+        )
+    return part
+
+
+def _mix_loaders(loaders: Mapping[Loader, float], seed: int) -> Loader:
+    first, *others = loaders
+    for other in others:
+        if type(other) is not type(first) or other.options != first.options:
+            raise ValueError(
+                "mix: expected loaders of one framework with the same options, got"
+                f" {first!r} and {other!r}\nhint: mix the splits, and give the options to the mix"
+            )
+    ordered = [loader.ordered for loader in loaders]
+    weights = list(loaders.values())
+    return first.with_records(order_mix(ordered, weights, seed=seed, options=first.options))
+
+
+class Mix:
+    """Splits that are read as one, each with its share of every batch."""
+
+    def __init__(self, splits: Mapping[Split, float], *, seed: int) -> None:
+        self.splits = dict(splits)
+        self.seed = seed
+
+    def __len__(self) -> int:
+        return sum(map(len, self.splits))
+
+    def to_numpy(self, **options: Unpack[LoadKeywords]) -> Loader:
+        """Batches as dicts of NumPy arrays; see `Dataset.to_numpy`."""
+        chosen = LoadOptions.of(options, caller="to_numpy")
+        return Loader(self._ordered(chosen), chosen)
+
+    def to_torch(self, *, pin_memory: bool | None = None, **options: Unpack[LoadKeywords]) -> Any:
+        """Batches as dicts of PyTorch tensors; see `Dataset.to_torch`."""
+        from datum.adapters.torch import make_loader  # brings PyTorch
+
+        chosen = LoadOptions.of(options, caller="to_torch")
+        return make_loader(self._ordered(chosen), chosen, pin_memory=pin_memory)
+
+    def to_jax(self, *, sharding: Any = None, **options: Unpack[LoadKeywords]) -> Any:
+        """Batches as dicts of `jax.Array`; see `Dataset.to_jax`."""
+        from datum.adapters.jax import make_loader  # brings JAX
+
+        chosen = LoadOptions.of(options, caller="to_jax")
+        return make_loader(self._ordered(chosen), chosen, sharding=sharding)
+
+    def _ordered(self, options: LoadOptions) -> Ordered:
+        parts = [order_split(split, options) for split in self.splits]
+        return order_mix(parts, list(self.splits.values()), seed=self.seed, options=options)
+
+    def __repr__(self) -> str:
+        total = sum(self.splits.values())
+        parts = (f"{weight / total:.1%} {split.name!r}" for split, weight in self.splits.items())
+        return f"Mix({', '.join(parts)}, {len(self):,} records, seed={self.seed})"

@@ -1,0 +1,314 @@
+"""The loader: batches, where it is, and what it leaves behind."""
+
+import gc
+import json
+import pickle
+import threading
+from itertools import islice
+
+import numpy as np
+import pytest
+
+import datum
+from datum import StateError
+from datum.loading import Loader, LoadOptions
+from datum.loading.ordered import order_split
+
+RECORDS = 23
+
+
+@pytest.fixture
+def ds(tmp_path):
+    rows = {"id": np.arange(RECORDS), "items": [list(range(i % 5)) for i in range(RECORDS)]}
+    datum.write(rows, tmp_path / "d", shuffle=False, shards=3, progress=False)
+    return datum.load(tmp_path / "d")
+
+
+def ids(batches):
+    return [batch["id"].tolist() for batch in batches]
+
+
+def flat(batches):
+    return [i for batch in ids(batches) for i in batch]
+
+
+def test_batches_come_in_order_and_the_last_is_short(ds):
+    loader = ds.to_numpy(batch_size=8)
+    assert ids(loader) == [list(range(8)), list(range(8, 16)), list(range(16, 23))]
+
+
+@pytest.mark.parametrize(
+    ("policy", "sizes"), [("drop", [8, 8]), ("pad", [8] * 3), ("wrap", [8] * 3)]
+)
+def test_remainders_are_what_was_asked_for(ds, policy, sizes):
+    loader = ds.to_numpy(batch_size=8, remainder=policy)
+    batches = list(loader)
+    assert [len(batch["id"]) for batch in batches] == sizes
+    assert len(ds.to_numpy(batch_size=8, remainder=policy)) == len(sizes)
+    if policy == "pad":
+        assert batches[0]["batch_mask"].all()
+        assert batches[-1]["batch_mask"].tolist() == [True] * 7 + [False]
+        assert loader.report.records == RECORDS
+    else:
+        assert "batch_mask" not in batches[0]
+
+
+def test_each_iteration_is_the_next_epoch(ds):
+    loader = ds.to_numpy(batch_size=8, shuffle=True)
+    passes = [flat(loader) for _ in range(3)]
+    assert passes[0] != passes[1] != passes[2]
+    assert all(sorted(one) == list(range(RECORDS)) for one in passes)
+    whole = ds.to_numpy(batch_size=8, shuffle=True, epochs=3)
+    assert flat(whole) == [i for one in passes for i in one]
+
+
+def test_len_is_what_an_iteration_gives(ds):
+    loader = ds.to_numpy(batch_size=8, epochs=2)
+    assert len(loader) == len(list(loader)) == 6
+    loader.load_state_dict(loader.state_dict() | {"epoch": 4, "position": 16})
+    assert len(loader) == len(list(loader)) == 4
+
+
+def test_no_end_has_no_len(ds):
+    loader = ds.to_numpy(batch_size=8, epochs=None)
+    with pytest.raises(TypeError, match="expected a number of `epochs`, got None"):
+        len(loader)
+    assert len(list(islice(loader, 10))) == 10
+
+
+def test_a_peek_takes_nothing_from_the_pass_that_follows(ds):
+    loader = ds.to_numpy(batch_size=8, shuffle=True)
+    next(iter(loader))
+    assert sorted(flat(loader)) == list(range(RECORDS))
+
+
+def test_a_pass_that_was_broken_off_is_followed_by_the_next(ds):
+    loader = ds.to_numpy(batch_size=8, shuffle=True)
+    epochs = [flat(loader) for _ in range(3)]
+    loader.set_epoch(0)
+    for _ in loader:
+        break
+    assert loader.state_dict() == loader.state_dict() | {"epoch": 0, "position": 8}
+    assert flat(loader) == epochs[1]
+    next(iter(loader))
+    loader.set_epoch(1)
+    assert flat(loader) == epochs[1]
+    assert flat(loader) == epochs[2]
+
+
+def test_a_loaded_place_is_where_the_next_pass_starts_even_after_a_break(ds):
+    loader = ds.to_numpy(batch_size=8)
+    for _ in loader:
+        break
+    state = loader.state_dict()
+    next(iter(loader))
+    loader.load_state_dict(state)
+    assert ids(loader)[0] == list(range(8, 16))
+
+
+def test_after_the_last_batch_the_rest_of_the_pass_is_empty(ds):
+    loader = ds.to_numpy(batch_size=8, epochs=2)
+    iterator = iter(loader)
+    for _ in range(6):
+        next(iterator)
+    state = loader.state_dict()
+    assert (state["epoch"], state["position"]) == (1, RECORDS)
+    iterator.close()
+    other = ds.to_numpy(batch_size=8, epochs=2)
+    other.load_state_dict(state)
+    assert len(other) == 0
+    assert ids(other) == []
+    assert other.state_dict()["epoch"] == 2
+    assert len(ids(other)) == 6
+
+
+def test_set_epoch_gives_the_order_of_that_epoch(ds):
+    loader = ds.to_numpy(batch_size=8, shuffle=True)
+    epochs = [flat(loader) for _ in range(3)]
+    for epoch in (2, 0, 1):
+        loader.set_epoch(epoch)
+        assert loader.state_dict()["epoch"] == epoch
+        assert flat(loader) == epochs[epoch]
+
+
+@pytest.mark.parametrize("epoch", [-1, True])
+def test_an_epoch_that_cannot_be_is_refused(ds, epoch):
+    with pytest.raises(ValueError, match="expected `epoch` of 0 or more"):
+        ds.to_numpy().set_epoch(epoch)
+
+
+def test_the_state_is_a_few_plain_values(ds):
+    state = ds.to_numpy(seed=2**70).state_dict()
+    assert len(json.dumps(state)) < 200
+    assert json.loads(json.dumps(state)) == state
+
+
+def test_the_state_is_after_the_last_batch_that_was_given_whatever_is_made_ahead(ds):
+    loader = ds.to_numpy(batch_size=2, prefetch=8, threads=2)
+    iterator = iter(loader)
+    for given in range(1, 5):
+        next(iterator)
+        assert loader.state_dict()["position"] == 2 * given
+    iterator.close()
+
+
+def test_a_state_can_be_loaded_while_an_iteration_is_under_way(ds):
+    loader = ds.to_numpy(batch_size=8)
+    state = loader.state_dict()
+    for batch in loader:
+        if batch["id"][0] == 8:
+            loader.load_state_dict(state)
+    assert flat(loader) == list(range(RECORDS))
+
+
+@pytest.mark.parametrize(
+    "changed", [{"shuffle": "blocks"}, {"seed": 1}, {"bucket_by": "items"}, {"reshuffle": False}]
+)
+def test_a_state_of_another_order_is_refused(ds, changed):
+    state = ds.to_numpy(shuffle=True).state_dict()
+    other = ds.to_numpy(**({"shuffle": True} | changed))
+    with pytest.raises(StateError, match="split 'train': expected state of the same"):
+        other.load_state_dict(state)
+
+
+def test_a_bucketed_order_goes_on_with_the_same_global_batch_only(ds):
+    loader = ds.to_numpy(batch_size=4, shuffle=True, bucket_by="items")
+    whole = ids(loader)
+    loader.set_epoch(0)
+    iterator = iter(loader)
+    first = ids(islice(iterator, 2))
+    state = loader.state_dict()
+    iterator.close()
+    same = ds.to_numpy(batch_size=4, shuffle=True, bucket_by="items")
+    same.load_state_dict(state)
+    assert first + ids(same) == whole
+    with pytest.raises(StateError):
+        ds.to_numpy(batch_size=5, shuffle=True, bucket_by="items").load_state_dict(state)
+
+
+def test_bucketed_hosts_share_batches_of_one_length(ds):
+    options = dict(batch_size=2, shuffle=True, bucket_by="items", columns=["id"])
+    alone = ids(ds.to_numpy(**options | {"batch_size": 4}))
+    hosts = [ids(ds.to_numpy(**options, host=(host, 2))) for host in range(2)]
+    assert [a + b for a, b in zip(*hosts, strict=True)] == alone
+
+
+def test_the_report_counts_the_current_pass(ds):
+    loader = ds.to_numpy(batch_size=8)
+    list(loader)
+    assert str(loader.report) == "23 records in 3 batches, 0 skipped"
+    iterator = iter(loader)
+    next(iterator)
+    assert (loader.report.batches, loader.report.records) == (1, 8)
+    iterator.close()
+
+
+def running() -> set[threading.Thread]:
+    return set(threading.enumerate())
+
+
+def test_threads_end_with_the_iteration(ds):
+    before = running()
+    loader = ds.to_numpy(batch_size=2, threads=3, map=lambda record: record)
+    list(loader)
+    assert running() <= before
+    for _ in loader:
+        break
+    gc.collect()
+    assert running() <= before
+
+
+def test_closing_ends_an_iteration_that_is_under_way(ds):
+    before = running()
+    with ds.to_numpy(batch_size=2, threads=3, map=lambda record: record, epochs=None) as loader:
+        iterator = iter(loader)
+        next(iterator)
+    assert running() <= before
+    iterator.close()
+
+
+def test_an_error_of_a_function_comes_out_and_leaves_no_threads(ds):
+    def fail(record):
+        raise ArithmeticError(f"record {record['id']}")
+
+    before = running()
+    with pytest.raises(ArithmeticError):
+        list(ds.to_numpy(batch_size=2, threads=3, map=fail))
+    gc.collect()
+    assert running() <= before
+
+
+def test_a_pickled_loader_goes_on_where_it_was(ds):
+    loader = ds.to_numpy(batch_size=8, shuffle=True)
+    list(loader)
+    other = pickle.loads(pickle.dumps(loader))
+    assert other.state_dict() == loader.state_dict()
+    assert ids(other) == ids(loader)
+
+
+def test_converting_is_the_last_step(ds):
+    options = LoadOptions(batch_size=8, columns=["id"])
+    ordered = order_split(ds["train"], options)
+    loader = Loader(ordered, options, convert=lambda batch: batch["id"].sum())
+    assert list(loader) == [28, 92, 133]
+
+
+def test_host_and_worker_are_asked_for_when_it_is_iterated(ds):
+    options = LoadOptions(batch_size=4)
+    ordered = order_split(ds["train"], options)
+    place = {"host": (0, 1), "worker": (0, 1)}
+    loader = Loader(
+        ordered,
+        options,
+        find_host=lambda: place["host"],
+        find_worker=lambda: place["worker"],
+    )
+    assert len(ids(loader)) == 6
+    loader.set_epoch(0)
+    place["host"] = (1, 2)
+    assert ids(loader)[0] == [4, 5, 6, 7]
+    loader.set_epoch(0)
+    place["worker"] = (1, 2)
+    assert ids(loader)[0] == [12, 13, 14, 15]
+
+
+def test_a_worker_tells_and_takes_its_own_state(ds):
+    options = LoadOptions(batch_size=4)
+    ordered = order_split(ds["train"], options)
+
+    def make():
+        return Loader(ordered, options, find_worker=lambda: (1, 2))
+
+    whole = ids(make())
+    loader = make()
+    iterator = iter(loader)
+    next(iterator)
+    state = json.loads(json.dumps(loader.state_dict()))
+    iterator.close()
+    assert (state["worker"], state["batches"]) == ([1, 2], 1)
+    other = make()
+    other.load_state_dict(state)
+    assert ids(other) == whole[1:]
+
+
+def test_a_program_with_workers_tells_the_place_by_its_batches(ds):
+    loader = ds.to_numpy(batch_size=4)
+    state = loader.state_dict(batches=3)
+    loader.load_state_dict(state)
+    assert ids(loader)[0] == [12, 13, 14, 15]
+
+
+def test_an_empty_split_gives_no_batches(tmp_path):
+    datum.write([{"x": 1}], tmp_path / "d", splits={"a": 0.5, "b": 0.5}, progress=False)
+    ds = datum.load(tmp_path / "d")
+    (empty,) = (name for name in ds if not len(ds[name]))
+    loader = ds.to_numpy(empty, epochs=None)
+    assert list(loader) == []
+    assert loader.state_dict()["epoch"] == 1
+
+
+def test_the_repr_tells_what_it_gives(ds):
+    loader = ds.to_numpy(batch_size=8, shuffle=True, seed=3, host=(1, 2))
+    assert repr(loader) == (
+        "Loader('train', 23 records, batches of 8, order full, seed 3, epoch 0, host 1 of 2)"
+    )
