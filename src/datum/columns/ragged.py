@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from datum._optional import require
 from datum.columns.strings import BytesColumn
+from datum.columns.tensors import to_tensor
 
 __all__ = ["Ragged", "positions_of"]
 
@@ -94,7 +96,8 @@ class Ragged:
 
     def to_list(self) -> list[Any]:
         """Make nested lists of Python values."""
-        return [row.tolist() if isinstance(row, np.ndarray) else row.to_list() for row in self]
+        is_own = isinstance(self.values, (BytesColumn, Ragged))  # otherwise an array or a tensor
+        return [row.to_list() if is_own else row.tolist() for row in self]
 
     def to_padded(self, *, fill: Any = None, length: int | None = None) -> NDArray[Any]:
         """Make a dense array, rows filled up (or cut) to `length`, by default the longest's.
@@ -104,10 +107,7 @@ class Ragged:
         if fill is None:
             fill = _blank(self)
         rows: Any = self.values
-        if isinstance(rows, Ragged):
-            rows = rows.to_padded(fill=fill)
-        elif isinstance(rows, BytesColumn):
-            rows = rows.to_numpy()
+        rows = rows.to_padded(fill=fill) if isinstance(rows, Ragged) else np.asarray(rows)
         lengths = self.row_lengths
         width = int(lengths.max(initial=0)) if length is None else length
         dense = np.full((len(self), width, *rows.shape[1:]), fill, rows.dtype)
@@ -115,6 +115,20 @@ class Ragged:
         is_there = columns < lengths[:, None]
         dense[is_there] = rows[(self.row_splits[:-1, None] + columns)[is_there]]
         return dense
+
+    def to_torch(self) -> Any:
+        """Make a nested tensor of the jagged layout, in the memory of the values.
+
+        Of several ragged levels it makes a `Ragged` whose innermost values are a tensor; of strings
+        it makes nested lists.
+        """
+        if isinstance(_innermost(self), BytesColumn):
+            return self.to_list()
+        over = _over_tensor(self)
+        if isinstance(over.values, Ragged):
+            return over
+        torch = require("torch", purpose="Ragged.to_torch")
+        return torch.nested.nested_tensor_from_jagged(over.values, to_tensor(self.row_splits))
 
     def __repr__(self) -> str:
         return f"Ragged({self.dtype}, shape={self.shape})"
@@ -130,10 +144,24 @@ def positions_of(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArr
     return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
 
 
-def _blank(ragged: Ragged) -> Any:
+def _over_tensor(ragged: Ragged) -> Ragged:
+    values: Any = ragged.values
+    if isinstance(values, Ragged):
+        values = _over_tensor(values)
+    elif isinstance(values, np.ndarray):
+        values = to_tensor(values)
+    return Ragged(values, ragged.row_splits)
+
+
+def _innermost(ragged: Ragged) -> Any:
     values: Any = ragged.values
     while isinstance(values, Ragged):
         values = values.values
+    return values
+
+
+def _blank(ragged: Ragged) -> Any:
+    values = _innermost(ragged)
     if not isinstance(values, BytesColumn):
         return 0
     return "" if values.is_text else b""

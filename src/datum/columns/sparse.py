@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from datum._optional import require
 from datum.columns.ragged import positions_of
 from datum.columns.strings import BytesColumn
+from datum.columns.tensors import to_tensor
 
 __all__ = ["Sparse"]
 
@@ -89,6 +90,21 @@ class Sparse:
         scipy_sparse = require("scipy.sparse", purpose="Sparse.to_scipy")
         rows, columns = self.indices.T
         return scipy_sparse.csr_array((self.values, (rows, columns)), shape=self.dense_shape)
+
+    def to_torch(self) -> Any:
+        """Make a sparse tensor of numbers, in the COO layout and the memory of the values.
+
+        Where an index occurs twice, PyTorch adds the values up.
+        """
+        if isinstance(self.values, BytesColumn):
+            raise ValueError(f"expected numbers, got strings: {self!r}")
+        torch = require("torch", purpose="Sparse.to_torch")
+        values: Any = self.values
+        if isinstance(values, np.ndarray):
+            values = to_tensor(values)
+        places = to_tensor(np.ascontiguousarray(self.indices.T))
+        # Checked, since PyTorch reads and writes wherever indices point to.
+        return torch.sparse_coo_tensor(places, values, self.dense_shape, check_invariants=True)
 
     def __repr__(self) -> str:
         return f"Sparse(shape={self.dense_shape}, values={len(self.values)})"

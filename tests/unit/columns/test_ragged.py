@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -145,3 +146,38 @@ def test_rows_can_be_taken_in_any_order():
     assert ragged[np.array([], np.int64)].to_list() == []
     nested = Ragged.from_rows([[["a"], []], [], [["b", "c"]]], levels=2)
     assert nested[np.array([2, 0])].to_list() == [[["b", "c"]], [["a"], []]]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint16", "float32", "bool"])
+def test_one_ragged_level_makes_a_nested_tensor_in_the_same_memory(dtype):
+    values = np.arange(5).astype(dtype)
+    nested = Ragged(values, np.array([0, 2, 2, 5])).to_torch()
+    assert nested.layout == torch.jagged
+    assert nested.values().data_ptr() == values.ctypes.data
+    assert [row.tolist() for row in nested.unbind()] == Ragged(values, [0, 2, 2, 5]).to_list()
+
+
+def test_rows_of_vectors_make_a_nested_tensor():
+    nested = Ragged(np.arange(10.0).reshape(5, 2), np.array([0, 2, 5])).to_torch()
+    assert [tuple(row.shape) for row in nested.unbind()] == [(2, 2), (3, 2)]
+
+
+def test_no_rows_make_a_nested_tensor_of_none():
+    assert Ragged(np.zeros(0, np.float32), np.array([0])).to_torch().size(0) == 0
+
+
+def test_more_ragged_levels_stay_ragged_over_a_tensor():
+    rows = [[[1.0], []], [], [[2.0, 3.0]]]
+    ragged = Ragged.from_rows(rows, dtype=np.float32, levels=2).to_torch()
+    assert isinstance(ragged, Ragged)
+    assert isinstance(ragged.values.values, torch.Tensor)
+    assert repr(ragged) == "Ragged(torch.float32, shape=(3, None, None))"
+    assert ragged.to_list() == rows
+    assert ragged[2].to_list() == [[2.0, 3.0]]
+    assert ragged.to_padded().tolist() == Ragged.from_rows(rows, levels=2).to_padded().tolist()
+
+
+@pytest.mark.parametrize("rows", [[["a", "b"], []], [[b"a"]], [[["a"], []], []]])
+def test_ragged_strings_make_nested_lists(rows):
+    levels = 2 if isinstance(rows[0][0], list) else 1
+    assert Ragged.from_rows(rows, levels=levels).to_torch() == rows

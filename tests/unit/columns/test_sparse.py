@@ -2,6 +2,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 from datum import BytesColumn, MissingDependencyError, Sparse
 
@@ -84,3 +85,28 @@ def test_rows_can_be_taken_in_any_order():
     for at in (np.array([3, 1, 1, 2]), slice(1, 3), slice(None), np.array([True, False] * 2)):
         assert sparse[at].to_dense().tolist() == dense[at].tolist()
     assert len(sparse[np.array([], np.int64)]) == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+def test_numbers_make_a_sparse_tensor(dtype):
+    sparse = Sparse(INDICES, np.array([1, 1]).astype(dtype), (2, 3))
+    tensor = sparse.to_torch()
+    assert tensor.layout == torch.sparse_coo
+    assert tensor.shape == (2, 3)
+    assert tensor.to_dense().tolist() == sparse.to_dense().tolist()
+
+
+def test_no_values_make_an_empty_sparse_tensor():
+    tensor = Sparse(np.zeros((0, 2)), np.zeros(0, np.float32), (2, 3)).to_torch()
+    assert tensor.to_dense().tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_an_index_outside_makes_no_tensor():
+    with pytest.raises(RuntimeError, match="size is inconsistent with indices"):
+        Sparse(np.array([[0, 3]]), np.array([1.0]), (2, 3)).to_torch()
+
+
+def test_strings_make_no_tensor():
+    strings = Sparse(np.array([[0]]), BytesColumn.from_values(["a"]), (2,))
+    with pytest.raises(ValueError, match="expected numbers, got strings"):
+        strings.to_torch()

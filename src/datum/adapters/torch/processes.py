@@ -1,0 +1,50 @@
+"""Which of several processes this one is: of `torch.distributed`, and of a DataLoader."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from datum._optional import require
+
+__all__ = ["Rank", "find_worker", "is_worker"]
+
+torch: Any = require("torch", purpose="`to_torch`")
+
+Share = tuple[int, int]
+
+
+def is_worker() -> bool:
+    """Whether this process is a worker of a DataLoader."""
+    return torch.utils.data.get_worker_info() is not None
+
+
+def find_worker() -> Share:
+    """The index of this worker of a DataLoader, and how many there are."""
+    info = torch.utils.data.get_worker_info()
+    return (0, 1) if info is None else (info.id, info.num_workers)
+
+
+class Rank:
+    """Finds the rank of this process, and the number of processes, once there is a process group.
+
+    A process that was started with a loader, as DataLoader's workers are, has no process group of
+    its own: it has the rank of the process that the loader comes from.
+    """
+
+    __slots__ = ("_origin",)
+
+    def __init__(self, origin: Share | None = None) -> None:
+        self._origin = origin
+
+    def __call__(self) -> Share:
+        """The rank, and how many there are; (0, 1) where there is no process group."""
+        return self._find() or (0, 1)
+
+    def _find(self) -> Share | None:
+        group = torch.distributed
+        if group.is_available() and group.is_initialized():
+            return group.get_rank(), group.get_world_size()
+        return self._origin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rank, (self._find(),)  # pickled, it goes to another process
