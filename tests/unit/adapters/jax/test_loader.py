@@ -1,0 +1,128 @@
+"""The loader of JAX: placed batches, hosts, and what it refuses."""
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+import datum
+from datum.adapters.jax import JaxLoader
+from datum.columns import Ragged
+
+MESH = Mesh(np.array(jax.devices()[:1]), ("data",))
+ROWS = NamedSharding(MESH, PartitionSpec("data"))
+WHOLE = NamedSharding(MESH, PartitionSpec())
+
+
+@pytest.fixture
+def ds(tmp_path):
+    rows = [
+        {"id": i, "x": np.full(3, i, np.float32), "items": list(range(i % 4)), "name": f"n{i}"}
+        for i in range(10)
+    ]
+    datum.write(rows, tmp_path / "rows", shuffle=False, progress=False)
+    return datum.load(tmp_path / "rows")
+
+
+def ids(loader):
+    return [batch["id"].tolist() for batch in loader]
+
+
+def test_batches_are_dicts_of_jax_arrays(ds):
+    batch = next(iter(ds.to_jax(batch_size=4)))
+    assert list(batch) == ["id", "x", "items", "name"]
+    assert isinstance(batch["x"], jax.Array)
+    assert isinstance(batch["items"], Ragged)
+    assert isinstance(batch["items"].values, jax.Array)
+    assert batch["name"].tolist() == ["n0", "n1", "n2", "n3"]
+
+
+def test_numpy_gives_the_same_batches(ds):
+    options = dict(batch_size=3, shuffle=True, seed=7, epochs=2)
+    assert ids(ds.to_jax(**options)) == ids(ds.to_numpy(**options))
+    assert len(ds.to_jax(**options)) == 8
+
+
+def test_a_batch_goes_into_jit_as_it_is(ds):
+    batch = next(iter(ds.to_jax(batch_size=4, columns=["x", "items"])))
+    total = jax.jit(lambda batch: batch["x"].sum() + batch["items"].values.sum())(batch)
+    assert total == 18 + (0 + 0 + 1 + 0 + 1 + 2)
+
+
+def test_functions_get_numpy_and_their_results_are_placed(ds):
+    def pair(batch):
+        assert isinstance(batch["x"], np.ndarray)
+        return batch["x"] * 2, batch["id"]
+
+    x, number = next(iter(ds.to_jax(batch_size=4, batch_map=pair)))
+    assert isinstance(x, jax.Array)
+    assert x[:, 0].tolist() == [0, 2, 4, 6]
+    assert number.tolist() == [0, 1, 2, 3]
+
+
+def test_the_process_of_jax_is_the_host(ds, monkeypatch):
+    loader = ds.to_jax(batch_size=2, drop_remainder=True)  # asked when it is iterated, not before
+    monkeypatch.setattr(jax, "process_index", lambda: 1)
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    assert ids(loader) == [[2, 3], [6, 7]]
+    assert len(loader) == 2
+
+
+def test_a_given_host_counts_more_than_the_process(ds, monkeypatch):
+    monkeypatch.setattr(jax, "process_index", lambda: 1)
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    assert ids(ds.to_jax(batch_size=5, host=(0, 1))) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+
+
+def test_arrays_are_placed_with_the_sharding(ds):
+    for batch in ds.to_jax(batch_size=5, sharding=ROWS):
+        assert batch["x"].sharding == ROWS
+        assert batch["id"].sharding == ROWS
+
+
+def test_a_device_will_do_for_a_sharding(ds):
+    device = jax.devices()[0]
+    batch = next(iter(ds.to_jax(batch_size=5, sharding=device)))
+    assert batch["x"].devices() == {device}
+
+
+def test_short_batches_can_be_whole_on_each_device(ds):
+    sizes = [len(batch["id"]) for batch in ds.to_jax(batch_size=4, sharding=WHOLE)]
+    assert sizes == [4, 4, 2]
+
+
+def test_a_mask_can_be_placed_by_its_name(ds):
+    loader = ds.to_jax(batch_size=4, remainder="pad", sharding={"batch_mask": ROWS, "x": ROWS})
+    assert [batch["batch_mask"].tolist() for batch in loader][-1] == [True, True, False, False]
+
+
+def test_a_sharding_of_an_unknown_column_names_the_nearest(ds):
+    with pytest.raises(ValueError, match="`sharding`.*got 'ids'\nhint: did you mean 'id'"):
+        ds.to_jax(sharding={"ids": ROWS})
+
+
+@pytest.mark.parametrize("sharding", ["data", PartitionSpec("data"), {"x": 3}])
+def test_what_is_no_sharding_is_refused(ds, sharding):
+    with pytest.raises(TypeError, match="expected `sharding` to be a jax.sharding.Sharding"):
+        ds.to_jax(sharding=sharding)
+
+
+def test_mixed_loaders_make_a_loader_of_jax(ds):
+    options = dict(batch_size=5, columns=["id"], shuffle=True)
+    splits = ["train[:5]", "train[5:]"]
+    mixed = datum.mix({ds.to_jax(split, sharding=ROWS, **options): 1 for split in splits}, seed=3)
+    assert isinstance(mixed, JaxLoader)
+    assert next(iter(mixed))["id"].sharding == ROWS
+    mixed.set_epoch(0)
+    assert ids(mixed) == ids(
+        datum.mix({ds[split]: 1 for split in splits}, seed=3).to_numpy(**options)
+    )
+
+
+def test_a_mix_of_splits_goes_to_jax(ds):
+    mixed = datum.mix({ds["train[:5]"]: 1, ds["train[5:]"]: 1}).to_jax(batch_size=5)
+    assert isinstance(next(iter(mixed))["x"], jax.Array)
+
+
+def test_its_name_is_told(ds):
+    assert repr(ds.to_jax()).startswith("JaxLoader('train', 10 records")
