@@ -34,7 +34,7 @@ check: $(STAMP)check $(STAMP)package ## lint, formatting, types, stubs, layers
 	clang-format --dry-run --Werror $(NATIVE)
 	lint-imports
 
-bench: $(STAMP)bench $(STAMP)package ## run the benchmarks
+bench: $(STAMP)peers $(STAMP)package ## run the benchmarks
 	python -m benchmarks
 
 fuzz: $(STAMP)package ## fuzz the native code for SECONDS in all
@@ -57,6 +57,11 @@ $(STAMP)build: pyproject.toml
 
 $(STAMP)package: $(SOURCES) | $(STAMP)build
 	$(PIP) --no-build-isolation .
+	touch $@
+
+# What peers require is left out: another PyTorch with CUDA, and an older NumPy.
+$(STAMP)peers: benchmarks/peers.txt $(STAMP)bench
+	$(PIP) --no-deps -r $<
 	touch $@
 
 # An extra brings the package with it.

@@ -16,7 +16,7 @@ from benchmarks.workloads import all_workloads
 
 ROOT = Path(__file__).parent.parent
 USES = {"write": "tabular", "growth": "tabular"}  # the workload, where it is not the suite's name
-ALWAYS_MEMORY = ("growth",)  # measured even when quick: memory is what it is about
+ALWAYS_MEMORY = ("growth", "native_first")  # measured even when quick: memory is what it is about
 
 
 def main() -> None:
@@ -28,6 +28,7 @@ def main() -> None:
     used = {USES.get(name, name) for name in arguments.only}
     workloads = all_workloads(quick=setting.quick).values()
     generate.write_shards([each for each in workloads if each.name in used], setting.cache)
+    print("with", ", ".join(f"{name} {version}" for name, version in report.versions().items()))
     results = []
     for name in arguments.only:
         start = time.perf_counter()

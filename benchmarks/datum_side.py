@@ -53,14 +53,16 @@ def _reader(
     ) -> Callable[[], Iterator[dict[str, Any]]]:
         return partial(batches, workload, paths, threads)
 
-    return Reader(prepare, _length, _columns)
+    return Reader(prepare, length_of, columns_of)
 
 
-def _length(batch: dict[str, Any]) -> int:
+def length_of(batch: dict[str, Any]) -> int:
+    """How many records a batch has."""
     return len(next(iter(batch.values())))
 
 
-def _columns(batch: dict[str, Any]) -> Columns:
+def columns_of(batch: dict[str, Any]) -> Columns:
+    """The columns of a batch as NumPy arrays."""
     return {name: _column(column) for name, column in batch.items()}
 
 

@@ -4,11 +4,14 @@ from functools import partial
 
 from benchmarks import datasets, equality
 from benchmarks.loader import (
+    AUTO_SHUFFLED,
     DATUM,
     DATUM_OF_TFDS,
     DATUM_SHUFFLED,
     HAND_WRITTEN,
     IN_GRAPH,
+    NATIVE,
+    NATIVE_SHUFFLED,
     SHUFFLED,
     TFDS,
     Loading,
@@ -20,6 +23,7 @@ from benchmarks.workloads import Workload, all_workloads
 OF_TFDS = (TFDS, DATUM_OF_TFDS)  # they read what TFDS wrote, which is less: it takes long
 NAMES = (HAND_WRITTEN, SHUFFLED, TFDS, DATUM, DATUM_SHUFFLED, DATUM_OF_TFDS)
 LOOPED = (HAND_WRITTEN, SHUFFLED, DATUM, DATUM_SHUFFLED)
+BY_ENGINE = (HAND_WRITTEN, SHUFFLED, DATUM_SHUFFLED, NATIVE, NATIVE_SHUFFLED, AUTO_SHUFFLED)
 
 
 def load_tabular(setting: Setting) -> Suite:
@@ -30,17 +34,24 @@ def load_tabular(setting: Setting) -> Suite:
         faster(DATUM, HAND_WRITTEN, times=2.4),
         faster(DATUM_SHUFFLED, TFDS, times=20),
     )
-    return _suite("tabular", setting, goals)
+    return _suite("load_tabular", "tabular", setting, goals)
 
 
 def load_wide(setting: Setting) -> Suite:
     """Two hundred float features."""
-    return _suite("wide", setting, ())
+    return _suite("load_wide", "wide", setting, ())
 
 
 def load_tokens(setting: Setting) -> Suite:
     """One ragged list of 512 to 2048 integers."""
-    return _suite("tokens", setting, ())
+    return _suite("load_tokens", "tokens", setting, ())
+
+
+def native_tf(setting: Setting) -> Suite:
+    """What `to_tf` gives when the native loader feeds it, beside what the graph alone does."""
+    goals = (faster(NATIVE_SHUFFLED, SHUFFLED, times=4),)
+    looped = (SHUFFLED, DATUM_SHUFFLED, NATIVE_SHUFFLED)
+    return _suite("native_tf", "tabular", setting, goals, names=BY_ENGINE, looped=looped)
 
 
 def load_first(setting: Setting) -> Suite:
@@ -56,18 +67,26 @@ def load_first(setting: Setting) -> Suite:
     )
 
 
-def _suite(name: str, setting: Setting, goals: tuple[Goal, ...]) -> Suite:
-    workload = all_workloads(quick=setting.quick)[name]
-    names = (*NAMES, *(each + IN_GRAPH for each in LOOPED))
-    loadings = [_loading(each, workload, setting) for each in names]
+def _suite(
+    name: str,
+    data: str,
+    setting: Setting,
+    goals: tuple[Goal, ...],
+    *,
+    names: tuple[str, ...] = NAMES,
+    looped: tuple[str, ...] = LOOPED,
+) -> Suite:
+    workload = all_workloads(quick=setting.quick)[data]
+    every = (*names, *(each + IN_GRAPH for each in looped))
+    loadings = [_loading(each, workload, setting) for each in every]
     files = datasets.shards_of(loadings[0].folder)
     return Suite(
-        name=f"load_{name}",
-        title=f"load {name} into tf.data: {workload.records:,} records, "
+        name=name,
+        title=f"load {data} into tf.data: {workload.records:,} records, "
         f"{datasets.bytes_of(files) / 1e6:.0f} MB, {len(files)} shards, "
         f"batches of {workload.batch_records}",
         contenders=tuple(_whole(loading, len(_rows(loading))) for loading in loadings),
-        references=(HAND_WRITTEN, SHUFFLED, TFDS),
+        references=tuple(each for each in (HAND_WRITTEN, SHUFFLED, TFDS) if each in names),
         goals=goals,
         check=partial(_check, [each for each in loadings if not each.name.endswith(IN_GRAPH)]),
     )

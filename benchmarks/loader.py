@@ -11,9 +11,12 @@ from benchmarks.workloads import Workload
 HAND_WRITTEN = "tf: interleave, batch, parse_example"
 SHUFFLED = "tf: the same, shuffle(8192)"
 TFDS = "TFDS: as_dataset, ragged_batch"
-DATUM = "datum: to_tf"
-DATUM_SHUFFLED = "datum: to_tf, shuffled"
-DATUM_OF_TFDS = "datum: to_tf of what TFDS wrote, shuffled"
+DATUM = "datum: to_tf, graph"
+DATUM_SHUFFLED = "datum: to_tf, graph, shuffled"
+DATUM_OF_TFDS = "datum: to_tf of what TFDS wrote, graph, shuffled"
+NATIVE = "datum: to_tf, native"
+NATIVE_SHUFFLED = "datum: to_tf, native, shuffled"
+AUTO_SHUFFLED = "datum: to_tf, by itself, shuffled"
 IN_GRAPH = ", looped in a graph"
 
 # loaded only when needed: measuring the memory of one must not load the others
@@ -24,6 +27,9 @@ _MODULES = {
     DATUM: "benchmarks.datum_loading",
     DATUM_SHUFFLED: "benchmarks.datum_loading",
     DATUM_OF_TFDS: "benchmarks.datum_loading",
+    NATIVE: "benchmarks.datum_loading",
+    NATIVE_SHUFFLED: "benchmarks.datum_loading",
+    AUTO_SHUFFLED: "benchmarks.datum_loading",
 }
 
 

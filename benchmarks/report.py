@@ -1,5 +1,6 @@
 """The results as a plain text table and as JSON."""
 
+import contextlib
 import os
 import platform
 from collections.abc import Sequence
@@ -11,7 +12,20 @@ from typing import Any
 from benchmarks.measure import Timing
 from benchmarks.suite import Goal, Outcome, Suite
 
-PACKAGES = ("datum", "numpy", "tensorflow-cpu", "tfrecord", "crc32c")
+PACKAGES = (
+    "datum",
+    "numpy",
+    "simplejpeg",
+    "tensorflow-cpu",
+    "tensorflow-datasets",
+    "tfrecord",
+    "crc32c",
+    "torch",
+    "mosaicml-streaming",
+    "litdata",
+    "webdataset",
+    "array_record",
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,15 @@ def table(result: Result) -> str:
     return "\n".join([suite.title, *_aligned(rows), *goals, ""])
 
 
+def versions() -> dict[str, str]:
+    """Of the packages that take part, those that are installed."""
+    found = {}
+    for name in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
 def as_json(results: Sequence[Result], date: str, *, quick: bool) -> dict[str, Any]:
     """Everything measured, with what it was measured on."""
     return {
@@ -59,7 +82,7 @@ def as_json(results: Sequence[Result], date: str, *, quick: bool) -> dict[str, A
             "cores": os.cpu_count(),
             "system": platform.system(),
             "python": platform.python_version(),
-            "packages": {name: metadata.version(name) for name in PACKAGES},
+            "packages": versions(),
         },
         "suites": {result.suite.name: _suite_json(result) for result in results},
     }
@@ -100,11 +123,15 @@ def _goal_json(goal: Goal, outcome: Outcome) -> dict[str, Any]:
 def _goal_line(goal: Goal, outcome: Outcome) -> str:
     got = goal.measure(outcome)
     sign = "<=" if goal.is_ceiling else ">="
-    wanted = f"{sign} {goal.bound:g} {goal.unit}"
+    wanted = f"{sign} {_figure(goal.bound)} {goal.unit}"
     if got is None:
         return f"  -       {goal.text}: {wanted}, not measured"
     verdict = "met   " if goal.is_met(got) else "MISSED"
-    return f"  {verdict}  {goal.text}: {wanted}, got {got:.3g} {goal.unit}"
+    return f"  {verdict}  {goal.text}: {wanted}, got {_figure(got)} {goal.unit}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def _ratio(timing: Timing, reference: Timing) -> float | None:

@@ -78,3 +78,21 @@ def rate(contender: str, *, gigabytes_per_s: float) -> Goal:
         return outcome.timings[contender].bytes_per_s / 1e9
 
     return Goal(contender, gigabytes_per_s, "GB/s", measured)
+
+
+def speed(contender: str, *, records_per_s: float) -> Goal:
+    """The goal that `contender` delivers that many records."""
+
+    def measured(outcome: Outcome) -> float:
+        return outcome.timings[contender].records_per_s
+
+    return Goal(contender, records_per_s, "records/s", measured)
+
+
+def within(contender: str, *, milliseconds: float) -> Goal:
+    """The goal that `contender` is done with all of its work by then."""
+
+    def measured(outcome: Outcome) -> float:
+        return outcome.timings[contender].best_s * 1000
+
+    return Goal(contender, milliseconds, "ms", measured, is_ceiling=True)

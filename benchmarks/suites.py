@@ -3,11 +3,15 @@
 from collections.abc import Callable
 
 from benchmarks import (
+    access,
     checksum,
     growth,
     indexing,
     load_images,
     load_tf,
+    native_first,
+    native_images,
+    native_tabular,
     reading,
     shuffling,
     write_images,
@@ -29,6 +33,12 @@ SUITES: dict[str, Callable[[Setting], Suite]] = {
     "load_first": load_tf.load_first,
     "load_images": load_images.load_images,
     "load_crops": load_images.load_crops,
+    "native_tabular": native_tabular.native_tabular,
+    "torch_tabular": native_tabular.torch_tabular,
+    "native_images": native_images.native_images,
+    "native_tf": load_tf.native_tf,
+    "native_first": native_first.native_first,
+    "access": access.access,
     "shuffling": shuffling.shuffling,
     "write": writing.writing,
     "write_rows": write_rows.write_rows,
