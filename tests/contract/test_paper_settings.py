@@ -437,6 +437,22 @@ def test_the_next_call_uses_what_was_set_before_it(numbers: Path) -> None:
     assert datum.load(numbers).dataset_configs == DatasetConfigs()
 
 
+@pytest.mark.parametrize("engine", ["graph", "native"])
+def test_engine_is_what_reads(numbers: Path, engine: str) -> None:
+    ds = datum.load(numbers)
+    ds.dataset_configs.engine = engine
+    made = ds.train_fn("train")
+    assert f"engine={engine}: as asked for" in repr(made)
+    assert flat(batches(made)) != flat(batches(ds.train_fn("train", shuffle=False)))
+
+
+def test_an_engine_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(
+        TypeError, match="engine: expected 'auto' or 'graph' or 'native', got 'fast'"
+    ):
+        DatasetConfigs().engine = "fast"
+
+
 def test_a_misspelt_setting_is_an_error_that_names_the_right_one(numbers: Path) -> None:
     ds = datum.load(numbers)
     with pytest.raises(AttributeError, match="did you mean 'batch_size_train'"):

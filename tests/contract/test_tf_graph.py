@@ -1,6 +1,6 @@
 """What `to_tf` gives is a tf.data.Dataset as any other: typed, counted, saved, resumed, trained on.
 
-And no Python runs for it.
+And with the engine "graph" no Python runs for it.
 """
 
 from __future__ import annotations
@@ -110,10 +110,20 @@ CASES: dict[str, tuple[dict[str, Any], int]] = {
 }
 
 
-@pytest.fixture(scope="module", params=CASES)
+ENGINES = ("graph", "native")
+GRAPH_ONLY = {"for a service"}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(name, engine) for engine in ENGINES for name in CASES if name not in GRAPH_ONLY]
+    + [(name, "graph") for name in GRAPH_ONLY],
+    ids=lambda param: f"{param[0]}, {param[1]}",
+)
 def case(request: pytest.FixtureRequest, ds: datum.Dataset) -> tuple[Any, int]:
-    options, count = CASES[request.param]
-    return ds.to_tf(**options), count
+    name, engine = request.param
+    options, count = CASES[name]
+    return ds.to_tf(**options, engine=engine), count
 
 
 def test_elements_are_as_many_as_the_cardinality_says(case: tuple[Any, int]) -> None:
@@ -136,9 +146,9 @@ def check_spec(spec: Any, value: Any) -> None:
     assert spec.shape.rank == value.shape.rank
 
 
-def test_no_step_calls_python(case: tuple[Any, int]) -> None:
-    made, _ = case
-    assert python_ops(made) == set()
+@pytest.mark.parametrize("name", CASES)
+def test_no_step_calls_python(ds: datum.Dataset, name: str) -> None:
+    assert python_ops(ds.to_tf(**CASES[name][0], engine="graph")) == set()
 
 
 def test_pictures_are_decoded_without_python(pictures: datum.Dataset) -> None:
@@ -146,7 +156,7 @@ def test_pictures_are_decoded_without_python(pictures: datum.Dataset) -> None:
 
 
 def test_a_step_that_calls_python_would_be_found(ds: datum.Dataset) -> None:
-    made = ds.to_tf(map=lambda record: tf.py_function(lambda: 1, [], tf.int64))
+    made = ds.to_tf(map=lambda record: tf.py_function(lambda: 1, [], tf.int64), engine="graph")
     assert python_ops(made) == {"EagerPyFunc"}
 
 
@@ -161,9 +171,10 @@ def python_ops(dataset: Any) -> set[str]:
     return {node.op for node in nodes if "PyFunc" in node.op or "Generator" in node.op}
 
 
-def test_the_spec_names_dtypes_and_shapes(ds: datum.Dataset) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_spec_names_dtypes_and_shapes(ds: datum.Dataset, engine: Any) -> None:
     def spec_of(**options: Any) -> Any:
-        return ds.to_tf(**options).element_spec
+        return ds.to_tf(engine=engine, **options).element_spec
 
     def scalars(dtype: Any, *shape: int | None) -> Any:
         return tf.TensorSpec(shape, dtype)
@@ -186,12 +197,14 @@ def test_the_spec_names_dtypes_and_shapes(ds: datum.Dataset) -> None:
     assert pair == (scalars(tf.float32, None, 3), scalars(tf.int64, None))
 
 
-def test_single_records_are_dense_but_for_sparse_features(ds: datum.Dataset) -> None:
-    made = ds.to_tf(batch_size=None)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_single_records_are_dense_but_for_sparse_features(ds: datum.Dataset, engine: Any) -> None:
+    made = ds.to_tf(batch_size=None, engine=engine)
     assert made.element_spec["id"] == tf.TensorSpec([], tf.int64)
     assert made.element_spec["bag"] == tf.SparseTensorSpec([20], tf.float32)
     assert made.element_spec["words"] == tf.TensorSpec([None], tf.string)
-    padded = ds.to_tf(batch_size=None, columns=["id", "words"]).padded_batch(RECORDS)
+    few = ds.to_tf(batch_size=None, columns=["id", "words"], engine=engine)
+    padded = few.padded_batch(RECORDS)
     assert next(iter(padded))["words"].shape == (RECORDS, 3)
 
 
@@ -205,8 +218,11 @@ def ids_of(batches: Any) -> list[int]:
 @pytest.mark.parametrize(
     "options", [{}, {"shuffle": True}, {"map": same}], ids=["in bulk", "shuffled", "by record"]
 )
-def test_functions_of_the_graph_go_through_it(ds: datum.Dataset, options: dict[str, Any]) -> None:
-    made = ds.to_tf(batch_size=10, **options)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_functions_of_the_graph_go_through_it(
+    ds: datum.Dataset, options: dict[str, Any], engine: Any
+) -> None:
+    made = ds.to_tf(batch_size=10, engine=engine, **options)
 
     @tf.function
     def total(batches: Any) -> Any:
@@ -220,8 +236,9 @@ def test_functions_of_the_graph_go_through_it(ds: datum.Dataset, options: dict[s
     assert int(reduced) == sum(range(RECORDS))
 
 
-def test_it_is_taken_from_skipped_and_zipped(ds: datum.Dataset) -> None:
-    made = ds.to_tf(batch_size=10)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_it_is_taken_from_skipped_and_zipped(ds: datum.Dataset, engine: Any) -> None:
+    made = ds.to_tf(batch_size=10, engine=engine)
     assert ids_of(made.skip(3)) == list(range(30, RECORDS))
     assert ids_of(made.take(2)) == list(range(20))
     zipped = tf.data.Dataset.zip((made, tf.data.Dataset.range(100)))
@@ -231,8 +248,9 @@ def test_it_is_taken_from_skipped_and_zipped(ds: datum.Dataset) -> None:
     ]  # fmt: skip
 
 
-def test_it_is_saved_and_loaded(ds: datum.Dataset, tmp_path: Path) -> None:
-    made = ds.to_tf(batch_size=10)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_it_is_saved_and_loaded(ds: datum.Dataset, tmp_path: Path, engine: Any) -> None:
+    made = ds.to_tf(batch_size=10, engine=engine)
     made.save(str(tmp_path / "saved"))
     loaded = tf.data.Dataset.load(str(tmp_path / "saved"))
     assert loaded.element_spec == made.element_spec
@@ -246,16 +264,18 @@ def test_it_is_saved_and_loaded(ds: datum.Dataset, tmp_path: Path) -> None:
 
 
 def test_it_is_snapshotted(ds: datum.Dataset, tmp_path: Path) -> None:
-    made = ds.to_tf(batch_size=10, shuffle=True).snapshot(str(tmp_path / "snapshot"))
+    made = ds.to_tf(batch_size=10, shuffle=True, engine="graph")
+    made = made.snapshot(str(tmp_path / "snapshot"))
     first = ids_of(made)
     assert sorted(first) == list(range(RECORDS))
     assert ids_of(made) == first  # what was kept, not shuffled anew
 
 
-def test_a_model_is_fitted_on_pairs(ds: datum.Dataset) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_model_is_fitted_on_pairs(ds: datum.Dataset, engine: Any) -> None:
     model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
     model.compile("sgd", "mse")
-    pairs = ds.to_tf(batch_size=10, shuffle=True, supervised=("x", "label"))
+    pairs = ds.to_tf(batch_size=10, shuffle=True, supervised=("x", "label"), engine=engine)
     history = model.fit(pairs, epochs=2, validation_data=pairs, verbose=0, shuffle=False)
     assert len(history.history["val_loss"]) == 2
 
@@ -268,7 +288,11 @@ def test_a_model_is_fitted_on_pairs(ds: datum.Dataset) -> None:
     [{}, {"map": same}, {"cache": True}, {"cache": True, "map": same}],
     ids=["in bulk", "by record", "cached", "cached by record"],
 )
-def test_epochs_differ_only_if_reshuffled(ds: datum.Dataset, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_epochs_differ_only_if_reshuffled(
+    ds: datum.Dataset, options: dict[str, Any], engine: Any
+) -> None:
+    options = {**options, "engine": engine}
     again = ds.to_tf(batch_size=10, shuffle=True, reshuffle=True, epochs=2, **options)
     orders = [ids_of(again), ids_of(again)]
     epochs = [order[at : at + RECORDS] for order in orders for at in (0, RECORDS)]
@@ -321,7 +345,7 @@ def check_resumed(make: Callable[[], Any], taken: int, path: Path, *, epoch: int
 def test_an_iterator_goes_on_where_it_was_saved(
     ds: datum.Dataset, tmp_path: Path, name: str, taken: int
 ) -> None:
-    options = {"batch_size": 4, "columns": ["id"], **RESUMED[name]}
+    options = {"batch_size": 4, "columns": ["id"], "engine": "graph", **RESUMED[name]}
     epoch = RECORDS * options.get("echo", 1)
     check_resumed(lambda: ds.to_tf(**options), taken, tmp_path, epoch=epoch)
 

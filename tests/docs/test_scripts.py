@@ -12,12 +12,22 @@ SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 
 # What a script is there to show, whatever the order of its records.
 EXPECTED = {
+    "mix_datasets.py": [
+        "Nearest to 70 %: True",
+        "equally often, but for one: True",
+        "taken up again it is the same: True",
+    ],
     "random_access.py": ["More than 90 %: True"],
     "read_foreign_records.py": ["'float32', (None,)", "street: sound: 50 records"],
     "read_with_tensorflow.py": ["[[], [0], [0, 1], [0, 1, 2]]", "[-1.  1.  2. -1.]"],
     "train_images.py": ["More than 95 %: True"],
+    "train_jax_images.py": ["More than 95 %: True"],
+    "train_jax_table.py": ["it learns the same: True", "More than 90 %: True"],
     "train_table.py": ["More than 90 %: True"],
     "train_text.py": ["encoding='sparse'", "More than 90 %: True"],
+    "train_torch_ddp.py": ["Of all 359 together", "More than 95 %: True"],
+    "train_torch_images.py": ["it learns exactly the same: True", "More than 95 %: True"],
+    "train_torch_table.py": ["More than 93 %: True"],
     "write_class_folders.py": ["byte for byte: True"],
     "write_detection.py": ["bus: 0.50 0.20 0.95 0.80", "three.jpg, boxes: 0"],
     "write_labelled_images.py": ["cat3: (64, 96, 3), siamese, not weighed"],

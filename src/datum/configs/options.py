@@ -60,6 +60,7 @@ def options_for(
         if configs.num_parallel_calls == AUTOTUNE
         else configs.num_parallel_calls,
         "read": configs.read_config,
+        "engine": configs.engine,
         **_buckets(configs),
     }
     if configs.full_dataset:

@@ -20,10 +20,11 @@ from datum.configs.settings import (
     whole,
 )
 
-__all__ = ["BucketConfigs", "DatasetConfigs", "TFRReadConfigs"]
+__all__ = ["ENGINES", "BucketConfigs", "DatasetConfigs", "TFRReadConfigs"]
 
 DEFAULT_SEED = 6052020  # that of the paper's library
 AUTOTUNE = -1  # as tf.data has it
+ENGINES = ("auto", "graph", "native")
 
 _Callback: TypeAlias = Annotated[Callable[..., Any] | None, CALLABLE]
 _Flag: TypeAlias = Annotated[bool, FLAG]
@@ -41,6 +42,7 @@ _SEED = Kind(
     "a whole number from 0 to 2**63 - 1, or None for another order each time",
     lambda value: value is None or (is_whole(value) and 0 <= value < 2**63),
 )
+_ENGINE = Kind(" or ".join(map(repr, ENGINES)), lambda value: value in ENGINES)
 _OPTIONS = Kind(
     "a tf.data.Options",
     # By its names, as TensorFlow is not to be imported for this.
@@ -147,6 +149,8 @@ class DatasetConfigs(Settings):
         read_config: how the files are read.
         use_tf_padding: fill what is shorter than the longest of its batch with zeros.
         use_datum_padding: the same.
+        engine: what reads: "graph" is TensorFlow alone, "native" the core of Datum, "auto" the one
+            that suits.
 
     >>> configs = DatasetConfigs(batch_size_train=64)
     >>> configs.bucket_op.bucket_boundaries = [10]
@@ -193,3 +197,4 @@ class DatasetConfigs(Settings):
     )
     use_tf_padding: _Flag = False
     use_datum_padding: _Flag = False
+    engine: Annotated[str, _ENGINE] = "auto"

@@ -20,14 +20,18 @@ def check_known(option: str, names: Iterable[str], known: Iterable[str]) -> None
             raise ValueError(f"expected `{option}` to name features, got {name!r}\nhint: {hint}")
 
 
-def check_count(name: str, value: Any, *, least: int, hint: str = "") -> None:
-    """Refuse what is no whole number of at least `least`."""
+def check_count(name: str, value: Any, *, least: int, hint: str = "") -> int:
+    """Refuse what is no whole number of at least `least`; gives it as a plain one.
+
+    A number of NumPy would overflow when it is counted with, and does not fit into JSON.
+    """
     try:
         number = operator.index(value)
     except TypeError:
         raise _wrong_kind(name, "a whole number", value) from None
     if isinstance(value, bool) or number < least:
         raise ValueError(f"expected `{name}` of {least} or more, got {value!r}{hint}")
+    return number
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -38,6 +38,10 @@ def find_decoders(schema: Schema, options: LoadOptions) -> Decoders:
     for name, feature in schema.items():
         is_image = feature.encoding == "image"
         how = decode.get(name, is_image) if isinstance(decode, Mapping) else decode and is_image
+        if not isinstance(how, bool) and not callable(how):
+            raise TypeError(
+                f"expected `decode` of {name!r} to be True, False or a function, got {how!r}"
+            )
         if not how:
             continue
         if not is_image and (not feature.is_string or feature.shape):

@@ -27,10 +27,11 @@ class BatchJob:
         count = len(plan.numbers)
         self.pieces = 1 if piece_records is None else max(1, -(-count // piece_records))
         self._request = work.fetcher.submit(plan.numbers)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # garbage collected within it may close the pipeline
         self._left = self.pieces
         self._done = threading.Event()
         self._failure: tuple[int, BaseException] | None = None  # of the first piece that failed
+        self._cancelled: BaseException | None = None
         self._making: Making | None = None
         self._finished: Finished | None = None
 
@@ -41,6 +42,9 @@ class BatchJob:
             if making is not None and self._size is not None:
                 start = piece * self._size
                 for row in range(start, min(start + self._size, len(making))):
+                    if self._cancelled is not None:
+                        self._fail(piece, self._cancelled)
+                        break
                     making.run(row)
         except BaseException as error:  # whatever it is, the one who takes the batch has to know
             self._fail(piece, error)
@@ -86,6 +90,7 @@ class BatchJob:
 
     def cancel(self, error: BaseException) -> None:
         """Have `result` raise an error if the batch is not ready."""
+        self._cancelled = error  # before the lock, which one who fetches the columns may have
         with self._lock:
             if not self._done.is_set() and self._failure is None:
                 self._failure = -1, error

@@ -185,8 +185,7 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """Start the next iteration with this epoch."""
-        check_count("epoch", epoch, least=0)
-        self._move_to(Progress(Place(epoch)))
+        self._move_to(Progress(Place(check_count("epoch", epoch, least=0))))
 
     def state_dict(self, batches: int | None = None) -> dict[str, Any]:
         """The place after the last batch that was given, as plain values that fit into JSON.
@@ -196,7 +195,7 @@ class Loader:
         """
         progress = self._progress
         if batches is not None:
-            check_count("batches", batches, least=0)
+            batches = check_count("batches", batches, least=0)
             progress = Progress(self._begin.start, batches=batches)
         if progress.worker[1] == 1:
             progress = Progress(self._stream().reached(progress.start, progress.batches))

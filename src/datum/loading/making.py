@@ -239,9 +239,9 @@ class Making:
         def describe(row: int) -> str:
             return self._describe(rows[row])
 
-        alone = []
+        alone: set[str] = set()  # looked into for every value of every record
         if all(isinstance(value, dict) for value in made):
-            alone = [n for n in columns if n not in self._changed and n not in self._called]
+            alone = columns.keys() - self._changed - self._called.keys()
         if not alone:
             return collate(made, describe=describe)
         changed = [{n: v for n, v in value.items() if n not in alone} for value in made]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,13 @@ def mix_shares(weights: Sequence[Any]) -> list[int]:
     [32768, 16384, 16384]
     """
     for weight in weights:
-        is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+        # NumPy's numbers are registered as such; its bool is not.
+        is_number = isinstance(weight, Real) and not isinstance(weight, bool)
         if not is_number or not math.isfinite(weight) or weight <= 0:
             raise ValueError(f"expected weights above 0, got {weight!r}")
-    total = math.fsum(weights)
-    exact = [weight / total * ROUND for weight in weights]
+    most = max(weights)
+    parts = [float(weight / most) for weight in weights]  # whose sum overflows in no case
+    exact = [part / math.fsum(parts) * ROUND for part in parts]
     shares = [max(1, math.floor(share)) for share in exact]
     by_rest = sorted(range(len(exact)), key=lambda i: shares[i] - exact[i])
     for i in range(ROUND - sum(shares)):

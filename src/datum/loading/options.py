@@ -126,13 +126,13 @@ class LoadOptions:
         return cls(**keywords)
 
     def __post_init__(self) -> None:
-        check_count("batch_size", self.batch_size, least=1)
+        self._keep_count("batch_size", least=1)
         if self.epochs is not None:
-            check_count("epochs", self.epochs, least=1, hint="\nhint: epochs=None has no end")
-        check_count("seed", self.seed, least=0)
-        for name, least in (("threads", 1), ("prefetch", 1)):
+            self._keep_count("epochs", least=1, hint="\nhint: epochs=None has no end")
+        self._keep_count("seed", least=0)
+        for name in ("threads", "prefetch"):
             if getattr(self, name) is not None:
-                check_count(name, getattr(self, name), least=least)
+                self._keep_count(name, least=1)
         for name in ("drop_remainder", "cache", "reshuffle"):
             check_kind(name, getattr(self, name), bool, "True or False")
         for name in ("decode", "pad"):
@@ -145,6 +145,10 @@ class LoadOptions:
         self._check_remainder()
         self._check_shuffle()
         self._check_host()
+
+    def _keep_count(self, name: str, *, least: int, hint: str = "") -> None:
+        number = check_count(name, getattr(self, name), least=least, hint=hint)
+        object.__setattr__(self, name, number)
 
     def _keep_columns(self) -> None:
         """As a tuple: an iterator could be looked through only once."""
@@ -167,19 +171,23 @@ class LoadOptions:
         if isinstance(self.shuffle, str):
             check_choice("shuffle", self.shuffle, ("full", "blocks"))
         elif not isinstance(self.shuffle, bool):
-            check_count("shuffle", self.shuffle, least=0)
+            if not hasattr(self.shuffle, "__index__"):
+                raise TypeError(
+                    "expected `shuffle` to be True, False, 'full', 'blocks' or a number of records,"
+                    f" got {self.shuffle!r}"
+                )
+            self._keep_count("shuffle", least=0)
 
     def _check_host(self) -> None:
         if self.host is None:
             return
         try:
-            index, count = (operator.index(number) for number in self.host)
+            index, count = host = tuple(operator.index(number) for number in self.host)
         except (TypeError, ValueError):
             raise TypeError(f"expected `host` to be (index, count), got {self.host!r}") from None
         if not 0 <= index < count:
-            raise ValueError(
-                f"expected `host` with an index from 0 to its count - 1, got {self.host!r}"
-            )
+            raise ValueError(f"expected `host` with an index from 0 to its count - 1, got {host!r}")
+        object.__setattr__(self, "host", host)
 
     def selected(self, schema: Schema) -> Schema:
         """The features to be read; names that the schema lacks are refused."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections import deque
+from contextlib import suppress
 
 from datum.loading.caching import RecordCache
 from datum.loading.decoding import find_decoders
@@ -91,7 +92,8 @@ class Pipeline:
         if self._pool is None:
             job.run_all()
         job.wait()
-        self._jobs.popleft()
+        with suppress(IndexError):  # closed meanwhile: by another thread, or a user's function
+            self._jobs.popleft()
         return job.result()
 
     def _check_open(self) -> None:
@@ -110,9 +112,11 @@ class Pipeline:
         self._is_closed = True
         if self._pool is not None:
             self._pool.stop()
-            self._pool.join()
-        for job in self._jobs:  # for one that waits in another thread
+        # Before the threads are waited for: they leave the records that they have not come to.
+        for job in list(self._jobs):  # and for one that waits in another thread
             job.cancel(RuntimeError("expected a loader that is open, got one that was closed"))
+        if self._pool is not None:
+            self._pool.join()
         self._jobs.clear()
         self._pool = None
         self._source.close()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from typing import Protocol
 
 __all__ = ["Job", "Pool"]
 
-# How long the end of the program waits for a thread that is within a function of the user.
+# How long the end of the program waits for threads that are within a function of the user.
 MAX_EXIT_S = 5.0
 
 _running: weakref.WeakSet[Pool] = weakref.WeakSet()
@@ -81,10 +82,14 @@ class Pool:
             self._changed.notify_all()
 
     def join(self, timeout_s: float | None = None) -> None:
-        """Wait for the threads to end; called by one of them, only for the others."""
+        """Wait for the threads to end; called by one of them, only for the others.
+
+        So long at most, if a time is given, for all of them together.
+        """
+        end = None if timeout_s is None else time.monotonic() + timeout_s
         for thread in self._threads:
             if thread is not threading.current_thread():
-                thread.join(timeout_s)
+                thread.join(None if end is None else max(0.0, end - time.monotonic()))
 
 
 def _work(pool: Pool) -> None:
@@ -97,9 +102,12 @@ def _work(pool: Pool) -> None:
 @atexit.register
 def _stop_all() -> None:
     """At the end of the program, before the interpreter takes itself apart."""
-    for pool in list(_running):
+    pools = list(_running)
+    for pool in pools:
         pool.stop()
-        pool.join(MAX_EXIT_S)
+    end = time.monotonic() + MAX_EXIT_S
+    for pool in pools:
+        pool.join(max(0.0, end - time.monotonic()))
 
 
 def _forget_all() -> None:

@@ -36,6 +36,7 @@ def test_the_options_of_the_defaults():
         "deterministic": True,
         "num_parallel_calls": None,
         "read": TFRReadConfigs(),
+        "engine": "auto",
         "bucket_fn": None,
         "bucket_op": None,
     }

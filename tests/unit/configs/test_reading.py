@@ -46,6 +46,7 @@ DEFAULTS = {
     },
     "use_tf_padding": False,
     "use_datum_padding": False,
+    "engine": "auto",
 }
 
 

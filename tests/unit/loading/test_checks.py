@@ -33,7 +33,9 @@ def test_names_that_are_no_text_are_unknown():
 
 @pytest.mark.parametrize("value", [1, 5, np.int64(3)])
 def test_whole_numbers_pass(value):
-    check_count("batch_size", value, least=1)
+    number = check_count("batch_size", value, least=1)
+    assert type(number) is int
+    assert number == value
 
 
 @pytest.mark.parametrize("value", [0, -1, True])

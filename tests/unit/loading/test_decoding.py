@@ -149,6 +149,12 @@ def test_a_function_gets_no_bytes_for_what_is_absent() -> None:
     assert batch["image_present"].tolist() == [True, False]
 
 
+@pytest.mark.parametrize("how", ["yes", None, 1])
+def test_what_does_not_say_how_to_decode_is_refused(how: object) -> None:
+    with pytest.raises(TypeError, match="`decode` of 'image' to be True, False or a function"):
+        batch_of([jpeg()], ANY, decode={"image": how})
+
+
 def test_only_bytes_can_be_decoded() -> None:
     schema = Schema({"x": Feature("int64")})
     with pytest.raises(ValueError, match="expected `decode` of a feature that holds the bytes"):

@@ -143,6 +143,15 @@ def test_the_state_is_a_few_plain_values(ds):
     assert json.loads(json.dumps(state)) == state
 
 
+def test_the_state_is_plain_whatever_numbers_were_given(ds):
+    loader = ds.to_numpy(batch_size=np.uint8(200), seed=np.int64(3), shuffle=np.int16(5))
+    loader.set_epoch(np.int64(2))
+    assert json.loads(json.dumps(loader.state_dict()))["epoch"] == 2
+    assert json.loads(json.dumps(loader.state_dict(batches=np.int64(0))))["seed"] == 3
+    host = ds.to_numpy(batch_size=np.uint8(200), host=(0, 2))
+    assert len(ids(host)) == len(host) == 1
+
+
 def test_the_state_is_after_the_last_batch_that_was_given_whatever_is_made_ahead(ds):
     loader = ds.to_numpy(batch_size=2, prefetch=8, threads=2)
     iterator = iter(loader)

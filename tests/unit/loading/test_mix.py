@@ -35,7 +35,13 @@ def test_the_least_weight_has_a_place():
     assert mix_shares([1.0, *[1e-12] * 100])[1:] == [1] * 100
 
 
-@pytest.mark.parametrize("weight", [0, -1, nan, inf, "1", None, True])
+def test_weights_are_any_numbers_of_any_size():
+    halves = [ROUND // 2, ROUND // 2]
+    assert mix_shares([np.float32(0.5), np.int64(1)]) == mix_shares([0.5, 1])
+    assert mix_shares([1e308, 1e308]) == mix_shares([5e-324, 5e-324]) == halves
+
+
+@pytest.mark.parametrize("weight", [0, -1, nan, inf, "1", None, True, np.True_, 1j])
 def test_what_is_no_weight_is_refused(weight):
     with pytest.raises(ValueError, match="expected weights above 0, got"):
         mix_shares([1, weight])

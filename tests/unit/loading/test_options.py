@@ -77,8 +77,28 @@ def test_values_of_another_type_are_refused(wrong):
         LoadOptions(**wrong)
 
 
-def test_numbers_of_numpy_will_do():
-    LoadOptions(batch_size=np.int64(3), host=(np.int32(0), np.int32(2)), seed=np.uint64(2**63))
+def test_numbers_of_numpy_become_plain_ones():
+    options = LoadOptions(
+        batch_size=np.uint8(200),
+        host=(np.int32(0), np.int32(2)),
+        seed=np.uint64(2**63),
+        epochs=np.int64(2),
+        shuffle=np.int16(9),
+        threads=np.int8(1),
+    )
+    found = [options.batch_size, *options.host, options.seed, options.epochs, options.shuffle]
+    assert found == [200, 0, 2, 2**63, 2, 9]
+    assert {type(number) for number in (*found, options.threads)} == {int}
+
+
+def test_a_host_from_an_iterator_is_kept():
+    assert LoadOptions(host=iter([1, 2])).host == (1, 2)
+
+
+@pytest.mark.parametrize("wrong", [1.5, None, [3], np.True_])
+def test_all_ways_to_shuffle_are_told(wrong):
+    with pytest.raises(TypeError, match="True, False, 'full', 'blocks' or a number of records"):
+        LoadOptions(shuffle=wrong)
 
 
 def test_drop_remainder_is_a_remainder():

@@ -83,6 +83,26 @@ def test_a_thread_of_the_pool_can_join_the_others() -> None:
     assert not names()
 
 
+def test_a_time_to_wait_is_that_of_all_threads_together() -> None:
+    waited: list[float] = []
+
+    class Endless(threading.Thread):
+        def join(self, timeout: float | None = None) -> None:
+            assert timeout is not None
+            waited.append(timeout)
+            super().join(timeout)
+
+    go_on = threading.Event()
+    pool = Pool(0, "test-pool")
+    pool._threads = [Endless(target=go_on.wait, daemon=True) for _ in range(9)]
+    for thread in pool._threads:
+        thread.start()
+    pool.join(0.1)
+    go_on.set()
+    assert waited[0] <= 0.1
+    assert waited[1:] == [0.0] * 8
+
+
 def test_a_job_that_is_done_is_not_held_by_its_thread() -> None:
     import gc
     import weakref

@@ -16,7 +16,7 @@ from datum.adapters.tensorflow.keys import Key
 from datum.adapters.tensorflow.stored import Stored, count_records, pad_rows
 from datum.schema import numpy_dtype
 
-__all__ = ["assemble"]
+__all__ = ["assemble", "nest_by_shape"]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
@@ -124,14 +124,19 @@ def _assemble_shaped(name: str, key: Key, parts: Sequence[Stored], serialized: A
     feature, records = key.feature, count_records(serialized)
     values, items = decode_joined(name, feature, parts[0].values, key.column.unit)
     extents = _find_extents(name, key, parts, items, records)
-    levels = len(feature.shape) - feature.shape[::-1].index(None)
-    counts = [tf.ones_like(items)]  # for each record, the rows of each level
+    return nest_by_shape(values, extents, feature.shape, records)
+
+
+def nest_by_shape(values: Any, extents: Any, shape: tuple[int | None, ...], records: Any) -> Any:
+    """The items of tensors end to end, as the lengths of all dimensions of each tensor say."""
+    levels = len(shape) - shape[::-1].index(None)
+    counts = [tf.ones_like(extents[:, 0])]  # for each record, the rows of each level
     for dim in range(levels):
         counts.append(counts[-1] * extents[:, dim])
     rows = [records, *(tf.reduce_sum(count) for count in counts[1:])]
-    column = tf.reshape(values, (rows[-1], *feature.shape[levels:]))
+    column = tf.reshape(values, (rows[-1], *shape[levels:]))
     for dim in reversed(range(levels)):
-        extent = feature.shape[dim]
+        extent = shape[dim]
         if extent is None:
             lengths = tf.repeat(extents[:, dim], counts[dim]) if dim else extents[:, 0]
             column = tf.RaggedTensor.from_row_lengths(column, lengths, validate=False)

@@ -9,9 +9,29 @@ from datum._optional import require
 from datum.adapters.tensorflow.options import TfOptions
 from datum.transforms.graph import leave_as_is
 
-__all__ = ["batch_records", "pad_batches", "select_supervised"]
+__all__ = ["batch_records", "pad_batches", "select_supervised", "unbatch"]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
+
+
+def unbatch(batches: Any) -> Any:
+    """Single records. Columns without values make TensorFlow's own `unbatch` crash."""
+    hollow = {
+        name: spec
+        for name, spec in batches.element_spec.items()
+        if isinstance(spec, tf.TensorSpec) and 0 in spec.shape[1:]
+    }
+    if not hollow:
+        return batches.unbatch()
+
+    def hide(batch: dict[str, Any]) -> dict[str, Any]:
+        return {n: tf.zeros(tf.shape(c)[:1]) if n in hollow else c for n, c in batch.items()}
+
+    def restore(record: dict[str, Any]) -> dict[str, Any]:
+        empty = {name: tf.zeros(spec.shape[1:], spec.dtype) for name, spec in hollow.items()}
+        return {**record, **empty}
+
+    return batches.map(leave_as_is(hide)).unbatch().map(leave_as_is(restore))
 
 
 def batch_records(records: Any, options: TfOptions) -> Any:

@@ -19,6 +19,7 @@ __all__ = [
     "Block",
     "BlockTable",
     "Stretch",
+    "bytes_of",
     "cut_blocks",
     "find_stretches",
     "stretches_between",
@@ -102,6 +103,11 @@ class BlockTable:
         compressions = np.array([block.compression for block in self.blocks], np.str_)
         numbers = [(b.offset, b.skipped, b.first, b.records, b.bytes) for b in self.blocks]
         return paths, compressions, np.array(numbers, np.int64).reshape(-1, 5)
+
+
+def bytes_of(split: Split) -> int:
+    """How many bytes of the files the records of a split take, about."""
+    return sum(run.shard.bytes * len(run) // max(1, run.shard.records) for run in split.runs)
 
 
 def find_stretches(split: Split) -> list[Stretch]:

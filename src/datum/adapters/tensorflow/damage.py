@@ -23,19 +23,26 @@ from datum.reading import Split
 from datum.reading.batches import Run
 from datum.reading.shards import Shards
 
-__all__ = ["find_sound_stretches"]
+__all__ = ["find_lost", "find_sound_stretches"]
 
 CHUNK_RECORDS = 4096
 SHOWN_DAMAGES = 5
 
 
+_Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What was found of one run: the sound records, the damage, and how many are missing."""
+    """What was found of one run: number, start and length of the sound records, and the damage.
 
-    stretches: list[Stretch]
+    `is_sound` tells whether all of the shard is, and `is_plain` whether it is not compressed.
+    """
+
+    places: _Places
     damage: list[Damage]
-    lost: int
+    is_sound: bool
+    is_plain: bool
 
 
 def find_sound_stretches(split: Split) -> list[Stretch]:
@@ -43,10 +50,31 @@ def find_sound_stretches(split: Split) -> list[Stretch]:
 
     Every byte of the split is read and checked once, by the native core, on all cores.
     """
+    found = _scan_all(split)
+    return [
+        stretch
+        for run, one in zip(split.runs, found, strict=True)
+        for stretch in _stretches_of(split.shards, run, one)
+    ]
+
+
+def find_lost(split: Split) -> NDArray[np.int64]:
+    """The numbers in the split of records that are damaged, likewise; a warning tells of them."""
+    lost, first = [np.empty(0, np.int64)], 0
+    for run, found in zip(split.runs, _scan_all(split), strict=True):
+        missing = np.setdiff1d(np.arange(run.start, run.stop), found.places[0])
+        lost.append(missing - run.start + first)
+        first += len(run)
+    return np.concatenate(lost)
+
+
+def _scan_all(split: Split) -> list[_Found]:
     with ThreadPoolExecutor(thread_count(None), "datum-damage") as pool:
         found = list(pool.map(lambda run: _scan(split.shards, run), split.runs))
-    _warn(split, [damage for one in found for damage in one.damage], sum(f.lost for f in found))
-    return [stretch for one in found for stretch in one.stretches]
+    damage = [damage for one in found for damage in one.damage]
+    counts = zip(split.runs, found, strict=True)
+    _warn(split, damage, sum(max(0, len(run) - len(one.places[0])) for run, one in counts))
+    return found
 
 
 def _warn(split: Split, damage: Sequence[Damage], lost: int) -> None:
@@ -57,13 +85,13 @@ def _warn(split: Split, damage: Sequence[Damage], lost: int) -> None:
         shown.append(f"  and {count_of(len(damage) - SHOWN_DAMAGES, 'place')} more")
     text = f"{split.shards.folder}: split {split.name!r}: {count_of(lost, 'record')} of"
     text += f" {len(split):,} lost to damage, left out"
-    warnings.warn("\n".join([text, *shown]), UserWarning, stacklevel=6)  # of `to_tf`
+    warnings.warn("\n".join([text, *shown]), UserWarning, stacklevel=8)  # of `to_tf`
 
 
 def _scan(shards: Shards, run: Run) -> _Found:
     path = shards.folder / run.shard.name
     with RecordFile(path, recovery="skip") as file:
-        numbers, starts, lengths = _sound_places(file, run)
+        places = _sound_places(file, run)
         # Damage that follows the last record of a shard has numbers past those it should have.
         is_last = run.stop == run.shard.records
         damage = [
@@ -71,16 +99,17 @@ def _scan(shards: Shards, run: Run) -> _Found:
             for one in file.damage
             if run.start <= one.record and (is_last or one.record < run.stop)
         ]
-    lost = max(0, len(run) - len(numbers))
-    if file.compression is None:
-        return _Found(list(stretches_between(str(path), numbers, starts, lengths)), damage, lost)
-    if not file.damage:
-        stretch = unindexed_stretch(path, run, len(numbers))
-        return _Found([stretch], damage, lost)
-    return _Found(list(_salvage(path, run)), damage, lost)
+        return _Found(places, damage, not file.damage, file.compression is None)
 
 
-_Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+def _stretches_of(shards: Shards, run: Run, found: _Found) -> Iterator[Stretch]:
+    path = shards.folder / run.shard.name
+    if found.is_plain:
+        yield from stretches_between(str(path), *found.places)
+    elif found.is_sound:
+        yield unindexed_stretch(path, run, len(found.places[0]))
+    else:
+        yield from _salvage(path, run)
 
 
 def _sound_places(file: RecordFile, run: Run) -> _Places:

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import difflib
-import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from datum.adapters.tensorflow.engines import Engine
 from datum.configs import BucketConfigs, TFRReadConfigs
-from datum.schema import Feature, Schema
+from datum.configs.reading import ENGINES
+from datum.loading.checks import (
+    check_choice,
+    check_count,
+    check_function,
+    check_kind,
+    check_known,
+)
+from datum.loading.options import present_name
+from datum.schema import Schema
 
-__all__ = ["Names", "TfOptions", "present_name"]
+__all__ = ["Names", "TfOptions"]
 
 Names = str | tuple[str, ...] | list[str]
 
 _FLAGS = ("drop_remainder", "reshuffle", "shuffle_files")
-
-
-def present_name(name: str, feature: Feature) -> str | None:
-    """The column that tells which records have an optional feature; None if there is none.
-
-    >>> present_name("age", Feature("float32", optional=True))
-    'age_present'
-    """
-    has_blanks = feature.optional and feature.default is None and feature.encoding != "sparse"
-    return f"{name}_present" if has_blanks else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +38,7 @@ class TfOptions:
     columns: Iterable[str] | None = None
     drop_remainder: bool = False
     host: Any = None
-    engine: Literal["graph"] = "graph"
+    engine: Engine = "auto"
     supervised: tuple[Names, ...] | None = None
     decode: bool | Mapping[str, bool | Callable[[Any], Any]] = True
     map: Callable[..., Any] | None = None
@@ -60,20 +58,19 @@ class TfOptions:
 
     def __post_init__(self) -> None:
         self._check_numbers()
-        _check_choice("engine", self.engine, ("graph",))
-        _check_choice("on_error", self.on_error, ("raise", "skip"))
+        check_choice("engine", self.engine, ENGINES)
+        check_choice("on_error", self.on_error, ("raise", "skip"))
         for name in _FLAGS:
-            _check_kind(name, getattr(self, name), bool, "True or False")
-        _check_kind("deterministic", self.deterministic, (bool, type(None)), "True, False or None")
+            check_kind(name, getattr(self, name), bool, "True or False")
+        check_kind("deterministic", self.deterministic, (bool, type(None)), "True, False or None")
         for name in ("decode", "pad"):
             expected = "True, False, or a dict by feature"
-            _check_kind(name, getattr(self, name), (bool, Mapping), expected)
-        _check_kind("cache", self.cache, (bool, str, os.PathLike), "True, False, or a file name")
+            check_kind(name, getattr(self, name), (bool, Mapping), expected)
+        check_kind("cache", self.cache, (bool, str, os.PathLike), "True, False, or a file name")
         for name in ("map", "batch_map", "bucket_fn"):
-            if getattr(self, name) is not None and not callable(getattr(self, name)):
-                raise _wrong_kind(name, "a function", getattr(self, name))
+            check_function(name, getattr(self, name))
         if self.read is not None:
-            _check_kind("read", self.read, TFRReadConfigs, "a datum.configs.TFRReadConfigs")
+            check_kind("read", self.read, TFRReadConfigs, "a datum.configs.TFRReadConfigs")
         self._check_buckets()
         self.supervised_names()
 
@@ -89,14 +86,14 @@ class TfOptions:
         hints = {"epochs": "\nhint: epochs=None has no end"}
         for name in ("batch_size", "epochs", "num_parallel_calls"):
             if getattr(self, name) is not None:
-                _check_count(name, getattr(self, name), least=1, hint=hints.get(name, ""))
-        _check_count("echo", self.echo, least=1)
+                check_count(name, getattr(self, name), least=1, hint=hints.get(name, ""))
+        check_count("echo", self.echo, least=1)
         if self.prefetch is not None:
-            _check_count("prefetch", self.prefetch, least=0)
+            check_count("prefetch", self.prefetch, least=0)
         if not isinstance(self.shuffle, bool):
-            _check_count("shuffle", self.shuffle, least=0)
+            check_count("shuffle", self.shuffle, least=0)
         if self.seed is not None:
-            _check_count("seed", self.seed, least=0)
+            check_count("seed", self.seed, least=0)
 
     def _check_buckets(self) -> None:
         if self.bucket_fn is None and self.bucket_op is None:
@@ -108,7 +105,7 @@ class TfOptions:
                 "expected a `bucket_op` with `bucket_fn`, got None\nhint: bucket_op="
                 "datum.configs.BucketConfigs(bucket_boundaries=[10], bucket_batch_sizes=[64, 32])"
             )
-        _check_kind("bucket_op", self.bucket_op, BucketConfigs, "a datum.configs.BucketConfigs")
+        check_kind("bucket_op", self.bucket_op, BucketConfigs, "a datum.configs.BucketConfigs")
         self.bucket_op.check()
         if self.batch_size is None:
             raise ValueError("expected a `batch_size` with `bucket_fn`, got None")
@@ -131,11 +128,11 @@ class TfOptions:
     def check_names(self, schema: Schema) -> None:
         """Refuse names that the dataset does not have."""
         if isinstance(self.decode, Mapping):
-            _check_known("decode", self.decode, schema)
+            check_known("decode", self.decode, schema)
         if isinstance(self.pad, Mapping) and self.map is None:
-            _check_known("pad", self.pad, schema)
+            check_known("pad", self.pad, schema)
         if self.map is None and self.batch_map is None:
-            _check_known("supervised", self.supervised_names(), _owners(schema))
+            check_known("supervised", self.supervised_names(), _owners(schema))
 
     def selected(self, schema: Schema) -> Schema:
         """The features to be read: `columns`, or those that the result is made of."""
@@ -143,7 +140,7 @@ class TfOptions:
             columns = [self.columns] if isinstance(self.columns, str) else list(self.columns)
             if not columns:
                 raise ValueError("expected `columns` to name at least one feature, got none")
-            _check_known("columns", columns, schema)
+            check_known("columns", columns, schema)
             return schema.select(columns)
         has_functions = any((self.map, self.batch_map, self.bucket_fn))
         if self.supervised is None or has_functions:
@@ -156,36 +153,3 @@ def _owners(schema: Schema) -> dict[str, str]:
     """The feature that each column comes from."""
     owners = {present_name(name, feature): name for name, feature in schema.items()}
     return {name: owner for name, owner in owners.items() if name} | {name: name for name in schema}
-
-
-def _check_known(option: str, names: Iterable[str], known: Iterable[str]) -> None:
-    known = list(known)
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(str(name), known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            raise ValueError(f"expected `{option}` to name features, got {name!r}\nhint: {hint}")
-
-
-def _check_count(name: str, value: Any, *, least: int, hint: str = "") -> None:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise _wrong_kind(name, "a whole number", value) from None
-    if isinstance(value, bool) or number < least:
-        raise ValueError(f"expected `{name}` of {least} or more, got {value!r}{hint}")
-
-
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        expected = " or ".join(map(repr, choices))
-        raise ValueError(f"expected `{name}` to be {expected}, got {value!r}")
-
-
-def _check_kind(name: str, value: Any, kinds: Any, expected: str) -> None:
-    if not isinstance(value, kinds):
-        raise _wrong_kind(name, expected, value)
-
-
-def _wrong_kind(name: str, expected: str, value: Any) -> TypeError:
-    return TypeError(f"expected `{name}` to be {expected}, got {value!r}")

@@ -7,10 +7,10 @@ from typing import Any
 from datum._optional import require
 from datum.adapters.tensorflow.assembly import assemble
 from datum.adapters.tensorflow.keys import Key
-from datum.adapters.tensorflow.options import present_name
 from datum.adapters.tensorflow.stored import StoredReader
 from datum.errors import SchemaError
 from datum.format.layout import check_keys, lower, stand_in
+from datum.loading.options import present_name
 from datum.schema import Schema
 
 __all__ = ["GraphParser"]

@@ -13,7 +13,13 @@ from datum.adapters.tensorflow.records import Reading, Shuffling
 from datum.configs import TFRReadConfigs
 from datum.reading import Split
 
-__all__ = ["Plan", "make_plan"]
+__all__ = [
+    "LARGE_RECORD_BYTES",
+    "PARSED_LARGE_RECORDS",
+    "PARSED_RECORDS",
+    "Plan",
+    "make_plan",
+]
 
 # Records that are shuffled among one another. With blocks in random order as well, more of them
 # hardly mix better; fewer would leave records near their neighbours.
@@ -29,6 +35,8 @@ ORDERED_BLOCK_CHUNKS = 4  # fewer, as so many of some blocks are held until thei
 CYCLE = 64
 # Larger records are moved one by one: to copy them in windows costs more than an op for each.
 LARGE_RECORD_BYTES = 8 * 2**10
+PARSED_RECORDS = 64  # together, where records are then worked on one by one
+PARSED_LARGE_RECORDS = 8
 LARGE_CHUNK_BYTES = 2**20  # so that what is parsed together stays in the processor's cache
 
 

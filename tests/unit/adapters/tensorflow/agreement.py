@@ -10,9 +10,9 @@ import tensorflow as tf
 from hypothesis import strategies as st
 
 from datum import Feature, Schema
-from datum.adapters.tensorflow.options import present_name
 from datum.adapters.tensorflow.parsing import GraphParser
 from datum.format import parse
+from datum.loading.options import present_name
 from datum.schema.dtypes import FLOATS_ON_WIRE, INTEGERS, TIMES
 from tests.contract.oracle import rows_of
 from tests.contract.strategies import KEYS, NUMBERS, arrays, features, values

@@ -4,12 +4,20 @@ import pytest
 from datum.adapters.tensorflow import blocks as module
 from datum.adapters.tensorflow.blocks import (
     Stretch,
+    bytes_of,
     cut_blocks,
     find_stretches,
     stretches_between,
 )
 from datum.errors import CorruptRecordError
 from tests.unit.adapters.tensorflow.written import write_numbers
+
+
+def test_the_bytes_of_a_split_are_those_of_its_records(tmp_path):
+    dataset = write_numbers(tmp_path, 100)
+    whole = sum(path.stat().st_size for path in tmp_path.glob("*.tfrecord"))
+    assert bytes_of(dataset["train"]) == whole
+    assert abs(bytes_of(dataset["train[:50%]"]) - whole / 2) < whole / 10
 
 
 def test_the_stretches_of_a_split_are_its_runs(tmp_path):

@@ -1,6 +1,6 @@
 import pytest
 
-from datum.adapters.tensorflow.options import TfOptions, present_name
+from datum.adapters.tensorflow.options import TfOptions
 from datum.configs import BucketConfigs
 from datum.schema import Feature, Schema
 
@@ -19,7 +19,7 @@ SCHEMA = Schema(
         ({"shuffle": -5}, "`shuffle` of 0 or more"),
         ({"prefetch": -1}, "`prefetch` of 0 or more"),
         ({"num_parallel_calls": 0}, "`num_parallel_calls` of 1 or more"),
-        ({"engine": "native"}, "`engine` to be 'graph', got 'native'"),
+        ({"engine": "fast"}, "`engine` to be 'auto' or 'graph' or 'native', got 'fast'"),
         ({"on_error": "ignore"}, "`on_error` to be 'raise' or 'skip', got 'ignore'"),
         ({"bucket_op": BucketConfigs()}, "a `bucket_fn` with `bucket_op`"),
         ({"bucket_fn": len}, "hint: bucket_op=datum.configs.BucketConfigs"),
@@ -98,13 +98,3 @@ def test_names_that_a_callback_makes_are_its_own_affair():
 def test_at_least_one_column_is_read():
     with pytest.raises(ValueError, match="at least one feature, got none"):
         TfOptions(columns=[]).selected(SCHEMA)
-
-
-def test_whether_a_feature_is_there_can_be_an_input():
-    schema = Schema({"age": Feature("float32", optional=True), "label": Feature("int64")})
-    options = TfOptions(supervised=(["age_present"], "label"))
-    options.check_names(schema)
-    assert list(options.selected(schema)) == ["age", "label"]
-    assert present_name("age", schema["age"]) == "age_present"
-    assert present_name("label", schema["label"]) is None
-    assert present_name("s", Feature("float32", (9,), encoding="sparse", optional=True)) is None

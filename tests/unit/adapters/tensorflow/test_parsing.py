@@ -10,9 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from datum import Feature, Schema, SchemaError
-from datum.adapters.tensorflow.options import present_name
 from datum.adapters.tensorflow.parsing import GraphParser
 from datum.format import encode, parse
+from datum.loading.options import present_name
 from tests.contract.strategies import examples
 from tests.unit.adapters.tensorflow.agreement import (
     assert_agrees,

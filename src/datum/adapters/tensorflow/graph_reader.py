@@ -1,0 +1,109 @@
+"""Records read, mixed and parsed by operations of TensorFlow's graph alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from datum._optional import require
+from datum.adapters.tensorflow.batching import pad_batches, unbatch
+from datum.adapters.tensorflow.caching import Cache
+from datum.adapters.tensorflow.hosts import part_of
+from datum.adapters.tensorflow.mapping import apply
+from datum.adapters.tensorflow.options import TfOptions
+from datum.adapters.tensorflow.parsing import GraphParser
+from datum.adapters.tensorflow.plan import PARSED_LARGE_RECORDS, PARSED_RECORDS, make_plan
+from datum.adapters.tensorflow.records import read_chunks, refuse_marks, shuffle, shuffle_chunks
+from datum.reading import Split
+from datum.schema import Schema
+from datum.transforms.graph import leave_as_is
+
+__all__ = ["GraphReader"]
+
+tf: Any = require("tensorflow", purpose="`to_tf`")
+
+
+class GraphReader:
+    """Reads the part of a split that belongs to a host.
+
+    Args:
+        split: the records of all hosts.
+        schema: the features to read.
+        options: what is asked for.
+        host: the index of this host, and how many there are.
+
+    Attributes:
+        records: how many this host gives in an epoch.
+    """
+
+    def __init__(
+        self, split: Split, schema: Schema, options: TfOptions, *, host: tuple[int, int]
+    ) -> None:
+        if host[1] > 1:
+            start, stop = part_of(len(split), host)
+            split = split[start:stop]
+        self._options = options
+        self._plan = make_plan(split, options, is_cached=options.cache is not False)
+        self._cache = Cache(options.cache, split, schema, self._plan)
+        parser = GraphParser(schema, is_trusted=split.shards.writer == "datum")
+        self._parse = leave_as_is(lambda records: parser.parse(refuse_marks(records)))
+        self.records = self._plan.table.records
+
+    def batches(self) -> Any:
+        """Batches of all epochs, parsed as such: no op runs for each record."""
+        plan, options = self._plan, self._options
+        chunks = read_chunks(plan.table, plan.reading, self._mixed_at_reading())
+        if plan.shuffling is not None:
+            if options.cache is not False:
+                chunks = self._shuffle_cached(self._cache.keep(chunks, plan.reading.chunk))
+            chunks = shuffle_chunks(chunks, plan.shuffling, deterministic=options.is_deterministic)
+        chunks = chunks.rebatch(options.batch_size, drop_remainder=options.drop_remainder)
+        batches = pad_batches(apply(chunks, self._parse, options), options)
+        if options.cache is not False and plan.shuffling is None:
+            form = (options.batch_size, options.drop_remainder, options.pad)
+            batches = self._cache.keep(batches, *form)
+        return batches if options.epochs == 1 else batches.repeat(options.epochs)
+
+    def _mixed_at_reading(self) -> Any:
+        return None if self._options.cache is not False else self._plan.shuffling
+
+    def _shuffle_cached(self, chunks: Any) -> Any:
+        """Chunks in another order: all of them, if they are in memory anyway."""
+        plan, shuffling = self._plan, self._plan.shuffling
+        assert shuffling is not None
+        count = plan.table.records if self._options.cache is True else shuffling.window
+        buffered = -(-count // plan.reading.chunk) + len(plan.table.blocks)  # short ones, too
+        seed = shuffling.seed if shuffling.block_seed is None else shuffling.block_seed
+        return shuffle(chunks, buffered, seed=seed, reshuffle=shuffling.reshuffle)
+
+    def read(self, decode: Callable[..., Any] | None, *form: Any) -> Any:
+        """The single records of one epoch, decoded; `form` tells what that depends on."""
+        options, shuffling = self._options, self._plan.shuffling
+        records = self._read_parsed()
+        records = apply(records, leave_as_is(decode) if decode else None, options)
+        if options.cache is False:
+            return records
+        records = self._cache.keep(records, *form)
+        if shuffling is None:
+            return records
+        window = self._plan.table.records if options.cache is True else shuffling.window
+        return self._shuffle_records(records, max(window, shuffling.window))
+
+    def _read_parsed(self) -> Any:
+        """Parsed records, one by one, mixed unless a cache comes first."""
+        plan, shuffling = self._plan, self._mixed_at_reading()
+        chunks = read_chunks(plan.table, plan.reading, shuffling)
+        if plan.has_large_records:
+            if shuffling is not None:
+                records = self._shuffle_records(chunks.unbatch(), shuffling.window)
+                chunks = records.batch(PARSED_LARGE_RECORDS)
+        elif shuffling is not None:
+            deterministic = self._options.is_deterministic
+            chunks = shuffle_chunks(chunks, shuffling, deterministic=deterministic)
+            chunks = chunks.rebatch(PARSED_RECORDS)
+        return unbatch(apply(chunks, self._parse, self._options))
+
+    def _shuffle_records(self, records: Any, window: int) -> Any:
+        shuffling = self._plan.shuffling
+        assert shuffling is not None
+        return shuffle(records, window, seed=shuffling.seed, reshuffle=shuffling.reshuffle)
