@@ -73,7 +73,9 @@ class Order:
         return self._numbers_by_block(epoch, positions)
 
     def _numbers_by_block(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        size = max(1, self.window // BLOCKS_PER_WINDOW)
+        # Beyond this there is one block, and the same order; larger numbers would overflow.
+        window_records = min(self.window, BLOCKS_PER_WINDOW * self.records)
+        size = max(1, window_records // BLOCKS_PER_WINDOW)
         blocks = -(-self.records // size)
         key = key_of(self.seed, epoch, "blocks")
         # All blocks are full but the last of the split, which comes at `short`. As if it were full
@@ -86,7 +88,7 @@ class Order:
         def spread(places: NDArray[np.int64]) -> NDArray[np.int64]:
             return places + np.where(places < start_of_gap, 0, gap)
 
-        per_window = size * max(1, self.window // size)
+        per_window = size * max(1, window_records // size)
         windows = spread(positions) // per_window
         mixed = np.empty_like(positions)
         for window in np.unique(windows).tolist():

@@ -91,6 +91,15 @@ def test_the_order_of_released_versions_stays_the_same():
     assert all_of(Order(8, "blocks", 0, window=4)) == BLOCKS
 
 
+@pytest.mark.parametrize("records", [2, 50, 1003])
+def test_a_window_of_any_size_can_be_asked_for(records):
+    positions = np.arange(records)
+    whole = Order(records, "blocks", 1, BLOCKS_PER_WINDOW * records).numbers(3, positions)
+    for window in (BLOCKS_PER_WINDOW * records + 1, 10**9, 2**63, 10**30):
+        found = Order(records, "blocks", 1, window).numbers(3, positions)
+        np.testing.assert_array_equal(found, whole)
+
+
 def test_orders_that_differ_are_described_differently():
     described = {Order(9, mode, 0, window).description for mode in MODES for window in (64, 128)}
     assert described == {"none", "full", "blocks of 64", "blocks of 128"}
