@@ -41,12 +41,13 @@ BatchFault BatchReader::read(std::span<const int64_t> numbers, const std::atomic
 // Each pass asks for the memory that the next one reads, so that records wait for it together.
 BatchFault BatchReader::find_runs(std::span<const int64_t> numbers) {
   const int64_t now = now_ms();
+  const int64_t every_ms = shards_.check_every_ms();
   found_.resize(numbers.size());
   for (size_t row = 0; row < numbers.size(); ++row) {
     const size_t run = shards_.find_run(numbers[row]);
     const ShardRun* opened = shards_.get(run);
     if (opened == nullptr) return {.code = BatchFault::Code::kNotOpen, .run = run};
-    if (const std::optional<uint64_t> bytes = opened->size_if_cut(now)) {
+    if (const std::optional<uint64_t> bytes = opened->size_if_cut(now, every_ms)) {
       return {.code = BatchFault::Code::kCut, .run = run, .bytes = *bytes};
     }
     const auto place = static_cast<uint64_t>(numbers[row] - shards_.start_of(run));

@@ -10,7 +10,10 @@
 namespace datum {
 namespace {
 
-constexpr int64_t kSizeCheckMs = 20;  // one call of the system for each file and this long
+// How often a file is looked at, whether it was cut: with few of them nearly for each batch, with
+// many so seldom that all together cost some percent of the time.
+constexpr int64_t kMaxSizeCheckMs = 20;
+constexpr size_t kSizeChecksPerMs = 16;
 constexpr uint64_t kDropBytes = 256 * 1024 * 1024;  // to drop more often costs time to map again
 
 uint64_t load_u64(const uint8_t* at) {
@@ -85,8 +88,8 @@ void ShardRun::prefetch(uint64_t place) const {
   if (table_ != nullptr) datum::prefetch(table_ + 8 * (first_ + place));
 }
 
-std::optional<uint64_t> ShardRun::size_if_cut(int64_t now_ms) const {
-  if (now_ms - checked_ms_.load(std::memory_order_relaxed) < kSizeCheckMs) return std::nullopt;
+std::optional<uint64_t> ShardRun::size_if_cut(int64_t now_ms, int64_t every_ms) const {
+  if (now_ms - checked_ms_.load(std::memory_order_relaxed) < every_ms) return std::nullopt;
   std::optional<uint64_t> size = data_.size_if_cut();
   if (!size) size = index_.size_if_cut();
   if (!size) checked_ms_.store(now_ms, std::memory_order_relaxed);
@@ -105,6 +108,11 @@ ShardSet::ShardSet(std::vector<int64_t> ends) : ends_(std::move(ends)) {
   opened_ = std::make_unique<std::atomic<const ShardRun*>[]>(runs());
   if (records() > 0)
     runs_per_record_ = static_cast<double>(runs()) / static_cast<double>(records());
+}
+
+int64_t ShardSet::check_every_ms() const {
+  const auto wanted = static_cast<int64_t>(std::min<size_t>(runs() / kSizeChecksPerMs, 1000));
+  return std::clamp<int64_t>(wanted, 1, kMaxSizeCheckMs);
 }
 
 ShardSet::~ShardSet() {

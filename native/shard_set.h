@@ -65,9 +65,9 @@ class ShardRun {
   // Asks for the memory that `find` will read.
   void prefetch(uint64_t place) const;
 
-  // The size that is left if the file or its index was found cut; looked at only now and then.
+  // The size that is left if the file or its index was found cut; looked at `every_ms` at most.
   // `now_ms` is a clock that never goes back.
-  std::optional<uint64_t> size_if_cut(int64_t now_ms) const;
+  std::optional<uint64_t> size_if_cut(int64_t now_ms, int64_t every_ms) const;
   void drop_pages() const;
 
  private:
@@ -95,6 +95,8 @@ class ShardSet {
   ShardSet(const ShardSet&) = delete;
   ShardSet& operator=(const ShardSet&) = delete;
 
+  // How often to ask a run whether its files were cut.
+  int64_t check_every_ms() const;
   size_t runs() const { return ends_.size() - 1; }
   int64_t records() const { return ends_.back(); }
   int64_t start_of(size_t run) const { return ends_[run]; }

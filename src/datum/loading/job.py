@@ -29,7 +29,10 @@ class BatchJob:
         self._request = work.fetcher.submit(plan.numbers)
         self._lock = threading.RLock()  # garbage collected within it may close the pipeline
         self._left = self.pieces
-        self._done = threading.Event()
+        # Not an Event: an interrupt within one can leave its lock taken, for ever.
+        self._is_done = False
+        self._gate = threading.Lock()  # taken until it is done
+        self._gate.acquire()
         self._failure: tuple[int, BaseException] | None = None  # of the first piece that failed
         self._cancelled: BaseException | None = None
         self._making: Making | None = None
@@ -81,7 +84,7 @@ class BatchJob:
                 self._fail(self.pieces, error)
         if self._finished is None or self._finished.batch is not None:
             self._making = None  # frees the memory before the batch is taken
-        self._done.set()
+        self._open_gate()
 
     def run_all(self) -> None:
         """Do here what is not done yet."""
@@ -92,13 +95,21 @@ class BatchJob:
         """Have `result` raise an error if the batch is not ready."""
         self._cancelled = error  # before the lock, which one who fetches the columns may have
         with self._lock:
-            if not self._done.is_set() and self._failure is None:
+            if not self._is_done and self._failure is None:
                 self._failure = -1, error
-        self._done.set()
+        self._open_gate()
+
+    def _open_gate(self) -> None:
+        with self._lock:
+            if not self._is_done:
+                self._is_done = True
+                self._gate.release()
 
     def wait(self) -> None:
         """Wait until the batch is ready, or cancelled."""
-        self._done.wait()
+        while not self._is_done:
+            with self._gate:
+                pass
 
     def result(self) -> Finished:
         """The batch that is ready; raises what went wrong in it. To be called once."""

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections import deque
+from queue import SimpleQueue
 from typing import Protocol
 
 __all__ = ["Job", "Pool"]
@@ -42,20 +42,19 @@ class Pool:
         self._count = threads
         self._name = name
         self._threads: list[threading.Thread] = []
-        # Reentrant: garbage may be collected, and `stop` called by that, at any place.
-        self._changed = threading.Condition(threading.RLock())
-        self._queue: deque[tuple[Job, int]] = deque()
+        # Written in C, unlike a Condition: an interrupt within that can leave its lock taken for
+        # ever. And reentrant: garbage may be collected, and `stop` called by that, at any place.
+        self._queue: SimpleQueue[tuple[Job, int] | None] = SimpleQueue()
         self._is_stopped = False
 
     def add(self, job: Job) -> None:
         """Queue all pieces of a job."""
-        with self._changed:
-            if self._is_stopped:
-                return
-            self._queue.extend((job, piece) for piece in range(job.pieces))
-            self._changed.notify(job.pieces)
-            if not self._threads:
-                self._start()
+        if self._is_stopped:
+            return
+        for piece in range(job.pieces):
+            self._queue.put((job, piece))
+        if not self._threads:
+            self._start()
 
     def _start(self) -> None:
         _running.add(self)
@@ -68,18 +67,14 @@ class Pool:
 
     def next_piece(self) -> tuple[Job, int] | None:
         """Wait for a piece; None once the pool was stopped."""
-        with self._changed:
-            while not self._is_stopped:
-                if self._queue:
-                    return self._queue.popleft()
-                self._changed.wait()
-        return None
+        found = self._queue.get()
+        return None if self._is_stopped else found
 
     def stop(self) -> None:
         """Leave what is queued, and have the threads end after the piece they are at."""
-        with self._changed:
-            self._is_stopped = True
-            self._changed.notify_all()
+        self._is_stopped = True
+        for _ in range(self._count):
+            self._queue.put(None)  # wakes one that waits
 
     def join(self, timeout_s: float | None = None) -> None:
         """Wait for the threads to end; called by one of them, only for the others.

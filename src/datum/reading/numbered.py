@@ -178,11 +178,13 @@ class NumberedRecords:
     def _open_run(self, place: int) -> None:
         shards, run = self._parts[place]
         local = find_local(shards, run.shard, skips_damage=self._skips)
+        # As text: the core would call Python for a Path, and take an interrupt for a wrong type.
+        path = str(local.path)
         try:
             if local.offsets is not None:
-                self._shards.open_at(place, local.path, local.bytes, local.offsets, run.start)
+                self._shards.open_at(place, path, local.bytes, local.offsets, run.start)
             elif local.index is not None:
-                self._shards.open(place, local.path, local.bytes, local.index, run.start)
+                self._shards.open(place, path, local.bytes, str(local.index), run.start)
         except _core.Fault as fault:
             raise _open_error(local, *fault.args) from None
         except FileNotFoundError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -305,6 +306,49 @@ def test_a_program_ends_in_the_midst_of_iterating(end: str) -> None:
     )
     assert found.stdout == "end\n"
     assert not found.stderr
+
+
+_INTERRUPTED = """
+import random, signal
+
+from tests.unit.loading.memory_source import SCHEMA, MemorySource, make_rows, open_pipeline, plan
+
+class Interrupt(BaseException):
+    pass
+
+def interrupt(*_):
+    raise Interrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+chance = random.Random(0)
+for _ in range(300):
+    source = MemorySource(make_rows(40), SCHEMA)
+    pipeline = open_pipeline(source, map=lambda record: record, threads=2)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.0001, 0.01))
+        pipeline.submit(plan(range(8)))
+        while True:
+            pipeline.submit(plan(range(8)))
+            pipeline.take()
+    except Interrupt:
+        pass
+    except RuntimeError as error:  # what Python makes of it where it starts a thread
+        assert isinstance(error.__context__, Interrupt)
+    pipeline.close()
+print("end")
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_an_interrupt_at_any_place_leaves_no_lock_taken() -> None:
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _INTERRUPTED],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert found.stdout == "end\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -1,6 +1,8 @@
 import gc
 import random
 import threading
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +10,9 @@ import pytest
 import datum
 from datum import Feature, Schema
 from datum.format import Index, Parser, RecordFile, frame
+from datum.reading import numbered as numbered_module
 from datum.reading.batches import Run
+from datum.reading.local import find_local
 from tests.unit.reading.opened import ALL, opened, parts_of, shard_path, write_parts
 from tests.unit.reading.written import NUMBERED, numbered, write_dataset
 
@@ -31,6 +35,19 @@ def test_records_come_in_the_order_asked_for(parts, threads):
     assert taken.rows is None
     assert taken.damage == ()
     records.close()
+
+
+def test_an_interrupt_is_not_taken_for_a_wrong_path(parts, monkeypatch):
+    class Interrupted(type(Path())):
+        def __fspath__(self):
+            raise KeyboardInterrupt
+
+    def find_interrupted(*args, **options):
+        found = find_local(*args, **options)
+        return replace(found, path=Interrupted(found.path), index=Interrupted(found.index))
+
+    monkeypatch.setattr(numbered_module, "find_local", find_interrupted)
+    assert opened(parts, 0).read([3])["x"].tolist() == [3]
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
