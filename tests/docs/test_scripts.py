@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,22 +53,30 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": absolute, "PYTHONIOENCODING": "utf-8"}
 
 
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder of few letters: processes talk by sockets there, whose names may not be long."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
-def test_a_script_runs_prints_and_leaves_nothing_behind(script, tmp_path):
-    (tmp_path / "temporary").mkdir()
-    (tmp_path / "work").mkdir()
+def test_a_script_runs_prints_and_leaves_nothing_behind(script, short_folder):
+    (short_folder / "temporary").mkdir()
+    (short_folder / "work").mkdir()
     ran = subprocess.run(
         [sys.executable, script],
-        cwd=tmp_path / "work",
-        env={**environment(), "TMPDIR": str(tmp_path / "temporary")},
+        cwd=short_folder / "work",
+        env={**environment(), "TMPDIR": str(short_folder / "temporary")},
         capture_output=True,
         encoding="utf-8",
+        timeout=600,
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.strip()
     assert [part for part in EXPECTED.get(script.name, []) if part not in ran.stdout] == []
-    assert list((tmp_path / "work").iterdir()) == []
-    assert list((tmp_path / "temporary").iterdir()) == []
+    assert list((short_folder / "work").iterdir()) == []
+    assert list((short_folder / "temporary").iterdir()) == []
 
 
 def test_every_expectation_is_of_a_script():
