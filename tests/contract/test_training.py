@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ layers = tf.keras.layers
 
 
 @pytest.fixture(autouse=True)
-def _seeds() -> None:
+def _seeds() -> Iterator[None]:
     tf.keras.utils.set_random_seed(0)
+    yield
+    tf.random.set_seed(None)  # other tests draw what nobody decided
 
 
 def learn(model: Any, train: Any, val: Any, *, epochs: int, rate: float = 1e-2) -> float:
