@@ -11,8 +11,9 @@
 namespace datum {
 namespace {
 
-constexpr size_t kMinKept = 16 * 1024;              // smaller ones the system handles well
-constexpr size_t kMaxKeptInAll = 64 * 1024 * 1024;  // a few batches; memory stays bounded
+constexpr size_t kMinKept = 16 * 1024;  // smaller ones the system handles well
+constexpr size_t kMaxKeptInAll =
+    256 * 1024 * 1024;  // a few batches of images; memory stays bounded
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kKeepBlocks = false;

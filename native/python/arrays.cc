@@ -71,4 +71,15 @@ nb::object SmallArrays::add(Cell cell, Buffer&& buffer) {
   return make_view(cell, kept.data(), kept.size(), owner_);
 }
 
+void bind_arrays(nb::module_& module) {
+  module.def(
+      "allocate",
+      [](size_t bytes) {
+        Buffer buffer;
+        buffer.extend(bytes);
+        return to_array(Cell::kUint8, std::move(buffer));
+      },
+      nb::arg("bytes"));
+}
+
 }  // namespace datum::python

@@ -19,6 +19,7 @@ namespace datum::python {
 namespace nb = nanobind;
 
 void import_numpy();
+void bind_arrays(nb::module_& module);
 void bind_checksums(nb::module_& module);
 void bind_framing(nb::module_& module);
 void bind_parsing(nb::module_& module);

@@ -26,6 +26,7 @@ NB_MODULE(_core, module) {
   nanobind::set_leak_warnings(false);
   datum::python::import_numpy();
   datum::python::bind_fault(module);
+  datum::python::bind_arrays(module);
   datum::python::bind_checksums(module);
   datum::python::bind_framing(module);
   datum::python::bind_parsing(module);
