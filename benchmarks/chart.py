@@ -1,5 +1,6 @@
 """The chart: a panel of bars for each suite, on a logarithmic scale."""
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from benchmarks.report import Result
 OURS, THEIRS, MEMORY = "#1f6fb4", "#a9b1ba", "#e0d3a8"
 COLUMNS = 2
 BAR_INCHES = 0.3
-PANEL_INCHES = 0.95  # title, axis and the space between
+PANEL_INCHES = 1.1  # title, axis and the space between
+TITLE_LETTERS = 60  # a line of them is as wide as a panel
 
 
 def draw(results: Sequence[Result], path: Path, *, subtitle: str) -> None:
@@ -55,7 +57,8 @@ def _draw_panel(result: Result, panel: Any) -> None:
     panel.set_xscale("log")
     panel.set_xlim(min(rates) / 3, max(rates) * 8)  # room for the labels
     panel.invert_yaxis()
-    panel.set_title(suite.title, loc="left", fontsize=9, fontweight="bold")
+    title = textwrap.fill(suite.title, TITLE_LETTERS)
+    panel.set_title(title, loc="left", fontsize=9, fontweight="bold")
     panel.set_xlabel(f"{unit} (as a multiple of '{suite.references[0]}')", fontsize=8)
     panel.tick_params(labelsize=8)
     panel.spines[["top", "right"]].set_visible(False)
