@@ -34,8 +34,9 @@ class Dataset:
     """The splits of a dataset, and what is known of them.
 
     `ds["train"]` is a split; so are `ds["train[:10%]"]`, `ds["train[-100:]"]`, `ds["train+val"]`
-    and `ds["all"]`. Iterating gives the names of the splits. `to_tf` gives batches to TensorFlow;
-    so do the paper's `train_fn`, `val_fn` and `test_fn`, as `dataset_configs` say.
+    and `ds["all"]`. Iterating gives the names of the splits. `to_numpy`, `to_torch`, `to_jax` and
+    `to_tf` give batches for training; so do the paper's `train_fn`, `val_fn` and `test_fn` for
+    TensorFlow, as `dataset_configs` say.
     """
 
     def __init__(self, contents: Contents) -> None:

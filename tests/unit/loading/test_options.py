@@ -1,5 +1,8 @@
 """Options: what they are unless told otherwise, and what is refused."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -154,3 +157,9 @@ def test_a_feature_with_the_name_of_the_mask_is_refused_only_where_there_is_one(
 )
 def test_presence_is_told_where_nothing_else_tells_it(feature, expected):
     assert present_name("x", feature) == expected
+
+
+def test_the_guide_lists_every_option():
+    guide = (Path(__file__).parents[3] / "docs/loading.md").read_text()
+    listed = re.findall(r"^\| `(\w+)` ", guide.partition("## All options")[2], re.MULTILINE)
+    assert sorted(listed) == sorted(LoadOptions.__dataclass_fields__)
