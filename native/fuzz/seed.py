@@ -150,7 +150,7 @@ def main(out: Path) -> None:
     write_all(out / "fuzz_index", [Index(np.array([0, 2**40]), 2**41).to_bytes()])
     write_all(out / "fuzz_csv", make_csv())
     generator = np.random.default_rng(0)
-    for target in ("fuzz_encode", "fuzz_summary"):
+    for target in ("fuzz_encode", "fuzz_png_filter", "fuzz_summary"):
         write_all(out / target, [generator.bytes(n) for n in (8, 64, 256, 1024) for _ in "abcd"])
 
 

@@ -28,6 +28,7 @@ void bind_row_collector(nb::module_& module);
 void bind_summaries(nb::module_& module);
 void bind_text(nb::module_& module);
 void bind_gathering(nb::module_& module);
+void bind_images(nb::module_& module);
 void bind_snapshot(nb::module_& module);
 void bind_loading(nb::module_& module);
 

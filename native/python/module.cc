@@ -35,6 +35,7 @@ NB_MODULE(_core, module) {
   datum::python::bind_summaries(module);
   datum::python::bind_text(module);
   datum::python::bind_gathering(module);
+  datum::python::bind_images(module);
   datum::python::bind_snapshot(module);
   datum::python::bind_loading(module);
 }

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from datum.images.header import ImageError, parse_header
 from datum.images.pillow import open_image, pixels_of
+from datum.images.png import decode_png
 from datum.schema import Feature
 
 __all__ = ["decode", "decode_pixels", "ids_of_colours"]
@@ -48,6 +49,10 @@ def decode_pixels(data: bytes, channels: int) -> NDArray[Any]:
         raise ImageError("expected grey or a palette for one channel, got 16-bit colour")
     if header.format == "jpeg":
         array = _decode_jpeg(data, channels)
+        if array is not None:
+            return array
+    if header.format == "png":
+        array = decode_png(data, channels)
         if array is not None:
             return array
     try:

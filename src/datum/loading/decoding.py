@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from datum import _core
 from datum.columns import BytesColumn, Masked
+from datum.images.header import MAX_PIXELS, PNG_START
+from datum.images.png import decode_png, png_shape
 from datum.loading.finishing import as_objects
 from datum.loading.options import LoadOptions
 from datum.schema import Feature, Schema
@@ -72,9 +74,9 @@ def encoded_images(column: BytesColumn | Masked) -> list[memoryview | None]:
 class Pictures:
     """The images of one feature in one batch; rows may be decoded by several threads.
 
-    Pixels are what `datum.images.decode` gives. A JPEG is decoded straight to its place in the
-    array of the batch, where it is known that all have one shape: from the schema, or from what
-    the images say of themselves.
+    Pixels are what `datum.images.decode` gives. JPEG and PNG are decoded straight to their place
+    in the array of the batch, where it is known that all have one shape: from the schema, or from
+    what the images say of themselves.
 
     Args:
         feature: of the images.
@@ -120,21 +122,16 @@ class Pictures:
         return common
 
     def _shape_told(self, view: memoryview) -> tuple[int, ...] | None:
-        """The shape of a JPEG by its header; None where only decoding tells."""
-        import simplejpeg
-
-        from datum.images.header import MAX_PIXELS
-
-        if view[:3] != _JPEG_START:
+        """The shape of an image by its header; None where only decoding tells."""
+        if view[:3] == _JPEG_START:
+            told = _jpeg_shape(view)
+        else:
+            told = png_shape(view) if view[:8] == PNG_START else None
+        if told is None:
             return None
-        try:
-            height, width, colours, _ = simplejpeg.decode_jpeg_header(view)
-        except (ValueError, RuntimeError):
-            return None
-        channels = self.feature.shape[-1] or (1 if colours == "Gray" else 3)
-        shape = (height, width, channels)
+        shape = (*told[:2], self.feature.shape[-1] or told[2])
         fits = all(want in (None, n) for want, n in zip(self.feature.shape, shape, strict=True))
-        return shape if fits and height * width <= MAX_PIXELS else None
+        return shape if fits and 0 < told[0] * told[1] <= MAX_PIXELS else None
 
     def decode(self, row: int) -> None:
         """Decode one image, if there is one; raises ImageError if that cannot be."""
@@ -143,7 +140,7 @@ class Pictures:
             if self._block is not None:
                 self._block[row] = 0
             return
-        array = self._decode_jpeg(row, view) if self._is_fast else None
+        array = self._decode_in_place(row, view) if self._is_fast else None
         if array is None:
             from datum.images import decode  # brings Pillow, which not every dataset needs
 
@@ -156,11 +153,10 @@ class Pictures:
         self.rows[row] = array
         self._encoded[row] = None
 
-    def _decode_jpeg(self, row: int, view: memoryview) -> NDArray[Any] | None:
-        """By libjpeg-turbo, without a copy; None for what else has to look at."""
-        import simplejpeg
-
-        if view[:3] != _JPEG_START:
+    def _decode_in_place(self, row: int, view: memoryview) -> NDArray[Any] | None:
+        """JPEG and PNG, without a copy; None for what else has to look at."""
+        is_png = view[:8] == PNG_START
+        if not is_png and view[:3] != _JPEG_START:
             return None
         if self._block is not None:
             place = self._block[row]
@@ -169,11 +165,9 @@ class Pictures:
             if shape is None:
                 return None
             place = _empty(shape)
-        try:
-            made = simplejpeg.decode_jpeg(view, _COLOURS[place.shape[-1]], buffer=place)
-        except (ValueError, RuntimeError):
-            return None
-        return place if made.shape == place.shape else None
+        if is_png:
+            return decode_png(view, place.shape[-1], place)
+        return _decode_jpeg(view, place)
 
     def value(self, row: int, blank: NDArray[Any]) -> NDArray[Any]:
         """One image that was decoded, or `blank` where there is none."""
@@ -203,6 +197,27 @@ class Pictures:
             is_stacked=False,
             is_kept=True,
         )
+
+
+def _jpeg_shape(view: memoryview) -> tuple[int, int, int] | None:
+    import simplejpeg
+
+    try:
+        height, width, colours, _ = simplejpeg.decode_jpeg_header(view)
+    except (ValueError, RuntimeError):
+        return None
+    return height, width, 1 if colours == "Gray" else 3
+
+
+def _decode_jpeg(view: memoryview, place: NDArray[Any]) -> NDArray[Any] | None:
+    """By libjpeg-turbo; None for faults that Pillow may forgive."""
+    import simplejpeg
+
+    try:
+        made = simplejpeg.decode_jpeg(view, _COLOURS[place.shape[-1]], buffer=place)
+    except (ValueError, RuntimeError):
+        return None
+    return place if made.shape == place.shape else None
 
 
 def _empty(shape: tuple[int, ...]) -> NDArray[np.uint8]:

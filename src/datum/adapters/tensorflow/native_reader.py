@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from dataclasses import replace
 from itertools import count, groupby, islice
 from typing import Any
@@ -26,6 +26,7 @@ from datum.adapters.tensorflow.plan import (
     PARSED_LARGE_RECORDS,
     PARSED_RECORDS,
 )
+from datum.adapters.tensorflow.small_images import as_pixels, decode_small
 from datum.adapters.tensorflow.sound import SoundOrder
 from datum.adapters.tensorflow.unpacking import Unpacker
 from datum.errors import CorruptRecordError
@@ -61,18 +62,29 @@ class NativeReader:
         schema: the features to read.
         options: what is asked for.
         host: the index of this host, and how many there are.
+        decoded: images that are decoded as they are read; see `small_images`.
 
     Attributes:
         records: how many this host gives in an epoch.
     """
 
     def __init__(
-        self, split: Split, schema: Schema, options: TfOptions, *, host: tuple[int, int]
+        self,
+        split: Split,
+        schema: Schema,
+        options: TfOptions,
+        *,
+        host: tuple[int, int],
+        decoded: Collection[str] = (),
     ) -> None:
         self._options = options
         stored = as_stored(schema)
-        self._packer = Packer(stored)
-        self._source = _Source(split, stored, options, self._packer.unmask)
+        self._packer = Packer(as_pixels(stored, decoded))
+
+        def finish(columns: dict[str, Any]) -> dict[str, Any]:
+            return self._packer.unmask(decode_small(columns, stored, decoded))
+
+        self._source = _Source(split, stored, options, finish)
         order = self._source.order
         is_large = bytes_of(split) >= LARGE_RECORD_BYTES * max(1, len(split))
         self._chunk = PARSED_LARGE_RECORDS if is_large else PARSED_RECORDS
@@ -124,13 +136,13 @@ class _Source:
     """The columns of records by their numbers, read ahead; kept, if asked for."""
 
     def __init__(
-        self, split: Split, schema: Schema, options: TfOptions, unmask: Callable[..., Any]
+        self, split: Split, schema: Schema, options: TfOptions, finish: Callable[..., Any]
     ) -> None:
         seed = secrets.randbits(62) if options.seed is None else options.seed
         ordered = order_split(
             split, LoadOptions(shuffle=options.shuffle, seed=seed, reshuffle=options.reshuffle)
         )
-        self._unmask = unmask
+        self._finish = finish
         self._parser = Parser(schema)
         self._parts = ordered.parts
         self._on_error = options.on_error
@@ -171,7 +183,7 @@ class _Source:
     ) -> tuple[dict[str, Any], int]:
         columns: dict[str, Any] = {}
         if ticket is not None:
-            columns = self._unmask(_whole(records.take(ticket)))
+            columns = self._finish(_whole(records.take(ticket)))
         if self._cache is None:
             return columns, len(numbers)
         if ticket is not None:

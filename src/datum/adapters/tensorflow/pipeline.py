@@ -16,6 +16,7 @@ from datum.adapters.tensorflow.native_reader import NativeReader
 from datum.adapters.tensorflow.options import TfOptions
 from datum.adapters.tensorflow.pictures import decoder_for
 from datum.adapters.tensorflow.situation import find_situation
+from datum.adapters.tensorflow.small_images import find_small
 from datum.reading import Split
 from datum.schema import Feature, Schema
 from datum.transforms.graph import leave_as_is
@@ -47,16 +48,28 @@ def make_dataset(
     host = find_host(options.host)
     schema = options.selected(split.schema)
     is_trusted = split.shards.writer == "datum"
-    decoders = _find_decoders(schema, options, metadata if is_trusted else {})
-    is_by_record = bool(decoders or options.map or options.bucket_fn or options.batch_size is None)
-    situation = find_situation(split, options, is_by_record=is_by_record)
+    known = metadata if is_trusted else {}
+    small = find_small(schema, options, known)
+    decoders = _find_decoders(schema, options, known)
+    others = {name: decoder for name, decoder in decoders.items() if name not in small}
+    situation = find_situation(split, options, is_by_record=_is_by_record(options, others))
     choice = choose_engine(options.engine, situation)
-    make: Any = NativeReader if choice.engine == "native" else GraphReader
-    reader: Reader = make(split, schema, options, host=host)
+    reader: Reader
+    if choice.engine == "native":
+        decoders = others
+        reader = NativeReader(split, schema, options, host=host, decoded=small)
+    else:
+        reader = GraphReader(split, schema, options, host=host)
+    is_by_record = _is_by_record(options, decoders)
     batches = _by_record(reader, decoders, options) if is_by_record else reader.batches()
     batches = _finish(batches, reader.records, options)
     chosen = _tf_options(options, is_alone=host[1] == 1, is_by_record=is_by_record)
     return DatumDataset(batches.with_options(chosen), choice)
+
+
+def _is_by_record(options: TfOptions, decoders: Decoders) -> bool:
+    """Whether there is work on single records: images, functions, buckets."""
+    return bool(decoders or options.map or options.bucket_fn or options.batch_size is None)
 
 
 def _find_decoders(

@@ -1,0 +1,16 @@
+// The filters of PNG (clause 9 of its specification): each row as differences to its neighbours.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "framing.h"
+
+namespace datum {
+
+// Undoes the filters of rows that were inflated: for each row its filter, then `row_bytes` bytes.
+// Writes the pixels to `out`, which must not overlap. False if `filtered` is not made of whole rows
+// with known filters; what `out` holds then does not matter. `pixel_bytes` is at least 1.
+bool undo_png_filters(ByteSpan filtered, size_t row_bytes, size_t pixel_bytes, uint8_t* out);
+
+}  // namespace datum
