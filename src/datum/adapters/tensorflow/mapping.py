@@ -9,7 +9,7 @@ from typing import Any
 from datum._optional import require
 from datum.adapters.tensorflow.options import TfOptions
 from datum.adapters.tensorflow.records import random_numbers
-from datum.transforms.graph import fold_in
+from datum.transforms.graph import fold_in, leave_as_is
 
 __all__ = ["Decoders", "apply", "check_result", "decoding"]
 
@@ -17,6 +17,8 @@ tf: Any = require("tensorflow", purpose="`to_tf`")
 
 Function = Callable[..., Any]
 Decoders = Mapping[str, Function]
+
+_fold_in = leave_as_is(fold_in)  # within functions that AutoGraph rewrites, for those of the user
 
 
 def apply(dataset: Any, function: Function | None, options: TfOptions) -> Any:
@@ -60,7 +62,7 @@ def decoding(decoders: Decoders) -> Function | None:
         made = dict(record)
         for name, decoder in decoders.items():
             if name in seeded:
-                made[name] = decoder(record[name], seed=fold_in(seed, seeded.index(name)))
+                made[name] = decoder(record[name], seed=_fold_in(seed, seeded.index(name)))
             else:
                 made[name] = decoder(record[name])
         return made

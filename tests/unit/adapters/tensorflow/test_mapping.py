@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 import tensorflow as tf
 
+import datum
 from datum.adapters.tensorflow.mapping import apply, check_result, decoding
 from datum.adapters.tensorflow.options import TfOptions
 from datum.transforms.graph import leave_as_is
@@ -58,3 +60,18 @@ def test_a_result_that_is_forgotten_is_told():
         check_result("map", lambda record: None)({})
     assert check_result("map", None) is None
     assert check_result("map", DRAW).takes_seed
+
+
+def test_random_decoders_leave_no_word_of_autograph_in_the_log(tmp_path, caplog):
+    pixels = np.zeros((4, 8, 8, 3), np.uint8)
+    schema = {"image": datum.Feature("uint8", (8, 8, 3), encoding="image")}
+    datum.write({"image": pixels}, tmp_path / "d", schema=schema, progress=False)
+    crop = datum.transforms.random_crop(4, 4)
+    logger = tf.get_logger()
+    logger.addHandler(caplog.handler)
+    try:
+        batches = datum.load(tmp_path / "d").to_tf("train", decode={"image": crop})
+        assert [tuple(batch["image"].shape) for batch in batches] == [(4, 4, 4, 3)]
+    finally:
+        logger.removeHandler(caplog.handler)
+    assert "AutoGraph" not in caplog.text
