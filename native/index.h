@@ -11,7 +11,7 @@
 
 namespace datum {
 
-// docs/format.md specifies the layout of the file.
+// docs/concepts/format.md specifies the layout of the file.
 constexpr std::string_view kIndexMagic = "DATUMIDX";
 constexpr uint32_t kIndexVersion = 1;
 constexpr size_t kIndexHeaderBytes = 40;

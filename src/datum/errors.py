@@ -43,7 +43,8 @@ class Damage:
         record: the number the lost record would have had; each damage counts as one record.
         kind: "torn header", "torn payload", "length checksum", "payload checksum",
             "oversized record" or "compressed stream"; of a record that is whole, "malformed" if
-            it is no tf.train.Example, and "image" if it has one that cannot be decoded.
+            it is no tf.train.Example, and "image" if it has one that cannot be decoded; of a shard
+            that the names of others tell of, "missing file".
     """
 
     file: str

@@ -1,21 +1,29 @@
-"""Datasets opened from where they lie, whoever wrote them."""
+"""Datasets opened or verified where they lie, whoever wrote them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
 
 from datum.dataset import Dataset
+from datum.format.wording import count_of
 from datum.reading.adopt import open_dataset
+from datum.reading.verify import VerifyReport
+from datum.reading.verifying.anything import verify_path
 from datum.schema import Feature, Schema
 
-__all__ = ["load"]
+__all__ = ["load", "verify"]
+
+SHOWN_DAMAGES = 5
 
 
 def load(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     schema: Schema | Mapping[str, Feature] | None = None,
+    on_error: Literal["raise", "skip"] = "raise",
 ) -> Dataset:
     """Open a dataset: of Datum, of its older library, of TFDS, or plain TFRecord files.
 
@@ -25,6 +33,11 @@ def load(
     `Dataset.save_manifest` keeps what was found. ManifestError if there is no dataset, or if its
     description is not what it should be.
 
+    Damage in files that nobody described is an error. With `on_error="skip"` they open with what is
+    sound: damaged records, torn ends, records that are no Examples and shards that are missing are
+    left out, everywhere, and are told by a warning and in `Dataset.damage`. Of described datasets
+    it is the loaders that meet damage, and that have an `on_error` of their own.
+
     >>> import datum
     >>> report = datum.write(
     ...     [{"x": 5}, {"x": 6}, {"x": 7}], "numbers", shuffle=False, progress=False
@@ -33,4 +46,42 @@ def load(
     >>> len(train), int(train[-1]["x"]), train.read([2, 0])["x"].tolist()
     (3, 7, [7, 5])
     """
-    return Dataset(open_dataset(path, schema=schema))
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f"expected `on_error` raise or skip, got {on_error!r}")
+    dataset = Dataset(open_dataset(path, schema=schema, skips_damage=on_error == "skip"))
+    if dataset.damage:
+        warnings.warn(_describe_damage(dataset), UserWarning, stacklevel=2)
+    return dataset
+
+
+def verify(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    deep: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> VerifyReport:
+    """Check every record of what lies at a path, also where `load` gives up.
+
+    `path` is as in `load`, the rest as in `Dataset.verify`. Where the manifest is damaged its files
+    are checked as plain ones; where records are no Examples, their CRCs and number. What is no
+    dataset and no TFRecord file raises what `load` does.
+
+    >>> import datum
+    >>> report = datum.write({"x": [5, 6, 7]}, "three", progress=False)
+    >>> with open("three/datum.json", "a") as file:
+    ...     print("!", file=file)
+    >>> found = verify("three")
+    >>> found.records, [problem.kind for problem in found.problems]
+    (3, ['manifest'])
+    """
+    return verify_path(path, deep=deep, threads=threads, progress=progress)
+
+
+def _describe_damage(dataset: Dataset) -> str:
+    count = len(dataset.damage)
+    lines = [f"{dataset.path}: damage in {count_of(count, 'place')}, left out"]
+    lines += [f"  {damage}" for damage in dataset.damage[:SHOWN_DAMAGES]]
+    if count > SHOWN_DAMAGES:
+        lines.append(f"  and {count_of(count - SHOWN_DAMAGES, 'place')} more")
+    return "\n".join([*lines, "hint: datum.repair writes what is sound to a dataset of its own"])

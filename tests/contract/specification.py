@@ -1,4 +1,4 @@
-"""The tf.io feature specification that docs/format.md gives for each encoding, put to use."""
+"""The tf.io feature specification of docs/concepts/format.md for each encoding, put to use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The encoding table of docs/format.md, written down once more: value in, lists of a record out."""
+"""The table of docs/concepts/format.md, written down once more: value in, lists of a record out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every encoding, byte for byte, and that docs/format.md shows the same bytes."""
+"""Every encoding, byte for byte, and that docs/concepts/format.md shows the same bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from datum import Feature, Schema
 from datum.format import Index, RecordFile, RecordWriter, encode, frame, parse
 from tests.contract.oracle import rows_of
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "format.md"
+DOCUMENT = Path(__file__).parents[2] / "docs/concepts/format.md"
 
 # (feature, value, payload) for a schema of the one feature "a".
 ONE_FEATURE: dict[str, tuple[Feature, Any, str]] = {
@@ -295,7 +295,7 @@ def test_compressed_files_hold_neither_name_nor_time(compression: Any, header: s
 
 def test_the_document_shows_these_bytes() -> None:
     blocks = re.findall(
-        r"```hex ([^\n]+)\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL
+        r'```hex title="([^"]+)"\n(.*?)```', DOCUMENT.read_text(encoding="utf-8"), re.DOTALL
     )
     shown = {name: bytes.fromhex(re.sub("#.*", "", lines)) for name, lines in blocks}
     assert len(shown) == len(blocks)

@@ -49,7 +49,7 @@ def expected(shuffle, host: tuple[int, int]) -> list[list[int]]:
 @pytest.fixture(scope="module")
 def documented() -> dict:
     """The functions that the documentation defines the order with."""
-    page = (Path(__file__).parents[2] / "docs/order.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/concepts/order.md").read_text()
     exact = page[page.index("## The order, exactly") :]
     scope: dict = {}
     for block in re.findall(r"^```python\n(.*?)^```$", exact, re.MULTILINE | re.DOTALL):

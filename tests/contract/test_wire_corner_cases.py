@@ -277,7 +277,8 @@ def test_the_bad_record_is_named(payload: bytes) -> None:
         discover([good, good, payload, good])
 
 
-# Legal, but refused as docs/format.md says: protobuf's own runtimes differ, or nobody writes it.
+# Legal, but refused, as docs/concepts/format.md says: protobuf's own runtimes differ, or nobody
+# writes it.
 REFUSED_ALTHOUGH_LEGAL = {
     "a third field in an entry": example(
         delimited(1, delimited(1, b"a"), delimited(2, int64_list(packed(5))), tag(3, VARINT), b"\1")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from datum import _core
-from datum.errors import CorruptRecordError, SchemaError
+from datum.errors import CorruptRecordError, Damage, SchemaError
 from datum.format.file import RecordFile
+from datum.format.index import FRAME_BYTES
 from datum.format.payloads import Payloads, as_records
 from datum.format.records import Records
 from datum.schema import Feature, Schema
@@ -142,10 +143,13 @@ def discover(
     source: Payloads,
     *,
     limit: int | None = None,
+    malformed: list[Damage] | None = None,
 ) -> Discovery:
     """Look through records (of a file, or given) for their features, at most `limit` of them.
 
-    Raises CorruptRecordError or SchemaError if they are not Examples or SequenceExamples.
+    Raises CorruptRecordError or SchemaError if they are not Examples or SequenceExamples. With a
+    list for those that are `malformed`, records that are no such message are added to it instead,
+    and passed over.
 
     >>> from datum.format import encode
     >>> found = discover(encode([{"x": [1, 2]}, {"x": [3, 4]}]))
@@ -163,13 +167,13 @@ def discover(
     )
     native = _core.Discovery()
     for chunk in chunks:
-        room = len(chunk) if limit is None else min(len(chunk), limit - native.records)
-        starts = np.ascontiguousarray(chunk.starts[:room])
-        lengths = np.ascontiguousarray(chunk.lengths[:room])
-        added = native.add(chunk.buffer, starts, lengths)
-        if added < room:
-            raise _not_an_example(chunk, added)
-        if limit is not None and native.records >= limit:
+        looked_at = native.records + len(malformed or ())
+        room = len(chunk) if limit is None else min(len(chunk), limit - looked_at)
+        for row in _add_records(native, chunk, room):
+            if malformed is None:
+                raise _not_an_example(chunk, row)
+            malformed.append(_as_damage(chunk, row))
+        if limit is not None and native.records + len(malformed or ()) >= limit:
             break
     found = Discovery(
         native.records,
@@ -190,6 +194,18 @@ def _is_a_name(key: str) -> bool:
     return all(character >= " " for character in key)
 
 
+def _add_records(native: _core.Discovery, chunk: Records, room: int) -> Iterator[int]:
+    """Look through the first records of a run; the rows of those that are no messages."""
+    start = 0
+    while start < room:
+        starts = np.ascontiguousarray(chunk.starts[start:room])
+        lengths = np.ascontiguousarray(chunk.lengths[start:room])
+        start += native.add(chunk.buffer, starts, lengths)
+        if start < room:
+            yield start
+        start += 1
+
+
 def _not_an_example(chunk: Records, row: int) -> CorruptRecordError:
     file, number, offset = chunk.locate(row)
     at = "" if offset is None else f" at byte {offset}"
@@ -197,6 +213,12 @@ def _not_an_example(chunk: Records, row: int) -> CorruptRecordError:
         f"{file}: record {number}{at}: expected a tf.train.Example or SequenceExample,"
         " got bytes that are no such message"
     )
+
+
+def _as_damage(chunk: Records, row: int) -> Damage:
+    file, number, offset = chunk.locate(row)
+    start = offset or 0
+    return Damage(file, start, start + int(chunk.lengths[row]) + FRAME_BYTES, number, "malformed")
 
 
 def _to_found(

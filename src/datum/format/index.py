@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 
 from datum import _core
 from datum.errors import CorruptIndexError
+from datum.format.durable import replace_file
 
 __all__ = ["Index"]
 
 FRAME_BYTES = 16  # around each payload: length and two CRCs
+
+_MAGIC = b"DATUMIDX"
+_HINT = "hint: delete it; the records themselves are enough to build it again"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,8 +51,14 @@ class Index:
         path = Path(shard)
         return path.with_name(path.name.removesuffix(".tfrecord") + ".index")
 
+    @staticmethod
+    def text_path_for(shard: str | os.PathLike[str]) -> Path:
+        """Where the index of a shard as text is kept: beside it, `.idx` added to its name."""
+        path = Path(shard)
+        return path.with_name(f"{path.name}.idx")
+
     def to_bytes(self) -> bytes:
-        """The index as a file; docs/format.md tells its layout."""
+        """The index as a file; docs/concepts/format.md tells its layout."""
         return _core.dump_index(self.offsets, self.stream_bytes)
 
     @classmethod
@@ -58,15 +68,63 @@ class Index:
             return cls(*_core.load_index(data))
         except _core.Fault as fault:
             raise CorruptIndexError(
-                f"{file}: expected an index of records: {fault}\n"
-                "hint: delete it; the records themselves are enough to build it again"
+                f"{file}: expected an index of records: {fault}\n{_HINT}"
             ) from None
 
+    def to_text(self) -> str:
+        """The index as NVIDIA DALI and the `tfrecord` package read it: "offset size" lines.
+
+        Sizes are of whole records: payload, length and CRCs. Those who read it want files that are
+        not compressed.
+
+        >>> print(Index(np.array([0, 21]), 40).to_text(), end="")
+        0 21
+        21 19
+        """
+        sizes = self.lengths + FRAME_BYTES
+        pairs = zip(self.offsets.tolist(), sizes.tolist(), strict=True)
+        return "".join(f"{offset} {size}\n" for offset, size in pairs)
+
+    @classmethod
+    def from_text(cls, text: str, *, file: str = "<memory>") -> Index:
+        r"""Read what `to_text` made, or `tfrecord2idx`; CorruptIndexError if it cannot be one.
+
+        >>> Index.from_text("0 21\n21 19\n").stream_bytes
+        40
+        """
+        try:
+            offsets, sizes = np.array(text.split(), np.int64).reshape(-1, 2).T
+            index = cls(np.ascontiguousarray(offsets), int(sizes.sum()))
+            index.to_bytes()  # refuses what cannot be
+            if not np.array_equal(index.lengths, sizes - FRAME_BYTES):
+                raise ValueError("the records do not follow one another")
+        except (ValueError, OverflowError) as error:
+            raise CorruptIndexError(
+                f"{file}: expected a line of offset and size for each record: {error}\n{_HINT}"
+            ) from None
+        return index
+
+    @staticmethod
+    def is_index(path: str | os.PathLike[str]) -> bool:
+        """Whether a file starts as an index of this library does; others call others .index."""
+        with Path(path).open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to a file."""
-        Path(path).write_bytes(self.to_bytes())
+        """Write the index to a file, which is there whole or not at all."""
+        replace_file(Path(path), self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Index:
         """Read an index file."""
         return cls.from_bytes(Path(path).read_bytes(), file=os.fspath(path))
+
+    def save_text(self, path: str | os.PathLike[str]) -> None:
+        """Write the index as `to_text` has it to a file, likewise."""
+        replace_file(Path(path), self.to_text().encode())
+
+    @classmethod
+    def load_text(cls, path: str | os.PathLike[str]) -> Index:
+        """Read an index of text from a file."""
+        text = Path(path).read_bytes().decode("ascii", "replace")
+        return cls.from_text(text, file=os.fspath(path))

@@ -134,7 +134,7 @@ class Manifest:
         return hash(self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The manifest as a file: equal manifests make equal bytes. docs/format.md tells them.
+        """The manifest as a file; equal manifests make equal bytes. docs/concepts/format.md tells.
 
         ManifestError if it holds more than a reader takes: 256 MiB, or 2^23 values.
         """

@@ -15,7 +15,7 @@ from datum.format.records import Records
 from datum.format.writer import Framed
 from datum.schema import Feature, Schema
 
-__all__ = ["reencode", "stores_alike"]
+__all__ = ["reencode", "stores_alike", "tell_absent_sparse"]
 
 
 def stores_alike(a: Schema, b: Schema) -> bool:
@@ -65,7 +65,7 @@ def reencode(
     if not len(records) or not from_schema:  # nothing tells how long columns would be
         return encode([{}] * len(records), to_schema, threads=threads)
     columns = Parser(from_schema).parse(records, threads=threads)
-    columns |= _tell_absent_sparse(columns, records, from_schema, threads)
+    columns |= tell_absent_sparse(columns, records, from_schema, threads)
     strays = [name for name in columns if name not in to_schema]
     if strays:
         raise SchemaError(f"feature {strays[0]!r}: expected it in both schemas", feature=strays[0])
@@ -73,7 +73,7 @@ def reencode(
     return encode(fitted, to_schema, threads=threads)
 
 
-def _tell_absent_sparse(
+def tell_absent_sparse(
     columns: dict[str, Any], records: Records, schema: Schema, threads: int | None
 ) -> dict[str, Masked]:
     """Sparse columns with what parsing leaves out: whether records lack them or have no values."""

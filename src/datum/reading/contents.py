@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from datum.errors import Damage
 from datum.format import Compression, Manifest, SplitInfo
 from datum.schema import Schema
 
@@ -29,6 +30,8 @@ class Contents:
         compression: of all shards that hold anything; None too where they differ.
         writer: who described the dataset: "datum" (its manifest), "tfds", "older datum", or nobody
             ("tfrecord files").
+        damage: what was left out when the records of files that nobody described were counted:
+            those files are read around it.
     """
 
     folder: Path
@@ -38,6 +41,26 @@ class Contents:
     statistics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     compression: Compression | None = None
     writer: Writer = "datum"
+    damage: tuple[Damage, ...] = ()
+
+    @property
+    def left_out(self) -> dict[str, tuple[int, ...]]:
+        """The shards that are read around their damage, by name.
+
+        With each come its records that are whole, but no messages: their numbers, where each
+        damaged place counts as one record.
+        """
+        names = {
+            str(self.folder / shard.name): shard.name
+            for split in self.splits.values()
+            for shard in split.shards
+        }
+        found: dict[str, list[int]] = {}
+        for damage in self.damage:
+            if damage.file in names:
+                numbers = found.setdefault(names[damage.file], [])
+                numbers += [damage.record] if damage.kind == "malformed" else []
+        return {name: tuple(numbers) for name, numbers in found.items()}
 
     @property
     def is_published(self) -> bool:

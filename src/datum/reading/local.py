@@ -54,6 +54,8 @@ def find_local(shards: Shards, shard: ShardInfo, *, skips_damage: bool = False) 
     """
     with shards.open(shard, accepts_damage=skips_damage) as file:
         is_plain = file.compression is None
+    if shard.name in shards.left_out:  # known to be damaged: what is numbered is what is sound
+        return _find_sound(shards, shard) if is_plain else _salvage(shards, shard)
     try:
         if not is_plain:
             return _find_inflated(shards, shard)
@@ -76,11 +78,12 @@ def find_local(shards: Shards, shard: ShardInfo, *, skips_damage: bool = False) 
 def _find_index(shards: Shards, shard: ShardInfo, *, checks_offsets: bool) -> Path:
     path = shards.folder / shard.name
     beside = Index.path_for(path)
-    # Of records that others wrote, a file of that name is something else.
     if shards.writer == "datum" and beside.is_file():
         _check_header(beside, path, shard)
         if checks_offsets:
             Index.load(beside)
+        return beside
+    if _is_of_others(beside, path, shard):
         return beside
     name = f"{name_for(path, shard)}.index"
     size = path.stat().st_size
@@ -92,6 +95,18 @@ def _find_index(shards: Shards, shard: ShardInfo, *, checks_offsets: bool) -> Pa
     _check_count(shards, shard, len(index))
     data = index.to_bytes()
     return keep(name, lambda target: _write(target, data))
+
+
+def _is_of_others(index: Path, path: Path, shard: ShardInfo) -> bool:
+    """Whether the index beside records that others wrote is ours, and of these records.
+
+    No checksum of the file tells, so that an index that is older than the file is not believed.
+    """
+    try:
+        is_newer = index.stat().st_mtime_ns >= path.stat().st_mtime_ns
+        return is_newer and Index.is_index(index) and _is_sound(index, shard, path.stat().st_size)
+    except OSError:
+        return False
 
 
 def _write(target: BinaryIO, data: bytes) -> None:
@@ -139,7 +154,7 @@ def _find_sound(shards: Shards, shard: ShardInfo) -> LocalShard:
     """The sound records of a plain shard, found by reading all of it."""
     path = shards.folder / shard.name
     offsets = np.full(shard.records, -1, np.int64)
-    with RecordFile(path, recovery="skip", use_index=False) as file:
+    with shards.open_around(shard) as file:
         for records in file.chunks(COPIED_RECORDS):
             _put(offsets, records.numbers, records.starts + (records.base or 0) - HEADER_BYTES)
     return LocalShard(path, path.stat().st_size, None, offsets)
@@ -205,13 +220,14 @@ def _salvage(shards: Shards, shard: ShardInfo) -> LocalShard:
     """A copy of the sound records of a compressed shard, that lasts as long as the process."""
     source = shards.folder / shard.name
     name = name_for(source, shard)
+    name += ".numbered" if shard.name in shards.left_out else ""
     made = _salvaged.get(name)
     if made is not None and made.path.is_file():
         return made
     offsets = np.full(shard.records, -1, np.int64)
 
     def copy(target: BinaryIO) -> None:
-        with RecordFile(source, recovery="skip", use_index=False) as file:
+        with shards.open_around(shard) as file:
             found, numbers = _copy_records(file, target)
         _put(offsets, numbers, found)
 

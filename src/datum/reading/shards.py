@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError
 from datum.format import Manifest, RecordFile, ShardInfo
 from datum.format.naming import MANIFEST_NAME
 from datum.reading.contents import Writer
+from datum.reading.sound_file import SoundFile
 
 __all__ = ["Shards"]
 
@@ -29,17 +31,24 @@ class Shards:
     Args:
         folder: where the names of the shards start from.
         writer: who described them: only a manifest tells a dataset that replaced another.
+        left_out: those that are read around their damage, as `Contents.left_out` tells them.
     """
 
-    def __init__(self, folder: Path, writer: Writer = "datum") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        writer: Writer = "datum",
+        left_out: Mapping[str, Sequence[int]] | None = None,
+    ) -> None:
         self.folder = folder
         self.writer = writer
+        self.left_out = dict(left_out or {})
         self._open: OrderedDict[str, RecordFile] = OrderedDict()
         self._lock = threading.Lock()
         self._manifest: tuple[int, ...] | None = None  # what tells one manifest from another
 
-    def __reduce__(self) -> tuple[type[Shards], tuple[Path, Writer]]:
-        return Shards, (self.folder, self.writer)  # files stay with their process
+    def __reduce__(self) -> tuple[type[Shards], tuple[Path, Writer, Mapping[str, Sequence[int]]]]:
+        return Shards, (self.folder, self.writer, self.left_out)  # files stay with their process
 
     @property
     def known_from(self) -> str:
@@ -53,7 +62,7 @@ class Shards:
         """
         path = self.folder / shard.name
         try:
-            file = RecordFile(path, use_index=self.writer == "datum")
+            file = self._open_file(shard)
             size = path.stat().st_size
             self._check_current(shard)  # after: a dataset is replaced in one step
         except FileNotFoundError:
@@ -75,6 +84,21 @@ class Shards:
                 f" got {file.compression}"
             )
         return file
+
+    def _open_file(self, shard: ShardInfo) -> RecordFile:
+        path = self.folder / shard.name
+        if shard.name in self.left_out:
+            return SoundFile(path, left_out=self.left_out[shard.name])
+        return RecordFile(path, use_index=self.writer == "datum")
+
+    def open_around(self, shard: ShardInfo) -> RecordFile:
+        """The file of a shard, to be read in order around all damage.
+
+        Its records have the numbers that they have in the dataset, as far as damage lets tell.
+        """
+        if shard.name in self.left_out:
+            return self._open_file(shard)
+        return RecordFile(self.folder / shard.name, recovery="skip", use_index=False)
 
     def _check_current(self, shard: ShardInfo) -> None:
         """Refuse a shard of a dataset that was put in the place of the one that was loaded."""

@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.format import BatchReader, Parser, SplitInfo
+from datum.format.naming import ALL_SPLITS
 from datum.reading.batches import Run, RunBatches
 from datum.reading.numbered import NumberedRecords
 from datum.reading.rows import iterate_rows, single_row
 from datum.reading.shards import Shards
 from datum.reading.splits import Range
+from datum.reading.stored import stored_part
 from datum.schema import Schema
+from datum.sources.source import Part
 
 __all__ = ["Split", "runs_of"]
 
@@ -38,6 +41,7 @@ class Split:
         schema: what each record holds.
         shards: opens the files.
         runs: where the records lie.
+        metadata: what else is known of features, by their names: class names, vocabularies.
 
     >>> import datum
     >>> report = datum.write({"x": [5, 6, 7]}, "three", shuffle=False, progress=False)
@@ -46,10 +50,18 @@ class Split:
     [7, 5]
     """
 
-    def __init__(self, name: str, schema: Schema, shards: Shards, runs: Sequence[Run]) -> None:
+    def __init__(
+        self,
+        name: str,
+        schema: Schema,
+        shards: Shards,
+        runs: Sequence[Run],
+        metadata: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
         self.name = name
         self.schema = schema
         self.shards = shards
+        self.metadata = metadata or {}
         self.runs: Sequence[Run] = [run for run in runs if len(run)]
         self._ends = np.cumsum([0, *map(len, self.runs)], dtype=np.int64)
         self._count = int(self._ends[-1])
@@ -59,7 +71,7 @@ class Split:
         self._process = os.getpid()
 
     def __reduce__(self) -> tuple[type[Split], tuple[Any, ...]]:
-        return Split, (self.name, self.schema, self.shards, self.runs)
+        return Split, (self.name, self.schema, self.shards, self.runs, self.metadata)
 
     def __len__(self) -> int:
         return self._count
@@ -102,7 +114,7 @@ class Split:
             )
         stop = max(start, stop)
         name = f"{self.name}[{start}:{stop}]"
-        return Split(name, self.schema, self.shards, self._cut(start, stop))
+        return Split(name, self.schema, self.shards, self._cut(start, stop), self.metadata)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         first = 0
@@ -163,6 +175,16 @@ class Split:
             threads=threads,
             drop_remainder=drop_remainder,
         )
+
+    def parts(self) -> dict[str, Part]:
+        """The records as `datum.write` copies them: as they are stored, by the name of the split.
+
+        A part of one split is called as that split is, what is of several `train`.
+        """
+        name = self.name.partition("[")[0].strip()
+        is_single = "+" not in self.name and name != ALL_SPLITS
+        part: Any = stored_part(self.shards, self.runs, self.schema, self.metadata)
+        return {name if is_single else "train": part}
 
     def _parser_for(self, columns: Iterable[str] | None) -> Parser:
         if columns is not None:

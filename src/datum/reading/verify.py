@@ -2,161 +2,188 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from datum import _core
-from datum.errors import DatumError
-from datum.format import Index, RecordFile, ShardInfo
-from datum.format.records import HEADER_BYTES
+from datum.errors import SchemaError
+from datum.format import Parser, ShardInfo, Statistics
+from datum.format.naming import MANIFEST_NAME
 from datum.format.threads import thread_count
-from datum.format.wording import count_of, format_bytes
 from datum.reading.contents import Contents
+from datum.reading.progress import ByteCounter, Progress
+from datum.reading.verifying.findings import Findings
+from datum.reading.verifying.notes import find_notes
+from datum.reading.verifying.pictures import PictureChecks
+from datum.reading.verifying.records import RecordChecks, make_parser
+from datum.reading.verifying.report import Problem, VerifyReport
+from datum.reading.verifying.shard import Checksum, ShardFound, verify_shard
+from datum.reading.verifying.statistics import compare_statistics
 
 __all__ = ["Problem", "VerifyReport", "checksum_file", "verify_shards"]
-
-READ_BYTES = 4 * 2**20
-MAX_DAMAGES = 100  # told of one shard; what comes after is counted
-CHUNK_RECORDS = 4096
-FOOTER_BYTES = 4  # after each payload: its CRC
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is wrong with one shard."""
-
-    split: str
-    shard: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.split}: {self.shard}: {self.text}"
-
-
-@dataclass(frozen=True, slots=True)
-class VerifyReport:
-    """What was found; `str()` of it is a summary.
-
-    Attributes:
-        path: the folder of the dataset.
-        records: how many sound records were read.
-        bytes: how many bytes of shards were read.
-        shards: how many shards there should be.
-        problems: what is wrong, in the order of the shards.
-    """
-
-    path: Path
-    records: int
-    bytes: int
-    shards: int
-    problems: tuple[Problem, ...]
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.problems
-
-    def __str__(self) -> str:
-        found = count_of(len(self.problems), "problem") if self.problems else "sound"
-        records, shards = count_of(self.records, "record"), count_of(self.shards, "shard")
-        lines = [f"{self.path}: {found}: {records}, {shards}, {format_bytes(self.bytes)} read"]
-        return "\n".join([*lines, *(f"  {problem}" for problem in self.problems)])
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    records: int
-    bytes: int
-    problems: list[str]
-
-
-def verify_shards(contents: Contents, *, threads: int | None = None) -> VerifyReport:
-    """Compare every shard with what is known of it, with its index, and with its CRCs."""
-    folder = contents.folder
-    shards = [(name, shard) for name, info in contents.splits.items() for shard in info.shards]
-
-    def verify(item: tuple[str, ShardInfo]) -> _Found:
-        return _verify_shard(folder / item[1].name, item[1])
-
-    with ThreadPoolExecutor(thread_count(threads), "datum-verify") as pool:
-        found = list(pool.map(verify, shards))
-    problems = [
-        Problem(split, shard.name, text)
-        for (split, shard), result in zip(shards, found, strict=True)
-        for text in result.problems
-    ]
-    records, nbytes = (sum(getattr(f, name) for f in found) for name in ("records", "bytes"))
-    return VerifyReport(folder, records, nbytes, len(shards), tuple(problems))
-
-
-def _verify_shard(path: Path, shard: ShardInfo) -> _Found:
-    problems: list[str] = []
-    try:
-        with RecordFile(path, recovery="skip") as file:  # refuses what is no regular file
-            nbytes, crc = checksum_file(path)
-            if nbytes != shard.bytes:
-                problems.append(f"expected {shard.bytes} bytes, got {nbytes}")
-            elif shard.crc32c not in (None, crc):
-                problems.append(f"expected CRC {shard.crc32c:08x} of the file, got {crc:08x}")
-            if nbytes and file.compression != shard.compression:
-                got = file.compression
-                problems.append(f"expected compression {shard.compression}, got {got}")
-            index = _scan(file)
-            problems += _describe_damage(file)
-            if len(index) != shard.records:
-                problems.append(f"expected {shard.records} records, got {len(index)} sound ones")
-            if shard.crc32c is not None:  # others call other things .index
-                problems += _verify_index(path, index, is_sound=not file.damage)
-    except FileNotFoundError:
-        return _Found(0, 0, ["expected a file, got none"])
-    except (OSError, DatumError) as error:
-        return _Found(0, 0, [*problems, f"expected a file to read: {error}"])
-    return _Found(len(index), nbytes, problems)
 
 
 def checksum_file(path: Path) -> tuple[int, int]:
     """Size and CRC of a file, read in pieces."""
-    nbytes = crc = 0
-    with path.open("rb", buffering=0) as file:
-        while piece := file.read(READ_BYTES):
-            crc = _core.crc32c(piece, crc)
-            nbytes += len(piece)
-    return nbytes, crc
+    with Checksum(path) as checksum:
+        checksum.advance()
+        return checksum.nbytes, checksum.crc
 
 
-def _scan(file: RecordFile) -> Index:
-    """Where the sound records are, each checked; damage is left in the file."""
-    starts: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
-    end = 0
-    for records in file.chunks(CHUNK_RECORDS):
-        base = records.base or 0
-        starts.append(records.starts + (base - HEADER_BYTES))
-        end = base + int(records.starts[-1] + records.lengths[-1]) + FOOTER_BYTES
-    return Index(np.concatenate(starts), end)
+def verify_shards(
+    contents: Contents,
+    *,
+    deep: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> VerifyReport:
+    """Compare every shard with what is known of it, with its index, its CRCs, and the schema.
+
+    `deep` also decodes every image, and compares what the manifest tells of the values.
+    `progress` is called with the bytes that are done and all there are, from any thread, one call
+    at a time.
+    """
+    started = time.monotonic()
+    shards = [(name, shard) for name, info in contents.splits.items() for shard in info.shards]
+    counted = ByteCounter(sum(shard.bytes for _, shard in shards), progress)
+    parser, problems = _make_parser(contents)
+    with _pools(thread_count(threads), deep=deep) as (pool, decoders):
+        verifier = _Verifier(
+            contents,
+            contents.left_out,
+            parser,
+            deep,
+            max(1, thread_count(threads) // max(1, len(shards))),
+            decoders,
+            counted,
+        )
+        try:
+            found = list(pool.map(verifier.verify, shards))
+        except BaseException:  # an interrupt, most likely: nobody waits for the rest
+            counted.is_stopped = True
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    problems += _name_swapped(shards, found)
+    problems += _missing(contents)
+    if deep and not problems:
+        problems += _compare_splits(contents, shards, found)
+    return VerifyReport(
+        contents.folder,
+        sum(one.shard.records for one in found),
+        sum(one.shard.bytes for one in found),
+        len(shards),
+        tuple(problems),
+        find_notes(contents),
+        sum(one.lost for one in found),
+        deep,
+        sum(one.images for one in found),
+        time.monotonic() - started,
+    )
 
 
-def _describe_damage(file: RecordFile) -> Iterator[str]:
-    for damage in file.damage[:MAX_DAMAGES]:
-        yield f"record {damage.record}, bytes {damage.offset}-{damage.end}: {damage.kind}"
-    if len(file.damage) > MAX_DAMAGES:
-        yield f"{len(file.damage) - MAX_DAMAGES:,} more places of damage"
-
-
-def _verify_index(path: Path, found: Index, *, is_sound: bool) -> Iterator[str]:
-    """What is wrong with the index of a shard; to have none is no fault."""
-    index_path = Index.path_for(path)
-    if not index_path.is_file():
-        return
+def _make_parser(contents: Contents) -> tuple[Parser | None, list[Problem]]:
     try:
-        index = Index.load(index_path)
-    except (OSError, DatumError) as error:
-        yield str(error).partition("\n")[0]
-        return
-    is_same = index.stream_bytes == found.stream_bytes
-    if is_sound and not (is_same and np.array_equal(index.offsets, found.offsets)):
-        yield f"{index_path.name}: expected the places of these records, got others"
+        return make_parser(contents.schema), []
+    except SchemaError as error:  # nothing can be read by it
+        text = str(error).partition("\n")[0]
+        return None, [Problem("", MANIFEST_NAME, "schema", text)]
+
+
+@contextmanager
+def _pools(threads: int, *, deep: bool) -> Iterator[tuple[ThreadPoolExecutor, Executor | None]]:
+    """Threads for shards, and others for images, which the first ones wait for."""
+    with ThreadPoolExecutor(threads, "datum-verify") as pool:
+        if not deep or threads == 1:
+            yield pool, None
+            return
+        with ThreadPoolExecutor(threads, "datum-decode") as decoders:
+            yield pool, decoders
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    shard: ShardFound
+    problems: list[Problem]
+    lost: int
+    images: int
+    statistics: Statistics | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Verifier:
+    contents: Contents
+    left_out: Mapping[str, Sequence[int]]
+    parser: Parser | None
+    is_deep: bool
+    threads: int  # for each shard
+    decoders: Executor | None
+    counted: ByteCounter
+
+    def verify(self, item: tuple[str, ShardInfo]) -> _Found:
+        split, shard = item
+        contents = self.contents
+        findings = Findings(split, shard.name)
+        is_bare = contents.writer == "tfrecord files"
+        schema = contents.schema if self.parser is None else self.parser.schema
+        pictures = PictureChecks(schema, pool=self.decoders, guesses=is_bare)
+        checks = RecordChecks(
+            self.parser,
+            findings,
+            malformed=self.left_out.get(shard.name, ()),
+            threads=self.threads,
+            pictures=pictures if self.is_deep else None,
+            summarizes=self.is_deep and split in contents.statistics,
+        )
+        note = self.counted.of_file(shard.bytes)
+        found = verify_shard(
+            contents.folder / shard.name,
+            shard,
+            findings,
+            checks,
+            is_published=contents.is_published,
+            on_bytes=note,
+        )
+        note(shard.bytes)
+        lost = max(0, shard.records - found.records)
+        if is_bare:  # nobody says how many there were
+            lost = max(lost, findings.lost + checks.unusable)
+        return _Found(found, findings.problems, lost, pictures.decoded, checks.statistics)
+
+
+def _name_swapped(
+    shards: Sequence[tuple[str, ShardInfo]], found: Sequence[_Found]
+) -> Iterator[Problem]:
+    """The problems of all shards; where one has the content of another, that is said."""
+    owners = {(one.bytes, one.crc32c): one.name for _, one in shards if one.records}
+    for one in found:
+        owner = owners.get((one.shard.bytes, one.shard.crc))
+        for problem in one.problems:
+            if owner is not None and problem.kind in ("size", "file checksum"):
+                yield replace(problem, text=f"{problem.text}: the content of {owner}")
+            else:
+                yield problem
+
+
+def _missing(contents: Contents) -> Iterator[Problem]:
+    """Files that the names of others tell of, and that were not there when they were loaded."""
+    for damage in contents.damage:
+        if damage.kind == "missing file":
+            text = "expected a file, as the names of the others tell, got none"
+            yield Problem("", damage.file, damage.kind, text)
+
+
+def _compare_splits(
+    contents: Contents, shards: Sequence[tuple[str, ShardInfo]], found: Sequence[_Found]
+) -> Iterator[Problem]:
+    """What the manifest tells of the values of each split, held against those that were read."""
+    for split, told in contents.statistics.items():
+        merged: Statistics | None = Statistics()
+        for (name, _), one in zip(shards, found, strict=True):
+            if name == split:
+                merged = merged and one.statistics and merged.merge(one.statistics)
+        if merged is not None:
+            for feature, text in compare_statistics(told, merged):
+                yield Problem(split, MANIFEST_NAME, "statistics", text, feature=feature)

@@ -220,3 +220,33 @@ def test_what_is_found_in_parts_is_merged_to_what_is_found_in_all(payloads):
         merged = first.merge(second)
         assert merged == discover(payloads)
         assert list(merged.context) == list(discover(payloads).context)
+
+
+BAD = b"\xff\xff\xff"
+
+
+@pytest.mark.parametrize(
+    ("limit", "records", "lost"), [(None, 3, [0, 3, 4]), (1, 0, [0]), (4, 2, [0, 3])]
+)
+def test_records_that_are_no_messages_may_be_passed_over(limit, records, lost):
+    first, second, third = (encode([row]).records()[0] for row in ({"x": 1}, {"x": 2}, {"y": 3}))
+    payloads = [BAD, first, second, BAD, BAD, third]
+    malformed = []
+    found = discover(payloads, limit=limit, malformed=malformed)
+    assert found.records == records
+    assert [one.record for one in malformed] == lost
+    assert {one.kind for one in malformed} == {"malformed"}
+
+
+def test_records_that_are_no_messages_are_told_with_their_place(tmp_path):
+    with RecordWriter(tmp_path / "a") as writer:
+        writer.write(b"")
+        writer.write(BAD)
+    malformed = []
+    assert discover(tmp_path / "a", malformed=malformed).records == 1
+    assert [(one.file, one.offset, one.end) for one in malformed] == [
+        (str(tmp_path / "a"), 16, 32 + len(BAD))
+    ]
+    malformed = []
+    assert discover([BAD], malformed=malformed).records == 0
+    assert len(malformed) == 1

@@ -1,4 +1,6 @@
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -114,3 +116,96 @@ def test_the_bytes_are_those_of_the_format():
     assert data[:32] == expected
     assert data[40:] == np.array([0, 21, 40], "<i8").tobytes()
     assert len(data) == 64
+
+
+def test_an_index_as_text_has_a_line_of_offset_and_size_for_each_record():
+    assert INDEX.to_text() == "0 21\n21 19\n40 21\n"
+    assert Index(np.empty(0, np.int64), 0).to_text() == ""
+
+
+@given(st.lists(st.integers(0, 2**33), max_size=50))
+def test_text_brings_back_the_same_index(lengths):
+    ends = np.cumsum(np.array([0, *lengths], np.int64) + 16)[: len(lengths) + 1] - 16
+    found = Index.from_text(Index(ends[:-1], int(ends[-1])).to_text())
+    assert found.offsets.tolist() == ends[:-1].tolist()
+    assert found.lengths.tolist() == lengths
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("0", "0 21\n21", "0 21 3\n", "a b\n", "0 21\n22 19\n", "5 21\n", "0 15\n", "-1 20\n"),
+        *("0 99999999999999999999\n", "0.0 21\n", "0 21\n21 19\n21 19\n", "\0\1\2"),
+    ],
+)
+def test_text_that_is_no_index_is_refused(text):
+    message = "x.idx: expected a line of offset and size for each record: "
+    with pytest.raises(CorruptIndexError, match=f"^{re.escape(message)}"):
+        Index.from_text(text, file="x.idx")
+
+
+def test_text_is_written_and_read(tmp_path):
+    assert Index.text_path_for("a/b.tfrecord").as_posix() == "a/b.tfrecord.idx"
+    INDEX.save_text(tmp_path / "a.idx")
+    assert (tmp_path / "a.idx").read_bytes() == b"0 21\n21 19\n40 21\n"
+    assert Index.load_text(tmp_path / "a.idx").to_bytes() == INDEX.to_bytes()
+    (tmp_path / "a.idx").write_bytes(b"\xff\xfe")
+    with pytest.raises(CorruptIndexError):
+        Index.load_text(tmp_path / "a.idx")
+
+
+def test_the_tfrecord_package_writes_the_same_text_and_reads_by_it(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    payloads = [b"x" * size for size in (0, 1, 1000, 0, 70_000, 3)]
+    with RecordWriter(path) as writer:
+        for payload in payloads:
+            writer.write(payload)
+    writer.index.save_text(tmp_path / "ours")
+    # In a process of its own: it defines the messages of TensorFlow a second time.
+    found = subprocess.run(
+        [sys.executable, "-c", USE_OF_TFRECORD, tmp_path],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    if found.stdout == "absent":
+        pytest.skip("no tfrecord package")
+    assert (tmp_path / "theirs").read_bytes() == (tmp_path / "ours").read_bytes()
+    assert found.stdout.split() == ["0", "1", "1000", "0", "70000", "3"]
+
+
+USE_OF_TFRECORD = """
+import sys, warnings
+warnings.simplefilter("ignore")
+try:
+    from tfrecord.reader import tfrecord_iterator
+    from tfrecord.tools.tfrecord2idx import create_index
+except ImportError:
+    sys.exit(print("absent", end=""))
+file, ours, theirs = (f"{sys.argv[1]}/{name}" for name in ("a.tfrecord", "ours", "theirs"))
+create_index(file, theirs)
+for part in range(3):
+    print(*(len(record) for record in tfrecord_iterator(file, ours, (part, 3))))
+"""
+
+
+def test_an_index_of_ours_is_told_by_its_first_bytes(tmp_path):
+    INDEX.save(tmp_path / "a")
+    (tmp_path / "b").write_bytes(b"DATUM")
+    (tmp_path / "c").touch()
+    assert [Index.is_index(tmp_path / name) for name in "abc"] == [True, False, False]
+
+
+def test_a_file_that_cannot_be_written_is_as_it_was(tmp_path, monkeypatch):
+    INDEX.save(tmp_path / "a")
+
+    def refuse(*_):
+        raise OSError("no")
+
+    monkeypatch.setattr("os.fsync", refuse)
+    for save in (INDEX.save, INDEX.save_text):
+        with pytest.raises(OSError, match="no"):
+            save(tmp_path / "a")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert Index.load(tmp_path / "a").to_bytes() == INDEX.to_bytes()

@@ -216,8 +216,10 @@ def test_a_manifest_is_saved_to_a_folder_or_a_file(tmp_path):
 
 
 def test_the_example_of_the_documentation_is_written_so():
-    page = (Path(__file__).parents[3] / "docs/format.md").read_text()
-    (block,) = re.findall(r"^```json manifest\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    page = (Path(__file__).parents[3] / "docs/concepts/format.md").read_text()
+    (block,) = re.findall(
+        r"^```json title=.datum.json.\n(.*?)^```$", page, re.MULTILINE | re.DOTALL
+    )
     example = Manifest(
         Schema({"image": Feature("bytes"), "label": Feature("int64", optional=True)}),
         {"train": SplitInfo((ShardInfo("train-00000-of-00001.tfrecord", 2, 99, 0x0A1B2C3D),))},

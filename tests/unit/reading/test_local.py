@@ -1,3 +1,4 @@
+import os
 import threading
 import warnings
 from dataclasses import replace
@@ -7,7 +8,7 @@ import pytest
 
 from datum.adapters.tensorflow.damage import find_sound_stretches
 from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError
-from datum.format import Index, Parser, RecordFile
+from datum.format import Index, Parser, RecordFile, RecordWriter, ShardInfo
 from datum.reading import Split
 from datum.reading import local as module
 from datum.reading.batches import Run
@@ -331,3 +332,38 @@ def test_the_copy_of_a_damaged_shard_is_made_once_a_process(tmp_path, cache, mon
     assert find_local(shards, shard, skips_damage=True) is local
     local.path.unlink()
     assert payloads_of(find_local(shards, shard, skips_damage=True))
+
+
+def test_an_index_of_ours_beside_files_of_others_is_used(tmp_path, cache):
+    shard = write_shard(tmp_path / "out")
+    path = tmp_path / "out" / shard.name
+    shards = Shards(tmp_path / "out", "tfrecord files")
+    assert find_local(shards, shard).index == Index.path_for(path)
+
+
+def test_an_index_beside_files_of_others_is_not_believed_if_it_is_older_or_another(tmp_path, cache):
+    shard = write_shard(tmp_path / "out")
+    path = tmp_path / "out" / shard.name
+    shards, index = Shards(tmp_path / "out", "tfrecord files"), Index.path_for(path)
+    sound = index.read_bytes()
+    os.utime(index, ns=(0, path.stat().st_mtime_ns - 1))
+    assert find_local(shards, shard).index.parent == cache
+    for content in (sound[:-1], Index(np.array([0]), shard.bytes).to_bytes(), b""):
+        index.write_bytes(content)
+        assert find_local(shards, shard).index.parent == cache
+
+
+@pytest.mark.parametrize("compression", [None, "gzip"])
+def test_what_is_sound_of_a_shard_known_to_be_damaged_is_found(tmp_path, cache, compression):
+    path = tmp_path / "a.tfrecord"
+    with RecordWriter(path, compression=compression) as writer:
+        for n in range(200):
+            writer.write(b"%d" % n)
+    data = path.read_bytes()
+    path.write_bytes(data[:-30])
+    sound = list(RecordFile(path, recovery="skip"))
+    del sound[6], sound[0]
+    shard = ShardInfo(path.name, len(sound), len(data) - 30, None, compression)
+    shards = Shards(tmp_path, "tfrecord files", {path.name: (0, 6)})
+    for skips_damage in (False, True):
+        assert payloads_of(find_local(shards, shard, skips_damage=skips_damage)) == sound

@@ -148,3 +148,21 @@ def test_a_dataset_that_was_replaced_since_it_was_loaded_is_refused(tmp_path):
     for ds in (loaded, opened):
         with pytest.raises(ManifestError, match=r"was replaced since it was loaded\nhint: load it"):
             list(ds["train"])
+
+
+def test_a_shard_with_damage_is_read_around_it_where_that_was_agreed(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    data = bytearray(frame([b"0", b"1", b"2", b"3"]).to_bytes())
+    data[12] ^= 1
+    path.write_bytes(data)
+    shard = ShardInfo(path.name, 2, len(data), None)
+    shards = Shards(tmp_path, "tfrecord files", {path.name: (2,)})
+    for opener in (shards, pickle.loads(pickle.dumps(shards))):
+        assert list(opener.open(shard)) == [b"1", b"3"]
+        assert list(opener.open_around(shard)) == [b"1", b"3"]
+        assert opener.open_indexed(shard)[1] == b"3"
+    strict = Shards(tmp_path, "tfrecord files")
+    with pytest.raises(CorruptRecordError):
+        list(strict.open(shard))
+    around = strict.open_around(shard)
+    assert [n for chunk in around.chunks() for n in chunk.numbers.tolist()] == [1, 2, 3]

@@ -6,22 +6,39 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from datum.errors import SchemaError
+from datum.errors import CorruptRecordError, Damage, SchemaError
 from datum.format import ShardInfo, SplitInfo
 from datum.reading.adopt.names import split_order
+from datum.reading.adopt.record_files import no_record_file
 from datum.reading.adopt.scan import ScannedFile, common_compression, merge_found, scan_files
 from datum.reading.contents import Contents
+from datum.reading.progress import Progress
 from datum.schema import Schema
 
 __all__ = ["open_files", "schema_of"]
 
 
-def open_files(folder: Path, splits: Mapping[Path, str], schema: Schema | None) -> Contents:
+def open_files(
+    folder: Path,
+    splits: Mapping[Path, str],
+    schema: Schema | None,
+    *,
+    skips_damage: bool = False,
+    missing: Sequence[Path] = (),
+    progress: Progress | None = None,
+) -> Contents:
     """The dataset of some files, in this order, each with its split.
 
-    Without a schema all records are looked through.
+    Without a schema all records are looked through. With `skips_damage` only those that are sound
+    count, and what is not is listed, as are files known to be `missing`.
     """
-    files = scan_files(list(splits), discovers=schema is None)
+    files = scan_files(
+        list(splits), discovers=schema is None, skips_damage=skips_damage, progress=progress
+    )
+    damage = [one for file in files for one in file.damage]
+    if damage and not any(file.records for file in files):
+        raise _nothing_sound(damage)
+    damage += [Damage(str(path), 0, 0, 0, "missing file") for path in missing]
     schema = schema_of(folder, files) if schema is None else schema
     shards: dict[str, list[ShardInfo]] = defaultdict(list)
     for file in files:
@@ -32,6 +49,19 @@ def open_files(folder: Path, splits: Mapping[Path, str], schema: Schema | None) 
         {name: SplitInfo(tuple(shards[name])) for name in sorted(shards, key=split_order)},
         compression=common_compression(file.as_shard(folder) for file in files),
         writer="tfrecord files",
+        damage=tuple(damage),
+    )
+
+
+def _nothing_sound(damage: Sequence[Damage]) -> CorruptRecordError:
+    """The error of files that have no sound record: they are of others, not damaged."""
+    first = next((one for one in damage if one.kind == "malformed"), None)
+    if first is None:
+        return no_record_file(Path(damage[0].file))
+    return CorruptRecordError(
+        f"{first.file}: record {first.record} at byte {first.offset}: expected a tf.train.Example"
+        " or SequenceExample, got bytes that are no such message",
+        first,
     )
 
 

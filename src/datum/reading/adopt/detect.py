@@ -5,8 +5,8 @@ from __future__ import annotations
 import glob
 import os
 import stat
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from datum.reading.adopt.older import MAPPING_FILE, SHARD_FILE, open_older
 from datum.reading.adopt.record_files import is_beside, list_folder, select_record_files
 from datum.reading.adopt.tfds import FEATURES_FILE, INFO_FILE, open_tfds, read_tfds_features
 from datum.reading.contents import Contents
+from datum.reading.progress import Progress
 from datum.schema import Schema
 
 __all__ = ["open_dataset"]
@@ -29,37 +30,51 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 SHOWN_FOLDERS = 5
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """How files that nobody described are to be opened."""
+
+    schema: Schema | None
+    skips_damage: bool
+    progress: Progress | None
+
+
 def open_dataset(
-    path_or_paths: Paths, *, schema: Schema | Mapping[str, Any] | None = None
+    path_or_paths: Paths,
+    *,
+    schema: Schema | Mapping[str, Any] | None = None,
+    skips_damage: bool = False,
+    progress: Progress | None = None,
 ) -> Contents:
     """What lies at a folder, a manifest, a TFRecord file, a pattern (`train-*`), or some files.
 
     A folder is one of this library (`datum.json`), of the older one of its name
     (`shard_info.json`), of TFDS (`dataset_info.json`, also in the one version below), or holds
     TFRecord files, or a folder of them for each split. Files that nothing describes are read
-    through for their features, unless a `schema` says which to read. Of a pattern or a list, no
-    JSON is looked at.
+    through for their features, unless a `schema` says which to read; with `skips_damage`, around
+    what is damaged or missing, and `progress` is called with the bytes that are done, and all there
+    are. Of a pattern or a list, no JSON is looked at.
 
     ManifestError if there is nothing of that kind, or if it is not as its description says.
     """
-    schema = Schema(schema) if schema is not None else None
+    asked = _Asked(Schema(schema) if schema is not None else None, skips_damage, progress)
     if not isinstance(path_or_paths, (str, os.PathLike)):
         if not isinstance(path_or_paths, Iterable):
             raise TypeError(
                 f"expected a path, a pattern, or a list of paths, got {path_or_paths!r}"
             )
-        return _open_list(path_or_paths, schema)
+        return _open_list(path_or_paths, asked)
     path = _expanded(path_or_paths)
     if _is_folder(path):
-        return _open_folder(path, schema)
+        return _open_folder(path, asked)
     is_file = size_of(path) is not None
     if is_file and path.name in (SHARD_FILE, MAPPING_FILE, INFO_FILE, FEATURES_FILE):
-        return _open_folder(path.parent, schema)
+        return _open_folder(path.parent, asked)
     if is_file and path.suffix != ".json":
-        return _open_list([path], schema)
+        return _open_list([path], asked)
     if not is_file and glob.has_magic(os.fspath(path)):
-        return _open_pattern(path, schema)
-    return _open_manifest(path, schema)
+        return _open_pattern(path, asked)
+    return _open_manifest(path, asked.schema)
 
 
 def _expanded(path: str | os.PathLike[str]) -> Path:
@@ -85,7 +100,7 @@ def _open_manifest(path: Path, schema: Schema | None) -> Contents:
     return contents if schema is None else replace(contents, schema=schema)
 
 
-def _open_list(paths: Iterable[str | os.PathLike[str]], schema: Schema | None) -> Contents:
+def _open_list(paths: Iterable[str | os.PathLike[str]], asked: _Asked) -> Contents:
     """Each file in the order given, whatever set of shards it is from."""
     files = [_expanded(path) for path in paths]
     if not files:
@@ -100,7 +115,30 @@ def _open_list(paths: Iterable[str | os.PathLike[str]], schema: Schema | None) -
         other = seen.setdefault(os.path.realpath(path), path)
         if other is not path:
             raise ManifestError(f"{path}: expected each file once, got it as {other} too")
-    return open_files(_folder_of(files), {path: split_of_file(path) for path in files}, schema)
+    return _open_files(_folder_of(files), _splits_of(files), asked)
+
+
+def _open_files(
+    folder: Path, splits: Mapping[Path, str], asked: _Asked, *, missing: Sequence[Path] = ()
+) -> Contents:
+    return open_files(
+        folder,
+        splits,
+        asked.schema,
+        skips_damage=asked.skips_damage,
+        missing=missing,
+        progress=asked.progress,
+    )
+
+
+def _open_sets(folder: Path, splits: Mapping[Path, str], asked: _Asked) -> Contents:
+    """Files of which each may be one of a set, that has to be whole."""
+    missing = check_sets(splits, may_miss=asked.skips_damage)
+    return _open_files(folder, splits, asked, missing=missing)
+
+
+def _splits_of(files: Iterable[Path]) -> dict[Path, str]:
+    return {path: split_of_file(path) for path in files}
 
 
 def _folder_of(files: list[Path]) -> Path:
@@ -112,67 +150,64 @@ def _folder_of(files: list[Path]) -> Path:
         return Path()
 
 
-def _open_pattern(pattern: Path, schema: Schema | None) -> Contents:
+def _open_pattern(pattern: Path, asked: _Asked) -> Contents:
     names = glob.glob(os.fspath(pattern), recursive=True)  # noqa: PTH207 - of any root
     found = [Path(name) for name in sorted(names, key=natural_order)]
     candidates = [path for path in found if path.is_file() and not is_beside(path.name)]
-    files = select_record_files(candidates)
+    files = select_record_files(candidates, skips_damage=asked.skips_damage)
     if not files:
         raise ManifestError(
             f"{pattern}: expected a pattern of TFRecord files, got none that fits\n"
             "hint: check the path; quote the pattern so that no shell expands it"
         )
-    check_sets(files)
-    return open_files(_folder_of(files), {path: split_of_file(path) for path in files}, schema)
+    return _open_sets(_folder_of(files), _splits_of(files), asked)
 
 
 # Folders.
 
 
-def _open_folder(folder: Path, schema: Schema | None) -> Contents:
+def _open_folder(folder: Path, asked: _Asked) -> Contents:
     def has(name: str) -> bool:
         return os.path.lexists(folder / name)
 
     if has(MANIFEST_NAME):
-        return _open_manifest(folder, schema)
+        return _open_manifest(folder, asked.schema)
     if has(SHARD_FILE) and has(MAPPING_FILE):
-        return open_older(folder, schema)
+        return open_older(folder, asked.schema)
     if has(INFO_FILE):
-        return open_tfds(folder, schema)
+        return open_tfds(folder, asked.schema)
     if has(FEATURES_FILE):
-        return _open_features(folder, schema)
+        return _open_features(folder, asked)
     files, folders = list_folder(folder)
-    found = select_record_files(files)
+    found = select_record_files(files, skips_damage=asked.skips_damage)
     if found:
-        check_sets(found)
-        return open_files(folder, {path: split_of_file(path) for path in found}, schema)
+        return _open_sets(folder, _splits_of(found), asked)
     versions = _find_prepared(folders)
     if versions:
-        return open_tfds(_only(folder, versions), schema)
+        return open_tfds(_only(folder, versions), asked.schema)
     published = [sub for sub in folders if (sub / MANIFEST_NAME).is_file()]
     if published:
         raise ManifestError(
             f"{folder}: expected a dataset, got a folder of some\n"
             f"hint: load one of them, as {published[0]}"
         )
-    splits = {path: split for sub in folders for path, split in _find_split(sub).items()}
+    splits = {path: split for sub in folders for path, split in _find_split(sub, asked).items()}
     if splits:
         _check_splits(splits)
-        check_sets(splits)
-        return open_files(folder, splits, schema)
+        return _open_sets(folder, splits, asked)
     raise ManifestError(_describe_nothing(folder))
 
 
-def _open_features(folder: Path, schema: Schema | None) -> Contents:
+def _open_features(folder: Path, asked: _Asked) -> Contents:
     """A folder of TFDS that lost its `dataset_info.json`: splits and numbers from the files."""
     metadata: Mapping[str, Mapping[str, Any]] = {}
-    if schema is None:
+    if asked.schema is None:
         schema, metadata = read_tfds_features(folder)
-    files = select_record_files(list_folder(folder)[0])
+        asked = replace(asked, schema=schema)
+    files = select_record_files(list_folder(folder)[0], skips_damage=asked.skips_damage)
     if not files:
         raise ManifestError(f"{folder}: expected TFRecord files beside {FEATURES_FILE}, got none")
-    check_sets(files)
-    contents = open_files(folder, {path: split_of_file(path) for path in files}, schema)
+    contents = _open_sets(folder, _splits_of(files), asked)
     return replace(contents, metadata=metadata, writer="tfds")
 
 
@@ -198,8 +233,8 @@ def _only(folder: Path, versions: list[Path]) -> Path:
     return versions[0]
 
 
-def _find_split(folder: Path) -> dict[Path, str]:
-    files = select_record_files(list_folder(folder)[0])
+def _find_split(folder: Path, asked: _Asked) -> dict[Path, str]:
+    files = select_record_files(list_folder(folder)[0], skips_damage=asked.skips_damage)
     return dict.fromkeys(files, split_of_folder(folder)) if files else {}
 
 

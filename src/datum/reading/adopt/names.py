@@ -15,6 +15,7 @@ __all__ = ["check_sets", "natural_order", "split_of_file", "split_of_folder", "s
 
 DEFAULT_SPLIT = "train"  # of files whose names tell none
 SHOWN_MISSING = 5
+MAX_MISSING = 1000  # listed of one set: names of files may tell of any number
 
 # In the order that splits are listed in.
 _WORDS: tuple[str, ...] = (
@@ -97,10 +98,11 @@ class _Shard:
         return self.path.with_name(f"{name[:start]}{number:0{stop - start}}{name[stop:]}")
 
 
-def check_sets(paths: Iterable[Path]) -> None:
+def check_sets(paths: Iterable[Path], *, may_miss: bool = False) -> list[Path]:
     """Refuse `-00000-of-00004` files of which some are missing on the disk, or are there twice.
 
-    Numbers may start at 0 or at 1. ManifestError names what is missing.
+    Numbers may start at 0 or at 1. ManifestError names what is missing; where some `may_miss`, it
+    is returned.
     """
     sets: dict[tuple[Path, str, str], list[_Shard]] = defaultdict(list)
     for path in paths:
@@ -108,11 +110,14 @@ def check_sets(paths: Iterable[Path]) -> None:
         if found is not None and int(found[2]) <= int(found[3]):
             shard = _Shard(path, int(found[2]), int(found[3]), found.span(2))
             sets[path.parent, found[1], _COMPRESSED.sub("", found[4])].append(shard)
+    absent: list[Path] = []
     for shards in sets.values():
         _check_one_set(shards)
-        missing = _find_missing(shards)
-        if missing:
+        missing = _find_missing(shards, MAX_MISSING if may_miss else SHOWN_MISSING + 1)
+        if missing and not may_miss:
             raise ManifestError(_describe_missing(shards[0], missing))
+        absent += missing
+    return absent
 
 
 def _check_one_set(shards: list[_Shard]) -> None:
@@ -128,14 +133,14 @@ def _check_one_set(shards: list[_Shard]) -> None:
             )
 
 
-def _find_missing(shards: list[_Shard]) -> list[Path]:
+def _find_missing(shards: list[_Shard], limit: int) -> list[Path]:
     """The first shards that are neither given nor on the disk."""
     numbers, count = {shard.number for shard in shards}, shards[0].count
     first = 1 if count in numbers else 0
     missing: list[Path] = []
     for path in _absent(shards[0], numbers, range(first, first + count)):
         missing.append(path)
-        if len(missing) > SHOWN_MISSING:
+        if len(missing) >= limit:
             break
     return missing
 

@@ -69,11 +69,12 @@ def is_beside(name: str) -> bool:
     return (suffix in _BESIDE if stem else plain in _PAPERS) or name[:1] in "._"
 
 
-def select_record_files(paths: Iterable[Path]) -> list[Path]:
+def select_record_files(paths: Iterable[Path], *, skips_damage: bool = False) -> list[Path]:
     """Those of some files that hold records; none if there are no records at all.
 
     Among record files every other one is an error that names it: it may be one that is damaged.
-    Empty files count if they are named like record files.
+    Empty files count if they are named like record files. With `skips_damage` those that may be
+    damaged count, too.
     """
     kinds = {path: sniff(path) for path in paths}
     has_records = "records" in kinds.values()
@@ -81,7 +82,9 @@ def select_record_files(paths: Iterable[Path]) -> list[Path]:
     for path, kind in kinds.items():
         is_named_so = _LIKE_RECORDS.search(path.name) is not None
         if kind == "other" and (has_records or is_named_so):
-            raise no_record_file(path)
+            if not skips_damage:
+                raise no_record_file(path)
+            chosen.append(path)
         if kind == "records" or (kind == "nothing" and is_named_so):
             chosen.append(path)
     return chosen

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
-from datum.errors import CorruptRecordError, ManifestError, SchemaError
-from datum.format import Compression, Discovery, RecordFile, ShardInfo, discover
+from datum.errors import CorruptRecordError, Damage, ManifestError, SchemaError
+from datum.format import Compression, Discovery, ShardInfo, discover
 from datum.format.threads import thread_count
+from datum.reading.adopt.metadata import size_of
 from datum.reading.adopt.record_files import no_record_file
+from datum.reading.progress import ByteCounter, Progress, WatchedFile
 
 __all__ = ["ScannedFile", "common_compression", "merge_found", "relative_name", "scan_files"]
 
@@ -23,7 +25,9 @@ class ScannedFile:
     """What a pass over a file told.
 
     Attributes:
+        records: how many are sound.
         found: the features of its records; None if only their number was asked for.
+        damage: what is not sound, where that was to be skipped.
     """
 
     path: Path
@@ -31,6 +35,7 @@ class ScannedFile:
     bytes: int
     compression: Compression | None
     found: Discovery | None = None
+    damage: tuple[Damage, ...] = ()
 
     def as_shard(self, folder: Path) -> ShardInfo:
         """The file as a shard of a dataset in this folder."""
@@ -47,26 +52,41 @@ def relative_name(path: Path, folder: Path) -> str:
 
 
 def scan_files(
-    paths: Sequence[Path], *, discovers: bool, threads: int | None = None
+    paths: Sequence[Path],
+    *,
+    discovers: bool,
+    threads: int | None = None,
+    skips_damage: bool = False,
+    progress: Progress | None = None,
 ) -> list[ScannedFile]:
     """Count the records of each file; with `discovers`, look through all of them.
 
     Damage, records that are no Examples, and files that cannot be read are errors naming the file.
+    With `skips_damage` the first two are listed instead. `progress` is called with the bytes that
+    are done, and all there are.
     """
+    look = _scan_around if skips_damage else _scan
+    sizes = {path: size_of(path) or 0 for path in paths}
+    counted = ByteCounter(sum(sizes.values()), progress)
 
     def scan(path: Path) -> ScannedFile:
         try:
-            return _scan(path, discovers=discovers)
+            return look(path, counted.of_file(sizes[path]), discovers=discovers)
         except OSError as error:
             raise ManifestError(f"{path}: expected a TFRecord file to read: {error}") from error
 
     count = min(thread_count(threads), len(paths)) or 1
     with ThreadPoolExecutor(count, "datum-adopt") as pool:
-        return list(pool.map(scan, paths))
+        try:
+            return list(pool.map(scan, paths))
+        except BaseException:  # nobody waits for the others
+            counted.is_stopped = True
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
-def _scan(path: Path, *, discovers: bool) -> ScannedFile:
-    with RecordFile(path, use_index=False) as file:  # others call other things .index
+def _scan(path: Path, note: Callable[[int], None], *, discovers: bool) -> ScannedFile:
+    with WatchedFile(path, note) as file:
         nbytes = path.stat().st_size
         found: Discovery | None = None
         try:
@@ -80,6 +100,22 @@ def _scan(path: Path, *, discovers: bool) -> ScannedFile:
         except SchemaError as error:
             raise SchemaError(f"{path}: {error}") from error
         return ScannedFile(path, records, nbytes, file.compression if nbytes else None, found)
+
+
+def _scan_around(path: Path, note: Callable[[int], None], *, discovers: bool) -> ScannedFile:
+    with WatchedFile(path, note, recovery="skip") as file:
+        nbytes = path.stat().st_size
+        malformed: list[Damage] = []
+        found: Discovery | None = None
+        if discovers:
+            try:
+                found = discover(file, malformed=malformed)
+            except SchemaError as error:
+                raise SchemaError(f"{path}: {error}") from error
+        records = sum(map(len, file.chunks())) if found is None else found.records
+        damage = sorted([*file.damage, *malformed], key=lambda one: one.offset)
+        compression = file.compression if nbytes else None
+        return ScannedFile(path, records, nbytes, compression, found, tuple(damage))
 
 
 def _damaged(path: Path, error: CorruptRecordError) -> CorruptRecordError:

@@ -1,7 +1,10 @@
+import warnings
+
 import pytest
 
 from datum.adapters.tensorflow.damage import find_sound_stretches
-from datum.format import RecordFile
+from datum.format import RecordFile, RecordWriter, encode
+from datum.reader import load
 from tests.unit.adapters.tensorflow.written import damage_record, numbers, write_numbers
 
 HEADER_BYTES = 12
@@ -67,3 +70,40 @@ def test_a_shard_that_is_gone_is_an_error(tmp_path):
     shard(tmp_path).unlink()
     with pytest.raises(FileNotFoundError):
         find_sound_stretches(dataset["train"])
+
+
+@pytest.mark.parametrize("compression", [None, "gzip"])
+def test_damage_that_was_told_before_is_left_out_without_a_word(tmp_path, compression):
+    path = tmp_path / "a.tfrecord"
+    with RecordWriter(path, compression=compression) as writer:
+        for n in range(30):
+            writer.write(b"\xff" if n == 3 else encode([{"x": n}]).records()[0])
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.warns(UserWarning, match="damage"):
+        dataset = load(path, on_error="skip")
+    kept = [int(row["x"]) for row in dataset["train"]]
+    assert 3 not in kept
+    assert 28 in kept or compression
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stretches = find_sound_stretches(dataset["train"])
+    assert sum(stretch.records for stretch in stretches) == len(kept)
+
+
+@pytest.mark.parametrize("engine", ["graph", "native"])
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_files_opened_around_their_damage_are_read_so(tmp_path, engine, on_error):
+    path = tmp_path / "a.tfrecord"
+    with RecordWriter(path) as writer:
+        for n in range(30):
+            writer.write(b"\xff" if n == 3 else encode([{"x": n}]).records()[0])
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1
+    path.write_bytes(data)
+    with pytest.warns(UserWarning, match="damage in 2 places"):
+        dataset = load(path, on_error="skip")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        batches = dataset.to_tf("train", batch_size=7, engine=engine, on_error=on_error)
+        found = [int(x) for batch in batches for x in batch["x"].numpy()]
+    assert found == [n for n in range(29) if n != 3]

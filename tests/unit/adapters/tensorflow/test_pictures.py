@@ -10,7 +10,7 @@ from datum.images import ImageError, decode
 from tests.unit.images.samples import encoded, pixels, png_of_16_bits
 from tests.unit.transforms.pictures import in_graph, photo, png_images, webp_images
 
-# What TensorFlow cannot do, or does otherwise: see docs/transforms.md.
+# What TensorFlow cannot do, or does otherwise: see docs/guides/transforms.md.
 KNOWN_OTHERS = {
     "dispose_none_load_end.gif",  # transparent pixels
     "jpeg_ff00_header.jpg",  # faults, after which grey is made of colours here

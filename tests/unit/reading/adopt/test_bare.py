@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from datum import Feature, Schema
-from datum.errors import DatumError, SchemaError
+from datum.errors import CorruptRecordError, DatumError, SchemaError
+from datum.format import frame
 from datum.reading.adopt.bare import open_files
 from datum.reading.adopt.detect import open_dataset
 from tests.unit.reading.adopt.files_written import numbers, split_of, write_file, write_numbers
@@ -86,3 +87,37 @@ def test_the_files_of_one_writer_open_together(shared_data):
     records = {name: split.records for name, split in contents.splits.items()}
     assert records == {"train": 4, "valid": 12, "test": 4}
     assert contents.compression == "zlib"
+
+
+def test_damaged_files_open_with_what_is_sound(tmp_path):
+    sound, torn = write_numbers(tmp_path, "a", "b")
+    torn.write_bytes(torn.read_bytes() * 2 + b"torn")
+    contents = open_files(tmp_path, {sound: "train", torn: "val"}, None, skips_damage=True)
+    assert [split.records for split in contents.splits.values()] == [1, 2]
+    assert [(one.file, one.kind) for one in contents.damage] == [(str(torn), "torn header")]
+    assert contents.left_out == {"b": ()}
+
+
+def test_missing_files_are_listed_with_the_damage(tmp_path):
+    (path,) = write_numbers(tmp_path, "a")
+    gone = tmp_path / "gone"
+    contents = open_files(tmp_path, {path: "train"}, None, skips_damage=True, missing=[gone])
+    assert [(one.file, one.kind) for one in contents.damage] == [(str(gone), "missing file")]
+
+
+@pytest.mark.parametrize("schema", [None, Schema({})])
+def test_files_without_a_sound_record_are_no_record_files(tmp_path, schema):
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(b"something else altogether")
+    with pytest.raises(CorruptRecordError, match="expected a TFRecord file, got other bytes"):
+        open_files(tmp_path, {path: "train"}, schema, skips_damage=True)
+
+
+def test_files_of_no_examples_at_all_are_refused_as_such(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(frame([b"\xff\xff", b"\xfe"]).to_bytes())
+    with pytest.raises(CorruptRecordError, match=r"record 0 at byte 0: expected a tf\.train"):
+        open_files(tmp_path, {path: "train"}, None, skips_damage=True)
+    contents = open_files(tmp_path, {path: "train"}, Schema({}), skips_damage=True)
+    assert contents.splits["train"].records == 2
+    assert contents.damage == ()

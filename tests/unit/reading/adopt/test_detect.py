@@ -282,3 +282,30 @@ def test_a_manifest_file_of_any_name_is_one(tmp_path):
         == Manifest.load(tmp_path / "other.json").splits
         == manifest.splits
     )
+
+
+@pytest.mark.parametrize("form", ["folder", "pattern", "list", "splits", "file"])
+def test_damage_is_skipped_in_every_kind_of_path(tmp_path, form):
+    folder = tmp_path / "train" if form == "splits" else tmp_path
+    path = write_file(folder / "a.tfrecord", [{"x": 0}, {"x": 1}])
+    path.write_bytes(path.read_bytes()[:-1])
+    given = {"pattern": folder / "*.tfrecord", "list": [path], "file": path}.get(form, tmp_path)
+    with pytest.raises(CorruptRecordError):
+        open_dataset(given)
+    contents = open_dataset(given, skips_damage=True)
+    assert contents.splits["train"].records == 1
+    assert [one.kind for one in contents.damage] == ["torn payload"]
+
+
+def test_a_set_that_is_not_whole_opens_where_damage_is_skipped(tmp_path):
+    write_numbers(tmp_path, "x-00000-of-00003", "x-00002-of-00003")
+    contents = open_dataset(tmp_path, skips_damage=True)
+    assert contents.splits["train"].records == 2
+    assert [one.file for one in contents.damage] == [str(tmp_path / "x-00001-of-00003")]
+
+
+def test_a_first_record_that_is_damaged_does_not_hide_the_others(tmp_path):
+    path = write_file(tmp_path / "a.tfrecord", [{"x": 0}, {"x": 1}])
+    path.write_bytes(b"?" + path.read_bytes()[1:])
+    for given in (tmp_path, path):
+        assert open_dataset(given, skips_damage=True).splits["train"].records == 1

@@ -127,3 +127,18 @@ def test_shards_of_two_exports_are_refused(tmp_path, names):
         ManifestError, match=r"expected one set of shards, got t-00000-of-00001 and"
     ):
         check_sets(paths(tmp_path, *names))
+
+
+def test_missing_shards_may_be_listed_instead(tmp_path):
+    paths = [tmp_path / f"x-0000{n}-of-00009" for n in (0, 4)]
+    for path in paths:
+        path.touch()
+    missing = check_sets(paths, may_miss=True)
+    assert [path.name[:7] for path in missing] == [f"x-0000{n}" for n in (1, 2, 3, 5, 6, 7, 8)]
+    assert check_sets([tmp_path / "plain.tfrecord"], may_miss=True) == []
+
+
+def test_of_a_huge_set_not_all_that_is_missing_is_listed(tmp_path):
+    path = tmp_path / "x-00000-of-999999999999999999"
+    path.touch()
+    assert len(check_sets([path], may_miss=True)) == 1000

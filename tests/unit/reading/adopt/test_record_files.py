@@ -108,3 +108,14 @@ def test_a_file_named_like_records_is_an_error_even_alone(tmp_path):
 
 def test_other_files_alone_are_no_record_files(tmp_path):
     assert select_record_files(make(tmp_path, {"weights.bin": b"something", "empty": b""})) == []
+
+
+def test_files_that_may_be_damaged_are_selected_when_damage_is_skipped(tmp_path):
+    sound, damaged = tmp_path / "a", tmp_path / "b.tfrecord"
+    sound.write_bytes(frame([b"x"]).to_bytes())
+    damaged.write_bytes(bytes(50))
+    assert select_record_files([sound, damaged], skips_damage=True) == [sound, damaged]
+    other = tmp_path / "notes"
+    other.write_text("nothing of that kind")
+    assert select_record_files([damaged], skips_damage=True) == [damaged]
+    assert select_record_files([other], skips_damage=True) == []

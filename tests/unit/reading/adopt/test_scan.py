@@ -131,3 +131,49 @@ def test_empty_shards_have_no_say_in_the_compression():
     assert common_compression([packed, empty, packed]) == "gzip"
     assert common_compression([plain, packed]) is None
     assert common_compression([]) is None
+
+
+@pytest.mark.parametrize("discovers", [True, False])
+def test_damage_is_listed_where_it_is_skipped(tmp_path, discovers):
+    path = write_file(tmp_path / "a", [{"x": n} for n in range(9)])
+    data = bytearray(path.read_bytes())
+    data[20] ^= 1
+    path.write_bytes(data[:-3])
+    (file,) = scan_files([path], discovers=discovers, skips_damage=True)
+    assert file.records == 7
+    assert [(one.record, one.kind) for one in file.damage] == [
+        (0, "payload checksum"),
+        (8, "torn payload"),
+    ]
+    assert (file.found is None) is not discovers
+
+
+def test_records_that_are_no_messages_are_listed_with_other_damage(tmp_path):
+    path = write_file(tmp_path / "a", [{"x": n} for n in range(3)])
+    path.write_bytes(path.read_bytes() + frame([b"\xff\xff", b""]).to_bytes()[:-2])
+    (file,) = scan_files([path], discovers=True, skips_damage=True)
+    assert file.records == 3
+    assert [(one.record, one.kind) for one in file.damage] == [
+        (3, "malformed"),
+        (4, "torn payload"),
+    ]
+    assert file.damage[0].end == file.damage[1].offset
+
+
+def test_progress_is_of_all_files(tmp_path):
+    paths = [write_file(tmp_path / f"{n}", [{"x": n}] * 3000) for n in range(3)]
+    total = sum(path.stat().st_size for path in paths)
+    seen = []
+    scan_files(paths, discovers=True, progress=lambda *given: seen.append(given))
+    assert seen == sorted(seen)
+    assert seen[-1] == (total, total)
+
+
+def test_an_interrupt_is_not_kept(tmp_path):
+    paths = [write_file(tmp_path / f"{n}", [{"x": n}] * 10) for n in range(20)]
+
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        scan_files(paths, discovers=True, threads=2, progress=interrupt)

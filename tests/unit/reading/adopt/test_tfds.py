@@ -60,7 +60,7 @@ def test_no_shard_is_read_to_open_it(prepared, monkeypatch):
     def refuse(*_args, **_options):
         raise AssertionError("a shard was opened")
 
-    monkeypatch.setattr(scanning, "RecordFile", refuse)
+    monkeypatch.setattr(scanning, "WatchedFile", refuse)
     monkeypatch.setattr("datum.reading.adopt.record_files.sniff", refuse)
     monkeypatch.setattr("datum.reading.shards.RecordFile", refuse)
     assert open_dataset(prepared).splits["train"].records == 25

@@ -1,0 +1,248 @@
+"""Records of plain files as they lie there, in any order, for whoever writes them again."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum import _core
+from datum.errors import CorruptRecordError
+from datum.format.index import FRAME_BYTES
+from datum.schema import Schema
+from datum.sources import Block, Reject
+from datum.sources.source import Stored
+
+__all__ = ["PlacedRun", "Places", "StoredRecords", "gather_frames", "metadata_within"]
+
+MAX_MAPS = 64  # files that stay open: few of the 256 that some systems let a process have
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """Where the records of a plain file are.
+
+    Attributes:
+        offsets: where the frame of each record starts.
+        ends: where it ends.
+    """
+
+    path: Path
+    offsets: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacedRun:
+    """The records from `start` up to `stop` of a plain file, whose places are found when needed."""
+
+    places: Callable[[], Places]
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+
+class _Maps:
+    """Files mapped into memory; the last ones used stay so. Safe to use from threads."""
+
+    def __init__(self) -> None:
+        self._maps: OrderedDict[Path, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def open(self, path: Path) -> Any:
+        with self._lock:
+            found = self._maps.get(path)
+            if found is None:
+                with path.open("rb") as file:
+                    found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._maps[path] = found
+                while len(self._maps) > MAX_MAPS:
+                    self._maps.popitem(last=False)  # closed when nobody reads it any more
+            self._maps.move_to_end(path)
+        if found.size() < len(found):  # what is lost of it cannot be touched
+            raise CorruptRecordError(
+                f"{path}: expected {len(found)} bytes, got {found.size()}: the file was cut while"
+                " it was read"
+            )
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRecords:
+    """An `IndexedPart` of the records of plain files.
+
+    Attributes:
+        runs: where the records lie.
+        schema: what is wanted of them.
+        metadata: what else is known of the features.
+        fingerprint: a text that changes when the records do.
+        is_partial: whether the records hold more than `schema` says.
+        numbers: the records that are wanted, rising, of all in `runs`; None for all.
+    """
+
+    runs: Sequence[PlacedRun]
+    schema: Schema
+    metadata: Mapping[str, Mapping[str, Any]]
+    fingerprint: str | None
+    is_partial: bool = False
+    numbers: NDArray[np.int64] | None = None
+    keys: Sequence[str] | None = None
+    is_slow_python: bool = False
+    is_stored: bool = True
+    statistics: Mapping[str, Any] | None = None  # as a manifest has them, if they are known
+    _maps: _Maps = field(default_factory=lambda: _Maps(), init=False)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if self.numbers is None else len(self.numbers)
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        return np.cumsum([0, *map(len, self.runs)], dtype=np.int64)
+
+    @cached_property
+    def stored_bytes(self) -> int | None:
+        """How many bytes the records take; not known where some of their features are left out."""
+        if self.is_partial:
+            return None
+        total = 0
+        for at, run in enumerate(self.runs):
+            places = run.places()
+            local: Any = slice(run.start, run.stop)
+            if self.numbers is not None:
+                bounds = np.searchsorted(self.numbers, self._ends[at : at + 2])
+                local = self.numbers[slice(*bounds)] - self._ends[at] + run.start
+            total += int((places.ends[local] - places.offsets[local]).sum())
+        return total
+
+    def select(self, numbers: NDArray[np.int64]) -> StoredRecords:
+        """The part of these records alone; their numbers rise, and they are counted anew."""
+        digest = hashlib.blake2b(numbers.tobytes(), digest_size=16).hexdigest()
+        fingerprint = None if self.fingerprint is None else f"{self.fingerprint}, of {digest}"
+        numbers = numbers if self.numbers is None else self.numbers[numbers]
+        return replace(self, numbers=numbers, fingerprint=fingerprint, statistics=None)
+
+    def narrow(self, schema: Schema) -> StoredRecords:
+        """The part with these of its features alone."""
+        fingerprint = None if self.fingerprint is None else f"{self.fingerprint}, {schema!r}"
+        metadata = metadata_within(self.metadata, self.schema, schema)
+        return replace(
+            self,
+            schema=schema,
+            metadata=metadata,
+            fingerprint=fingerprint,
+            is_partial=True,
+            statistics=None,
+        )
+
+    def read(self, numbers: NDArray[np.int64]) -> Block:
+        """The records of these numbers; those that are damaged are rejects."""
+        wanted = numbers if self.numbers is None else self.numbers[numbers]
+        # In the order of the files: neighbours are read together, whatever was asked for.
+        order = np.argsort(wanted, kind="stable")
+        bounds = np.searchsorted(wanted[order], self._ends)
+        parts: list[Stored] = []
+        rows: list[NDArray[np.intp]] = []
+        rejects: list[Reject] = []
+        for at in np.flatnonzero(np.diff(bounds)).tolist():
+            mine, run = order[bounds[at] : bounds[at + 1]], self.runs[at]
+            local = wanted[mine] - self._ends[at] + run.start
+            found, lost = self._read_file(run.places(), local)
+            rejects += [replace(one, record=int(numbers[mine[one.record]])) for one in lost]
+            parts.append(found)
+            rows.append(np.delete(mine, [one.record for one in lost]) if lost else mine)
+        stored, found_rows = self._join(parts, rows)
+        rejects.sort(key=lambda one: one.record)
+        return Block(stored, numbers[found_rows], None, rejects)
+
+    def _read_file(self, places: Places, local: NDArray[np.int64]) -> tuple[Stored, list[Reject]]:
+        """Records of one file, checked; of each that is damaged, its place in `local` and why."""
+        buffer = self._maps.open(places.path)
+        offsets, ends = places.offsets[local], places.ends[local]
+        rejects: list[Reject] = []
+        kept = np.arange(len(local))
+        first = 0
+        while True:
+            sound = kept[first:]
+            starts = np.ascontiguousarray(offsets[sound])
+            lengths = ends[sound] - starts - FRAME_BYTES
+            damage = _core.first_damage(buffer, starts, np.ascontiguousarray(lengths))
+            if damage is None:
+                break
+            row = first + damage[0]
+            at = int(kept[row])
+            where = _describe(places, int(local[at]))
+            reason = f"expected a sound record, got damage: {damage[1]}"
+            rejects.append(Reject(at, None, where, reason))
+            kept, first = np.delete(kept, row), row
+        frames, starts = gather_frames(buffer, offsets[kept], ends[kept])
+        records = local[kept]
+        return (
+            Stored(
+                frames,
+                starts,
+                self.schema,
+                self.is_partial,
+                lambda place: _describe(places, int(records[place])),
+            ),
+            rejects,
+        )
+
+    def _join(
+        self, parts: list[Stored], rows: list[NDArray[np.intp]]
+    ) -> tuple[Stored, NDArray[np.intp]]:
+        """The records of several files, in the order in which they were asked for."""
+        joined = parts[0] if len(parts) == 1 else self._concatenate(parts)
+        found = np.concatenate([np.empty(0, np.intp), *rows])
+        order = np.argsort(found, kind="stable")
+        return joined.take(order), found[order]
+
+    def _concatenate(self, parts: list[Stored]) -> Stored:
+        starts = np.cumsum([0, *(len(part.frames) for part in parts)])[:-1].tolist()
+        offsets = [part.offsets + start for part, start in zip(parts, starts, strict=True)]
+        firsts = np.cumsum([0, *map(len, parts)])
+
+        def locate(place: int) -> str:
+            owner = int(np.searchsorted(firsts, place, side="right")) - 1
+            return parts[owner].locate(place - int(firsts[owner]))
+
+        return Stored(
+            np.concatenate([np.empty(0, np.uint8), *(part.frames for part in parts)]),
+            np.concatenate([np.empty(0, np.int64), *offsets]),
+            self.schema,
+            self.is_partial,
+            locate,
+        )
+
+
+def _describe(places: Places, record: int) -> str:
+    return f"{places.path} (record {record} at byte {places.offsets[record]})"
+
+
+def gather_frames(
+    buffer: Any, offsets: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Frames one after the other: where they lie so, they are not copied."""
+    if len(offsets) and np.array_equal(offsets[1:], ends[:-1]):
+        first, last = int(offsets[0]), int(ends[-1])
+        return np.frombuffer(buffer, np.uint8, last - first, first), offsets - first
+    sizes = np.ascontiguousarray(ends - offsets)
+    frames = _core.gather(buffer, np.ascontiguousarray(offsets), sizes, 1)
+    return frames, np.cumsum(sizes) - sizes
+
+
+def metadata_within(
+    metadata: Mapping[str, Mapping[str, Any]], known: Schema, kept: Schema
+) -> dict[str, Mapping[str, Any]]:
+    """The metadata without that of features that are left out."""
+    return {name: found for name, found in metadata.items() if name in kept or name not in known}
