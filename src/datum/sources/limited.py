@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from datum.errors import SourceError, SplitError
 from datum.schema import Schema
-from datum.sources.source import Block, IndexedPart, Part, Source, StreamedPart
+from datum.sources.source import Block, IndexedPart, Part, Source, Stored, StreamedPart
 from datum.sources.take import take_rows
 
 __all__ = ["limit_source"]
@@ -129,6 +129,8 @@ def _cut(block: Block, count: int) -> Block:
     data: Any = block.data
     if isinstance(data, list):
         data = data[:left]
+    elif isinstance(data, Stored):
+        data = data.take(np.arange(left))
     else:
         first = np.arange(left)
         data = {name: take_rows(column, first, slice(left)) for name, column in data.items()}

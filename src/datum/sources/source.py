@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from datum import _core
 from datum.schema import Schema
 
-__all__ = ["Block", "Columns", "IndexedPart", "Part", "Reject", "Rows", "Source", "StreamedPart"]
+__all__ = [
+    "Block",
+    "Columns",
+    "IndexedPart",
+    "Part",
+    "Reject",
+    "Rows",
+    "Source",
+    "Stored",
+    "StreamedPart",
+]
 
 Rows: TypeAlias = list[dict[str, Any]]
 Columns: TypeAlias = dict[str, Any]
@@ -39,19 +50,61 @@ class Reject:
         return f"{place}record {self.record}{name}: {self.reason}"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Stored:
+    """Records that are serialized already: they are written as they are, byte for byte.
+
+    Attributes:
+        frames: the records as in a TFRecord file, each with its length and its checksums around
+            it, one after the other; they have been checked.
+        offsets: where each of them starts.
+        schema: what they hold.
+        is_partial: whether they hold other features too, which are to be left out.
+        locate: where the record of a place comes from, for messages.
+    """
+
+    frames: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    schema: Schema
+    is_partial: bool = False
+    locate: Callable[[int], str] = str
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many bytes each frame has."""
+        return np.diff(self.offsets, append=len(self.frames))
+
+    def take(self, at: NDArray[np.intp]) -> Stored:
+        """The records of these places, in this order."""
+        if len(at) == len(self) and np.array_equal(at, np.arange(len(self))):
+            return self
+        starts = np.ascontiguousarray(self.offsets[at])
+        sizes = np.ascontiguousarray(self.sizes[at])
+        frames = _core.gather(self.frames, starts, sizes, 1)
+        offsets = np.cumsum(sizes) - sizes
+        places = at.tolist()
+        locate = self.locate
+        return Stored(
+            frames, offsets, self.schema, self.is_partial, lambda place: locate(places[place])
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Some records of a part.
 
     Attributes:
-        data: a list of rows, or columns of one length by name. A `pathlib.Path` in a row is an
-            image file, read when the record is written.
+        data: a list of rows, columns of one length by name, or records that are serialized. A
+            `pathlib.Path` in a row is an image file, read when the record is written.
         numbers: the number of each record within its part; those of `rejects` are left out.
         keys: the name of each record, if records have names.
         rejects: the records that could not be read.
     """
 
-    data: Rows | Columns
+    data: Rows | Columns | Stored
     numbers: NDArray[np.int64]
     keys: Sequence[str] | None = None
     rejects: Sequence[Reject] = ()

@@ -14,7 +14,7 @@ from datum.columns import Masked, Sparse
 from datum.errors import SchemaError, SourceError
 from datum.schema import Feature, InexactError, Schema, SchemaGuess, as_array
 from datum.sources.mapped import map_source
-from datum.sources.source import Block, IndexedPart, Part, Source
+from datum.sources.source import Block, Columns, IndexedPart, Part, Rows, Source, Stored
 
 __all__ = ["sparse_source"]
 
@@ -77,12 +77,21 @@ def _blocks(part: Part) -> Iterator[Block]:
 
 
 def _look(block: Block, names: Sequence[str], guess: SchemaGuess, seen: set[str]) -> None:
-    if isinstance(block.data, list):
-        guess.add_rows({name: row.get(name) for name in names} for row in block.data)
-        seen.update(name for row in block.data for name in row)
+    data = _values_of(block)
+    if isinstance(data, list):
+        guess.add_rows({name: row.get(name) for name in names} for row in data)
+        seen.update(name for row in data for name in row)
     else:
-        guess.add_columns({name: block.data[name] for name in names if name in block.data})
-        seen.update(block.data)
+        guess.add_columns({name: data[name] for name in names if name in data})
+        seen.update(data)
+
+
+def _values_of(block: Block) -> Rows | Columns:
+    if isinstance(block.data, Stored):
+        raise SourceError(
+            "expected rows or columns to make features sparse of, got records that are stored"
+        )
+    return block.data
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +101,12 @@ class _Sparsify:
     features: tuple[tuple[str, Feature], ...]
 
     def __call__(self, block: Block) -> Block:
+        given = _values_of(block)
         data: Any
-        if isinstance(block.data, list):
-            data = [self._change_row(row) for row in block.data]
+        if isinstance(given, list):
+            data = [self._change_row(row) for row in given]
         else:
-            data = dict(block.data)
+            data = dict(given)
             for name, feature in self.features:
                 if name in data:
                     data[name] = _sparse_column(data[name], feature)

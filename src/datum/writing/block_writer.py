@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,8 +23,10 @@ from datum.format import (
 )
 from datum.schema import Feature, Schema, SchemaGuess, plain_row
 from datum.sources import Block, Reject
+from datum.sources.source import Stored
 from datum.writing.encoders import FeatureEncoder, apply_encoders
 from datum.writing.pictures import ImageFacts, find_images, prepare_images
+from datum.writing.stored import CopiedRecords, copy_stored, rows_of
 
 if TYPE_CHECKING:
     from datum.images import ImageOptions
@@ -44,6 +46,7 @@ class BlockSettings:
     images: ImageOptions
     encoders: Mapping[str, FeatureEncoder]
     on_error: OnError
+    is_counted: bool = False  # whether the statistics of stored records are known already
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class WrittenBlock:
 class CollectedBlock:
     """The values of a block, which any thread can make records of."""
 
-    pieces: list[Collected]
+    pieces: Sequence[Collected | CopiedRecords]
     block: Block  # without its data
     images: Mapping[str, ImageFacts]
     schema: Schema
@@ -122,11 +125,26 @@ class BlockWriter:
 
     def prepare(self, block: Block) -> tuple[Block, dict[str, ImageFacts]]:
         """Do what comes before encoding; several blocks can be prepared at the same time."""
+        if isinstance(block.data, Stored):
+            if self._copies and self.settings.schema is not None:
+                is_counted, threads = self.settings.is_counted, self._threads
+                return copy_stored(
+                    block, self.settings.schema, is_counted=is_counted, threads=threads
+                )
+            known = block.data.schema
+            self._images |= {name for name, one in known.items() if one.encoding == "image"}
+            block = replace(block, data=rows_of(block.data))
         if self.settings.encoders:
             block = apply_encoders(block, self.settings.encoders)
         if self.settings.schema is None and isinstance(block.data, list):
             self._images |= find_images(block.data[:1])
         return self._prepare_images(block, self._images)
+
+    @property
+    def _copies(self) -> bool:
+        """Whether records that are serialized already can be taken as they are."""
+        images = self.settings.images
+        return not (self.settings.encoders or images.changes_bytes or images.verify)
 
     def _prepare_images(self, block: Block, names: set[str]) -> tuple[Block, dict[str, ImageFacts]]:
         if not names:
@@ -141,6 +159,9 @@ class BlockWriter:
     def collect(self, block: Block, images: dict[str, ImageFacts]) -> CollectedBlock:
         """Take the values out of a block that is prepared; blocks must come in order."""
         self._check(block.rejects)
+        if isinstance(block.data, CopiedRecords):
+            kept_block = replace(block, data=[])
+            return CollectedBlock([block.data], kept_block, images, self.schema, None)
         pieces: list[Collected] = []
         rejects = list(block.rejects)
         refused: list[int] = []

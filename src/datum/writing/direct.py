@@ -19,6 +19,7 @@ SLOW_BLOCK_RECORDS = 256  # where reading keeps the interpreter busy
 # Datasets of users may hold files that threads would move under one another.
 _ONE_READER = threading.Lock()
 _SAMPLE_RECORDS = 32  # made to learn how large records are
+_FRAME_BYTES = 64  # about what a record takes beside its values
 _IMAGES_AT_ONCE = 16  # where each is decoded: a worker has enough to do with these
 
 
@@ -59,7 +60,8 @@ class DirectSplit:
         known = self.part.stored_bytes
         is_changed = self._settings.images.changes_bytes
         if known is not None and not is_changed:
-            return int(known * self.records / max(len(self.part), 1)) + 64 * self.records
+            frame = 0 if getattr(self.part, "is_stored", False) else _FRAME_BYTES
+            return int(known * self.records / max(len(self.part), 1)) + frame * self.records
         if not self.records:
             return 0
         # Spread over the part: neighbours are often alike.

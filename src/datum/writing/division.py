@@ -13,6 +13,7 @@ from datum.sources import Block, Reject
 from datum.sources.source import Part
 from datum.writing.order import assign_splits, hash_records
 from datum.writing.parts import blocks_of
+from datum.writing.stored import columns_of
 
 __all__ = ["Division", "divide_part", "split_of_reject"]
 
@@ -72,7 +73,7 @@ def _labels(block: Block, name: str) -> list[Any]:
     if isinstance(block.data, list):
         values: Any = [row.get(name) for row in block.data]
     else:
-        values = block.data.get(name)
+        values = columns_of(block.data, names=[name]).get(name)
         if values is None:
             return [None] * len(block)
         values = values.to_list() if hasattr(values, "to_list") else np.asarray(values).tolist()

@@ -17,6 +17,7 @@ from datum.schema.plain import plain_row
 from datum.sources.source import Block, Columns, IndexedPart, Part, Reject, Rows
 from datum.sources.take import take_rows
 from datum.writing.feature_encoder import FeatureEncoder
+from datum.writing.stored import columns_of
 
 __all__ = ["FeatureEncoder", "apply_encoders", "fit_encoders", "make_encoders"]
 
@@ -91,17 +92,19 @@ def _check_found(values: Iterator[Any], name: str, seen: set[str]) -> Iterator[A
 
 def _blocks(part: Part) -> Iterator[Block]:
     if not isinstance(part, IndexedPart):
-        yield from part.blocks()
-        return
-    for first in range(0, len(part), FIT_RECORDS):
-        yield part.read(np.arange(first, min(first + FIT_RECORDS, len(part))))
+        blocks = part.blocks()
+    else:
+        starts = range(0, len(part), FIT_RECORDS)
+        ranges = (np.arange(first, min(first + FIT_RECORDS, len(part))) for first in starts)
+        blocks = map(part.read, ranges)
+    return (replace(block, data=columns_of(block.data)) for block in blocks)
 
 
 def _take_values(block: Block, name: str) -> list[Any]:
     """The value of each record as Python has it, None where there is none."""
     if isinstance(block.data, list):
         return [row.get(name) for row in _flattened(block.data, [name])]
-    column = block.data.get(name)
+    column = columns_of(block.data).get(name)
     if column is None:
         return [None] * len(block)
     if isinstance(column, list):
@@ -120,22 +123,23 @@ def apply_encoders(block: Block, encoders: Mapping[str, FeatureEncoder]) -> Bloc
 
     Records that an encoder refuses, such as those of an unknown label, become rejects.
     """
+    data: Any = block.data
     faults: dict[int, str] = {}
     made: dict[str, tuple[Sparse | NDArray[Any], NDArray[np.intp]]] = {}
     for name, encoder in encoders.items():
         values = _take_values(block, name)
         present = [at for at, value in enumerate(values) if value is not None]
-        if not present and name not in block.data:  # a column of blanks is replaced all the same
+        if not present and name not in data:  # a column of blanks is replaced all the same
             continue
         column, kept, found = encoder.transform_each([values[at] for at in present])
         made[name] = column, np.array([present[at] for at in kept], np.intp)
         for at, fault in found.items():
             faults.setdefault(present[at], f"feature {name!r}: {fault}")
-    if isinstance(block.data, list):
-        rows = _flattened(block.data, made)
+    if isinstance(data, list):
+        rows = _flattened(data, made)
         block = replace(block, data=_replace_in_rows(rows, made))
     else:
-        block = replace(block, data=_replace_in_columns(block.data, made, list(faults)))
+        block = replace(block, data=_replace_in_columns(data, made, list(faults)))
     return _reject(block, faults) if faults else block
 
 

@@ -14,7 +14,7 @@ from datum.errors import SchemaError, SourceError
 from datum.format import RowEncoder, Statistics, parse
 from datum.schema import Schema
 from datum.sources import Block, IndexedPart, Reject
-from datum.sources.source import Part
+from datum.sources.source import Part, Stored
 from datum.writing.block_writer import BlockSettings, BlockWriter, CollectedBlock, WrittenBlock
 from datum.writing.direct import PartWriter
 from datum.writing.division import Division, split_of_reject
@@ -188,6 +188,8 @@ def _select(block: Block, at: NDArray[np.intp]) -> Block:
     data: Any = block.data
     if isinstance(data, list):
         data = [data[i] for i in at.tolist()]
+    elif isinstance(data, Stored):
+        data = data.take(at)
     else:
         data = {name: column[at] for name, column in data.items()}
     return Block(data, block.numbers[at], keys)

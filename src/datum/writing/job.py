@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from datum.errors import SourceError
+from datum.format import stores_alike
 from datum.format.durable import replace_file
 from datum.format.manifest import Manifest, SplitInfo
 from datum.format.naming import MANIFEST_NAME
@@ -26,7 +27,7 @@ from datum.writing.legacy import legacy_files
 from datum.writing.make import MadeShard, SplitPlan, make_shards
 from datum.writing.options import WriteOptions
 from datum.writing.parts import Intake, known_schema, override
-from datum.writing.pictures import ImageFacts, refine_images
+from datum.writing.pictures import ImageFacts, open_sizes, refine_images
 from datum.writing.progress import Progress
 from datum.writing.spilled import SpilledSplit
 from datum.writing.staging import QUARANTINE, Staging
@@ -58,16 +59,25 @@ class Job:
     appended: Appended | None
     staging: Staging
     progress: Progress
+    _is_counted: bool = False
 
     def make(self) -> tuple[Manifest, dict[str, MadeSplit]]:
         """Make the shards, and the manifest that names them."""
         schema = known_schema(self.intake, self.options.schema)
         if schema is not None:
             schema = self._settle(schema)
+            if self.images.changes_bytes and self.options.schema is None:
+                schema = open_sizes(schema, keep=self.options.features)
         if self.appended is not None and schema is not None:
             schema = self.appended.widen(schema)
+        self._is_counted = schema is not None and self._has_counts(schema)
         settings = BlockSettings(
-            schema, self.options.features, self.images, self.encoders, self.options.on_error
+            schema,
+            self.options.features,
+            self.images,
+            self.encoders,
+            self.options.on_error,
+            self._is_counted,
         )
         is_direct = schema is not None and all(
             isinstance(part, IndexedPart) for part in self.intake.parts.values()
@@ -76,8 +86,27 @@ class Job:
         found = self._make_direct(settings) if is_direct else self._make_spilled(settings)
         made, schema, images = found
         self._check_some_written(made)
-        schema = refine_images(schema, self._all_images(images))
+        if not self._is_copied:  # where records are, the schema is already that of their images
+            schema = refine_images(schema, self._all_images(images))
         return self._manifest(schema, images, made), made
+
+    @property
+    def _is_copied(self) -> bool:
+        """Whether all records are serialized already, and none is changed."""
+        parts = self.intake.parts.values()
+        is_changed = bool(self.encoders) or self.images.changes_bytes or self.appended is not None
+        return not is_changed and all(getattr(part, "is_stored", False) for part in parts)
+
+    def _has_counts(self, schema: Schema) -> bool:
+        """Whether all records of parts whose statistics are known are copied, and no others."""
+        if not self._is_copied or self.division is not None or self.options.on_error != "raise":
+            return False
+        return all(
+            getattr(part, "statistics", None) is not None
+            and part.schema is not None
+            and stores_alike(part.schema, schema)
+            for part in self.intake.parts.values()
+        )
 
     def _all_images(self, images: Mapping[str, ImageFacts]) -> dict[str, ImageFacts]:
         """What is known of images, with those that were there before."""
@@ -201,10 +230,16 @@ class Job:
                 for name, split in made.items()
             },
             join_metadata([*parts, described, pictured]),
-            {name: split.statistics.to_json() for name, split in made.items()},
+            {name: self._statistics(name, split) for name, split in made.items()},
             self.options.compression,
         )
         return manifest if self.appended is None else self.appended.join(manifest)
+
+    def _statistics(self, name: str, split: MadeSplit) -> Mapping[str, Any]:
+        if self._is_counted:
+            known: Mapping[str, Any] = getattr(self.intake.parts[name], "statistics", {})
+            return known
+        return split.statistics.to_json()
 
     def save(self, manifest: Manifest, made: Mapping[str, MadeSplit]) -> None:
         """Write the files that stand beside the shards; the manifest comes last."""

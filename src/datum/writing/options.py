@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
+from datum.errors import SplitError
 from datum.format import Compression
 from datum.format.threads import thread_count
 from datum.schema import Feature, Schema
@@ -46,6 +47,16 @@ class WriteOptions:
             return asked
         wanted = -(-nbytes // self.shard_bytes)
         return max(1, min(wanted, records, MAX_SHARDS))
+
+    def check_split_names(self, splits: Sequence[str]) -> None:
+        """Refuse a number of shards for a split that there is not."""
+        for name in self.shards if isinstance(self.shards, Mapping) else ():
+            if name not in splits:
+                near = difflib.get_close_matches(name, splits, 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(splits)}"
+                raise SplitError(
+                    f"shards: expected the name of a split, got {name!r}\nhint: {hint}"
+                )
 
     def describe(self) -> dict[str, Any]:
         """All that decides which bytes are written, as plain values."""

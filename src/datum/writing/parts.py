@@ -14,7 +14,7 @@ from datum.errors import SourceError, SplitError
 from datum.format.naming import check_split_name
 from datum.schema import Feature, Schema, SchemaGuess
 from datum.sources import Block, IndexedPart, Source, StreamedPart, as_source
-from datum.sources.source import Part
+from datum.sources.source import Part, Stored
 from datum.sources.splits import is_split_name
 from datum.writing.direct import BLOCK_BYTES, BLOCK_RECORDS, SLOW_BLOCK_RECORDS
 from datum.writing.order import check_fractions
@@ -23,9 +23,12 @@ __all__ = [
     "Intake",
     "block_ranges",
     "blocks_of",
+    "check_stratify",
     "collect_parts",
+    "is_dict_of_sources",
     "known_schema",
     "merge_schemas",
+    "only_part",
     "override",
 ]
 
@@ -53,7 +56,7 @@ class Intake:
 
 def collect_parts(source: Any, splits: Mapping[str, Any] | None, problem: str | None) -> Intake:
     """Make out what the arguments of a write mean."""
-    if _is_dict_of_sources(source):
+    if is_dict_of_sources(source):
         if splits is not None:
             raise SplitError(
                 f"expected one source to divide, got those of {', '.join(source)}\n"
@@ -83,7 +86,9 @@ def collect_parts(source: Any, splits: Mapping[str, Any] | None, problem: str | 
             "expected fractions in `splits`, or `source` to be None where it gives a source for"
             f" each, got {dict(splits)!r:.200}\nhint: splits={{'train': 0.8, 'val': 0.2}}"
         )
-    parts = {name: _only_part(name, given, problem) for name, given in splits.items()}
+    parts = {
+        name: only_part(name, as_source(given, problem).parts()) for name, given in splits.items()
+    }
     return _checked(Intake(parts, None))
 
 
@@ -101,8 +106,14 @@ def _checked(intake: Intake) -> Intake:
     return intake
 
 
-def _only_part(name: str, given: Any, problem: str | None) -> Part:
-    parts = as_source(given, problem).parts()
+def check_stratify(intake: Intake, stratify: str | None) -> None:
+    """Refuse to divide each value of a feature where nothing is divided."""
+    if stratify is not None and intake.fractions is None:
+        raise SplitError("stratify: expected fractions to divide by in `splits`, got none")
+
+
+def only_part(name: str, parts: Mapping[str, Part]) -> Part:
+    """The part of a split, among those of the source that was given for it alone."""
     if len(parts) == 1:
         return next(iter(parts.values()))
     if name in parts:
@@ -112,7 +123,7 @@ def _only_part(name: str, given: Any, problem: str | None) -> Part:
     )
 
 
-def _is_dict_of_sources(source: Any) -> bool:
+def is_dict_of_sources(source: Any) -> bool:
     """Whether these are sources by split, not columns by name."""
     return (
         isinstance(source, dict)
@@ -168,7 +179,9 @@ def merge_schemas(first: Schema, second: Schema) -> Schema:
 
 
 def override(schema: Schema, features: Mapping[str, Feature]) -> Schema:
-    """The schema with some features as they were given."""
+    """The schema with some features as they were given; an empty one, of no records, stays so."""
+    if not schema:
+        return schema
     for name in features:
         if name not in schema:
             schema.select([name])  # raises, with the nearest name
@@ -187,6 +200,8 @@ def _record_bytes(part: IndexedPart) -> int:
     """About how large a record is, told by a few that are spread over the part."""
     sample = np.linspace(0, len(part) - 1, min(len(part), _SAMPLE_RECORDS)).astype(np.int64)
     rows = part.read(sample).data if len(sample) else []
+    if isinstance(rows, Stored):
+        return len(rows.frames) // max(len(rows), 1)
     return _core.size_of(rows) // max(len(rows), 1) if isinstance(rows, list) else 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from datum.sources import Block, Reject
 if TYPE_CHECKING:
     from datum.images import ImageHeader, ImageOptions
 
-__all__ = ["ImageFacts", "find_images", "prepare_images", "refine_images"]
+__all__ = ["ImageFacts", "find_images", "open_sizes", "prepare_images", "refine_images"]
 
 
 @dataclass(slots=True)
@@ -90,6 +90,18 @@ def refine_images(schema: Schema, facts: Mapping[str, ImageFacts]) -> Schema:
     return Schema(features)
 
 
+def open_sizes(schema: Schema, *, keep: Container[str]) -> Schema:
+    """The schema with images of any size, as they may be shrunk; those named in `keep` as given."""
+    return Schema(
+        {
+            name: replace(feature, shape=(None, None, feature.shape[2]))
+            if feature.encoding == "image" and name not in keep
+            else feature
+            for name, feature in schema.items()
+        }
+    )
+
+
 def find_images(rows: Iterable[Mapping[str, Any]]) -> set[str]:
     """The names of values that can only be images."""
     return {name for row in rows for name, value in row.items() if _is_image(value)}
@@ -109,7 +121,8 @@ def prepare_images(
     rows = []
     rejects = list(block.rejects)
     kept = []
-    for at, row in enumerate(block.data):
+    given: Any = block.data
+    for at, row in enumerate(given):
         try:
             prepared = _prepare_row(row, features, options, facts)
         except (SourceError, OSError, TypeError, ValueError) as error:
@@ -161,8 +174,8 @@ def _prepare_columns(
     options: ImageOptions,
     facts: dict[str, ImageFacts],
 ) -> tuple[Block, dict[str, ImageFacts]]:
-    names = [name for name in features if name in block.data]
     columns: Any = block.data
+    names = [name for name in features if name in columns]
     rows = [{name: columns[name][at] for name in names} for at in range(len(block))]
     prepared, facts = prepare_images(replace(block, data=rows), features, options)
     kept = np.flatnonzero(np.isin(block.numbers, prepared.numbers))

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import SplitError, WriteError
+from datum.errors import WriteError
 from datum.format import Compression
 from datum.schema import Feature, Schema
 from datum.sources import Block
@@ -23,13 +23,10 @@ from datum.writing.division import Division, divide_part
 from datum.writing.encoders import fit_encoders, make_encoders
 from datum.writing.job import Job, MadeSplit
 from datum.writing.options import check_options, names_nearest_option
-from datum.writing.parts import Intake, collect_parts
+from datum.writing.parts import Intake, check_stratify, collect_parts
 from datum.writing.progress import show_progress
 from datum.writing.report import SplitReport, WriteReport
 from datum.writing.staging import QUARANTINE, Staging, check_target, open_staging
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["write"]
 
@@ -156,9 +153,8 @@ def _target(out: str | os.PathLike[str]) -> Path:
 
 
 def _divide(intake: Intake, stratify: str | None) -> Division | None:
+    check_stratify(intake, stratify)
     if intake.fractions is None:
-        if stratify is not None:
-            raise SplitError("stratify: expected fractions to divide by in `splits`, got none")
         return None
     return divide_part(next(iter(intake.parts.values())), intake.fractions, stratify=stratify)
 

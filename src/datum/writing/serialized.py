@@ -14,6 +14,7 @@ from datum.format import Discovery, discover, parse
 from datum.format.discover import DiscoveredFeature
 from datum.schema import Schema
 from datum.sources.source import Block, IndexedPart, Part, Reject, Source
+from datum.writing.stored import columns_of
 
 __all__ = ["serialized_source"]
 
@@ -76,7 +77,8 @@ class _Maker:
         return map(self._make, _blocks(self.part))
 
     def _make(self, block: Block) -> _Made:
-        rows = block.data if isinstance(block.data, list) else _rows_of(block.data, len(block))
+        data = columns_of(block.data)
+        rows = data if isinstance(data, list) else _rows_of(data, len(block))
         payloads, kept, rejects = [], [], list(block.rejects)
         for at, row in enumerate(rows):
             try:

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
+import datum
 from datum.sources import Block, ClassFolders, CsvTable, IndexedPart, Reject, Source, StreamedPart
 from datum.sources.python import PythonRows
+from datum.sources.source import Stored
 
 
 def test_a_reject_reads_as_where_what_and_why():
@@ -34,3 +36,17 @@ def test_sources_have_the_protocol_and_others_do_not(tmp_path):
     assert isinstance(ClassFolders(tmp_path), Source)
     assert not isinstance([{"x": 1}], Source)
     assert isinstance(Path(), Source)  # by chance: paths have `parts`; so they are asked first
+
+
+def test_stored_records_are_taken_by_their_places():
+    framed = datum.format.frame([b"a", b"bb", b"ccc"])
+    schema = datum.Schema({"x": datum.Feature("int64")})
+    whole = Stored(framed.data, framed.offsets, schema, True, lambda at: f"record {at}")
+    assert len(whole) == 3
+    assert whole.sizes.tolist() == [17, 18, 19]
+    taken = whole.take(np.array([2, 0]))
+    assert list(datum.format.RecordFile(taken.frames.tobytes())) == [b"ccc", b"a"]
+    assert taken.offsets.tolist() == [0, 19]
+    assert (taken.schema, taken.is_partial, taken.locate(0)) == (schema, True, "record 2")
+    assert whole.take(np.arange(3)) is whole
+    assert len(whole.take(np.array([], np.intp))) == 0

@@ -2,6 +2,8 @@
 
 import pytest
 
+from datum import SplitError
+from datum.writing.options import check_options
 from tests.unit.writing.datasets import rows, write
 
 
@@ -20,3 +22,24 @@ from tests.unit.writing.datasets import rows, write
 def test_options_that_cannot_be_meant_are_refused(tmp_path, options, match):
     with pytest.raises(ValueError, match=match):
         write(rows(1), tmp_path / "out", **options)
+
+
+def test_shards_of_a_split_that_there_is_not_are_refused():
+    options = check_options(
+        schema=None,
+        shuffle=True,
+        seed=0,
+        shard_bytes=1 << 20,
+        shards={"trian": 2},
+        compression=None,
+        workers=None,
+        executor="local",
+        on_error="raise",
+        stratify=None,
+        legacy_metadata=False,
+    )
+    options.check_split_names(["trian"])
+    with pytest.raises(SplitError, match=r"got 'trian'\nhint: did you mean 'train'"):
+        options.check_split_names(["train", "val"])
+    with pytest.raises(SplitError, match=r"hint: there are other"):
+        options.check_split_names(["other"])

@@ -23,6 +23,8 @@ def test_a_source_without_records_is_an_error(tmp_path):
     for source in ([], spent, {"x": np.arange(0)}):
         with pytest.raises(SourceError, match=r"expected records, got none.*\nhint: an iterator"):
             write(source, tmp_path / "out")
+        with pytest.raises(SourceError, match="expected records, got none"):
+            write(source, tmp_path / "out", schema={"x": Feature("int64")})
     assert list(tmp_path.iterdir()) == []
     write({"train": rows(3), "val": []}, tmp_path / "out")
     assert read(tmp_path / "out", "val") == []

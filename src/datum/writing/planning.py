@@ -1,0 +1,329 @@
+"""`datum.plan`: what a write would do, told without writing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datum.format import Compression
+from datum.schema import Feature, Schema
+from datum.sources import IndexedPart, Reject
+from datum.sources.source import Part
+from datum.writing.append import join_metadata
+from datum.writing.block_writer import BlockSettings, BlockWriter, OnError
+from datum.writing.cautions import find_cautions
+from datum.writing.direct import DirectSplit
+from datum.writing.division import Division
+from datum.writing.encoders import FeatureEncoder, fit_encoders, make_encoders
+from datum.writing.glimpse import Beginning, KnownSource, look_at
+from datum.writing.indexed_order import order_part
+from datum.writing.options import WriteOptions, check_options, names_nearest_option
+from datum.writing.parts import (
+    Intake,
+    check_stratify,
+    collect_parts,
+    is_dict_of_sources,
+    known_schema,
+    only_part,
+    override,
+)
+from datum.writing.pictures import ImageFacts, refine_images
+from datum.writing.planned import PlannedSplit, WritePlan
+from datum.writing.sampling import PartSample, sample_part
+
+if TYPE_CHECKING:
+    from datum.images import ImageOptions
+
+__all__ = ["plan"]
+
+
+@names_nearest_option
+def plan(
+    source: Any,
+    *,
+    problem: str | None = None,
+    splits: Mapping[str, Any] | None = None,
+    schema: Schema | Mapping[str, Feature] | None = None,
+    shuffle: bool = True,
+    seed: int = 0,
+    shard_bytes: int = 128 * 2**20,
+    shards: int | Mapping[str, int] | None = None,
+    compression: Compression | None = None,
+    on_error: OnError = "raise",
+    stratify: str | None = None,
+    encoders: Mapping[str, Any] | None = None,
+    max_side: int | None = None,
+    quality: int | None = None,
+    verify: bool = False,
+) -> WritePlan:
+    """Tell what `datum.write` would do with these options, without writing.
+
+    Some records are read, at most 1,000, 10 MiB or two seconds of each part, so that it is quick
+    however large the source is; what only they tell is marked as a guess. `plan.source` may be
+    given to `datum.write` in place of the source, with the same options but `problem` (and
+    `splits`, where those are sources): nothing is then looked for twice.
+
+    What a write would refuse at once raises the same here. An iterator is refused, since a write
+    would miss what was read here.
+
+    >>> found = plan({"x": [1, 2, 3], "name": ["a", "b", "c"]}, splits={"train": 0.5, "val": 0.5})
+    >>> found.records, dict(found.schema)
+    (3, {'x': Feature('int64'), 'name': Feature('str')})
+    """
+    from datum.images import ImageOptions
+
+    options = check_options(
+        schema=schema,
+        shuffle=shuffle,
+        seed=seed,
+        shard_bytes=shard_bytes,
+        shards=shards,
+        compression=compression,
+        workers=None,
+        executor="local",
+        on_error=on_error,
+        stratify=stratify,
+        legacy_metadata=False,
+    )
+    images = ImageOptions(max_side=max_side, quality=quality, verify=verify)
+    made = make_encoders(encoders or {})
+    found = _look(source, splits, problem)
+    options.check_split_names(found.intake.splits)
+    check_stratify(found.intake, stratify)
+    return _Draft(found, options, images, made).finish()
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the arguments mean, as far as a plan reads it."""
+
+    intake: Intake
+    source: KnownSource
+    layout: str
+    origins: Mapping[str, str]
+    unread: Sequence[str] = ()
+
+
+def _look(source: Any, splits: Any, problem: str | None) -> _Found:
+    if splits is None and is_dict_of_sources(source):
+        source, splits = None, source
+    is_each = source is None and isinstance(splits, Mapping)
+    if not is_each or all(isinstance(value, (int, float)) for value in splits.values()):
+        glimpse = look_at(source, problem)
+        parts = glimpse.parts
+        intake = collect_parts(KnownSource(lambda: parts), splits, None)
+        return _Found(
+            intake, glimpse.source, glimpse.layout, glimpse.origins, tuple(glimpse.unread)
+        )
+    each = {name: look_at(given, problem) for name, given in splits.items()}
+    chosen = {name: only_part(name, one.parts) for name, one in each.items()}
+    known = KnownSource(
+        lambda: {name: only_part(name, one.source.parts()) for name, one in each.items()}
+    )
+    layouts = list(dict.fromkeys(one.layout for one in each.values()))
+    origins = {
+        name: one.origins.get(name, next(iter(one.origins.values()), ""))
+        for name, one in each.items()
+    }
+    intake = collect_parts(KnownSource(lambda: chosen), None, None)
+    return _Found(intake, known, "; ".join(layouts), origins)
+
+
+@dataclass
+class _Seen:
+    """What the records that were read of one part tell."""
+
+    sample: PartSample
+    rejects: list[Reject]
+    written: int = 0
+    nbytes: int = 0
+
+    @property
+    def record_bytes(self) -> float:
+        """How large a record is in a shard."""
+        return self.nbytes / max(self.written, 1)
+
+
+class _Draft:
+    """A plan in the making."""
+
+    def __init__(
+        self,
+        found: _Found,
+        options: WriteOptions,
+        images: ImageOptions,
+        encoders: Mapping[str, FeatureEncoder],
+    ) -> None:
+        self.found = found
+        self.parts = found.intake.parts
+        self.options = options
+        self.encoders = encoders
+        self.unfitted = {name for name, one in encoders.items() if not one.is_fitted}
+        self.seen = {name: _Seen(_sample(part), []) for name, part in self.parts.items()}
+        self.is_whole = all(one.sample.is_whole for one in self.seen.values())
+        fit_encoders(encoders, {name: one.sample for name, one in self.seen.items()})
+        self.known = known_schema(found.intake, options.schema)
+        settled = None if self.known is None else self._settle(self.known)
+        self.settings = BlockSettings(settled, options.features, images, encoders, "skip")
+        self.schema = self._write_samples(BlockWriter(self.settings, threads=1))
+        fractions = found.intake.fractions
+        self.division = None if fractions is None else Division(fractions, {})
+
+    def _settle(self, schema: Schema) -> Schema:
+        encoded = {
+            name: replace(encoder.feature, optional=schema[name].optional)
+            for name, encoder in self.encoders.items()
+            if name in schema
+        }
+        return override(override(schema, encoded), self.options.features)
+
+    def _write_samples(self, writer: BlockWriter) -> Schema:
+        """Make the records that were read; what they need not be is known then."""
+        facts: dict[str, ImageFacts] = {}
+        for seen in self.seen.values():
+            for block in seen.sample.held:
+                written = writer.write(block)
+                seen.rejects += written.rejects
+                seen.written += len(written.framed)
+                seen.nbytes += written.framed.nbytes
+                for name, found in written.images.items():
+                    facts.setdefault(name, ImageFacts()).merge(found)
+        schema = writer.schema if self.known is not None else self._settle(writer.schema)
+        return refine_images(schema, facts)
+
+    def finish(self) -> WritePlan:
+        """The plan."""
+        splits: dict[str, PlannedSplit] = {}
+        duplicates: list[Reject] = []
+        for name, part in self.parts.items():
+            for split, planned, lost in self._plan_part(name, part):
+                splits[split] = planned
+                duplicates += lost
+        metadata = join_metadata(part.metadata for part in self.parts.values())
+        skipped = {one for part in self.parts.values() for one in getattr(part, "skipped", ())}
+        skipped.update(self.found.unread)
+        rejects = [reject for one in self.seen.values() for reject in one.rejects]
+        looked_at = sum(one.sample.seen for one in self.seen.values())
+        return WritePlan(
+            self.found.layout,
+            splits,
+            self.schema,
+            self._find_guessed(),
+            looked_at,
+            metadata,
+            self.options.compression,
+            tuple(sorted(skipped)),
+            find_cautions(
+                self.options,
+                splits,
+                metadata,
+                looked_at=looked_at,
+                rejects=rejects,
+                duplicates=duplicates,
+                unfitted=self.unfitted,
+                unread=self.found.unread,
+            ),
+            self.found.source,
+        )
+
+    def _find_guessed(self) -> tuple[str, ...]:
+        """The features that records which were not read may make another thing of."""
+        if self.is_whole and not (self.unfitted and self.division):
+            return ()
+        is_cut = any(isinstance(part, Beginning) for part in self.parts.values())
+        is_known = self.options.schema is not None or (self.known is not None and not is_cut)
+        return tuple(
+            name
+            for name, feature in self.schema.items()
+            if name in self.unfitted
+            or (feature.encoding == "image" and name not in self.options.features)
+            or not (is_known or name in self.options.features)
+        )
+
+    # Each split.
+
+    def _plan_part(self, name: str, part: Part) -> Iterator[tuple[str, PlannedSplit, list[Reject]]]:
+        """The splits that a part becomes, and records in them that have the key of another."""
+        origin = self.found.origins.get(name, "")
+        if isinstance(part, IndexedPart):
+            yield from self._plan_indexed(name, part, origin)
+            return
+        for split, records, is_exact in self._count_streamed(name, part):
+            nbytes = None if records is None else int(records * self.seen[name].record_bytes)
+            yield split, self._planned(split, origin, records, nbytes, is_exact=is_exact), []
+
+    def _plan_indexed(
+        self, name: str, part: IndexedPart, origin: str
+    ) -> Iterator[tuple[str, PlannedSplit, list[Reject]]]:
+        """Which record goes where is known without reading one."""
+        is_direct = self.settings.schema is not None and all(
+            isinstance(one, IndexedPart) for one in self.parts.values()
+        )
+        plain = replace(self.options, shuffle=False, on_error="skip")
+        for split, order, lost in order_part(part, name, self.division, plain):
+            records = len(order) + len(lost)
+            nbytes = int(records * self.seen[name].record_bytes)
+            if is_direct:  # what a write does then to find out how many shards there are
+                nbytes = DirectSplit(part, order, self.settings).nbytes
+            is_exact = self.division is None or self.options.stratify is None
+            yield split, self._planned(split, origin, records, nbytes, is_exact=is_exact), lost
+
+    def _count_streamed(self, name: str, part: Part) -> Iterator[tuple[str, int | None, bool]]:
+        """For each split, how many records there are, and whether that is more than a guess."""
+        sample = self.seen[name].sample
+        total, estimate = _count(part, sample)
+        if self.division is None:
+            yield name, estimate, total is not None
+            return
+        counts = self._divide_sample(sample)
+        for split, fraction in self.division.fractions.items():
+            if sample.is_whole:
+                yield split, counts[split], self.options.stratify is None
+            else:
+                yield split, None if estimate is None else round(estimate * fraction), False
+
+    def _divide_sample(self, sample: PartSample) -> dict[str, int]:
+        assert self.division is not None
+        names = list(self.division.fractions)
+        counts = dict.fromkeys(names, 0)
+        for block in sample.held:
+            places = self.division.splits_of(block.numbers, block.keys)
+            for at, count in enumerate(np.bincount(places, minlength=len(names)).tolist()):
+                counts[names[at]] += count
+        return counts
+
+    def _planned(
+        self,
+        split: str,
+        origin: str,
+        records: int | None,
+        nbytes: int | None,
+        *,
+        is_exact: bool,
+    ) -> PlannedSplit:
+        if self.division is not None:
+            share = f"{self.division.fractions[split]:.4g}"
+            origin = f"{share} of {origin or 'all records'}"
+        asked = self.options.shards
+        is_asked = asked is not None and (isinstance(asked, int) or split in asked)
+        shards = None
+        if is_asked or (records is not None and nbytes is not None):
+            shards = self.options.shard_count(split, records=records or 0, nbytes=nbytes or 0)
+        return PlannedSplit(origin, records if is_exact else None, records, nbytes, shards)
+
+
+def _sample(part: Part) -> PartSample:
+    if not isinstance(part, Beginning):
+        return sample_part(part)
+    return PartSample(part.schema, part.metadata, list(part.held), part.total)
+
+
+def _count(part: Part, sample: PartSample) -> tuple[int | None, int | None]:
+    """How many records a part has, and about how many, as far as that is known."""
+    if sample.total is not None:
+        return sample.total, sample.total
+    share = part.share if isinstance(part, Beginning) else None
+    return None, max(sample.seen, round(sample.seen / share)) if share else None
