@@ -1,0 +1,169 @@
+"""`datum.export_to`: a dataset back as files that everybody reads."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from datum.dataset import Dataset
+from datum.errors import SchemaError, WriteError
+from datum.reader import load
+from datum.reading import Split
+from datum.remaking.exporting_report import ExportedSplit, ExportReport
+from datum.remaking.exporting_target import open_target
+from datum.schema import Schema
+from datum.writing.options import names_nearest_option
+
+__all__ = ["ExportFormat", "export_to"]
+
+ExportFormat = Literal["parquet", "jsonl", "images"]
+Told = Callable[[int, int], object]
+_FORMATS = ("parquet", "jsonl", "images")
+BATCH_BYTES = 32 * 2**20  # in memory at a time; of Parquet, about what a row group holds
+BATCH_RECORDS = 65_536
+
+
+class _Writer(Protocol):
+    """Writes one split; its files and their bytes are known when it is closed."""
+
+    files: int
+    nbytes: int
+
+    def write(self, batch: Mapping[str, Any], records: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@names_nearest_option
+def export_to(
+    dataset: Dataset | str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    format: ExportFormat = "parquet",
+    split: str | Sequence[str] | None = None,
+    columns: Iterable[str] | None = None,
+    overwrite: bool = False,
+    progress: Told | None = None,
+) -> ExportReport:
+    r"""Turn a dataset back into files, a part of it at a time in memory.
+
+    "parquet" makes `out/train.parquet` and so on, in types that hold all there is: lists for what
+    is ragged, lists of one size for arrays, structs of `indices` and `values` for what is sparse,
+    binary for images (their stored bytes) and byte strings, timestamps, and nulls for what is
+    absent; bfloat16 becomes float, complex numbers a struct of `real` and `imag`. What Datum knew
+    of the features is kept in the file's metadata under `datum`.
+
+    "jsonl" makes `out/train.jsonl`, an object a line, in which images and byte strings are base64,
+    times are ISO 8601, time spans counts of their unit, and NaN, infinities and what is absent are
+    null.
+
+    "images" makes `out/train/<class>/<name>.jpg`, with the stored bytes untouched: class folders,
+    or one folder a split where there are no classes. Further images, such as masks, go to
+    `out/train_<feature>/`; if there is one, `out/train.txt` lists the pairs. Other features, such
+    as boxes, are in `out/train.jsonl`, where `file` is the path of the image, and in
+    `out/train.parquet`, where `filename` is.
+
+    `datum.write` reads back what was made: `datum.write(out, ...)` tables, class folders and masks,
+    `datum.write({"train": "out/train.parquet"}, ...)` images that have other features.
+
+    Args:
+        dataset: a dataset, or the path of one, whoever wrote it.
+        out: a folder; for one split of "parquet" or "jsonl" also a file of such a name.
+        format: "parquet", "jsonl" or "images".
+        split: one, such as "val" or "train[:10%]", or several; by default all.
+        columns: the features to take; by default all.
+        overwrite: whether files of the same names may be replaced.
+        progress: called with the records that are done, and how many there are.
+
+    >>> import datum
+    >>> written = datum.write({"x": [5, 6, 7]}, "three", shuffle=False, progress=False)
+    >>> report = export_to("three", "tables", format="jsonl")
+    >>> Path("tables/train.jsonl").read_text()
+    '{"x": 5}\n{"x": 6}\n{"x": 7}\n'
+    """
+    started = time.monotonic()
+    _check_format(format)
+    opened = dataset if isinstance(dataset, Dataset) else load(dataset)
+    schema = opened.schema if columns is None else opened.schema.select(columns)
+    if not schema:
+        raise SchemaError(f"{opened.path}: expected features to export, got none")
+    splits = _choose_splits(opened, split)
+    total = sum(map(len, splits.values()))
+    done = 0
+    found: dict[str, ExportedSplit] = {}
+    with open_target(Path(out), format, list(splits), overwrite=overwrite) as folder:
+        for name, records in splits.items():
+            writer = _make_writer(format, folder, name, records, schema, opened.metadata)
+            try:
+                for batch, count in _batches(records, schema):
+                    writer.write(batch, count)
+                    done += count
+                    if progress is not None:
+                        progress(done, total)
+            finally:
+                writer.close()
+            found[name] = ExportedSplit(len(records), writer.nbytes, writer.files)
+    return ExportReport(Path(out), format, found, time.monotonic() - started)
+
+
+def _check_format(format: str) -> None:
+    if format not in _FORMATS:
+        near = difflib.get_close_matches(str(format).lower(), _FORMATS, 1, cutoff=0.4)
+        hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
+        listed = ", ".join(map(repr, _FORMATS))
+        raise ValueError(f"expected `format` to be one of {listed}, got {format!r}{hint}")
+
+
+def _choose_splits(dataset: Dataset, split: str | Sequence[str] | None) -> dict[str, Split]:
+    """The splits to export, by the names that their files get."""
+    if split is None:
+        wanted: Sequence[str] = list(dataset)
+    else:
+        wanted = [split] if isinstance(split, str) else list(split)
+    chosen: dict[str, Split] = {}
+    for one in wanted:
+        name = one if one in dataset else re.sub(r"[^A-Za-z0-9_]+", "_", one).strip("_")
+        if name in chosen:
+            raise ValueError(f"expected splits of different names, got {one!r} twice")
+        chosen[name] = dataset[one]
+    if not chosen:
+        raise WriteError(f"{dataset.path}: expected a dataset with splits, got none")
+    return chosen
+
+
+def _batches(split: Split, schema: Schema) -> Iterator[tuple[dict[str, Any], int]]:
+    """The records in order, some at a time; few where they are large."""
+    total = len(split)
+    nbytes = sum(run.shard.bytes * len(run) // max(run.shard.records, 1) for run in split.runs)
+    size = max(1, min(BATCH_RECORDS, BATCH_BYTES * total // max(nbytes, 1)))
+    left = total
+    for batch in split.batches(size, columns=list(schema), threads=2):
+        count = min(size, left)
+        left -= count
+        yield batch, count
+
+
+def _make_writer(
+    format: str,
+    folder: Path,
+    name: str,
+    split: Split,
+    schema: Schema,
+    metadata: Mapping[str, Mapping[str, Any]],
+) -> _Writer:
+    if format == "parquet":
+        from datum.remaking.exporting_parquet import ParquetSplit
+
+        return ParquetSplit(folder / f"{name}.parquet", schema, metadata)
+    if format == "jsonl":
+        from datum.remaking.exporting_json import JsonSplit
+
+        return JsonSplit(folder / f"{name}.jsonl", schema)
+    from datum.remaking.exporting_images import ImageSplit
+
+    return ImageSplit(folder, name, split, schema, metadata)

@@ -1,0 +1,230 @@
+"""`datum.reshard`: a dataset laid out anew, its records copied as they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from datum.dataset import Dataset
+from datum.errors import (
+    CorruptIndexError,
+    CorruptRecordError,
+    ManifestError,
+    SourceError,
+    SplitError,
+)
+from datum.format import Compression
+from datum.reader import load
+from datum.reading import Split
+from datum.reading.stored_records import StoredRecords
+from datum.reading.stored_stream import StoredStream
+from datum.remaking.filtering import Where, filter_part
+from datum.remaking.targets import check_free
+from datum.schema import Schema
+from datum.writing import WriteReport, write
+from datum.writing.options import names_nearest_option
+from datum.writing.progress import show_progress
+
+__all__ = ["reshard"]
+
+_Part = StoredRecords | StoredStream
+
+
+@names_nearest_option
+def reshard(
+    dataset: Dataset | Split | str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    splits: Mapping[str, float] | Mapping[str, str] | None = None,
+    columns: Iterable[str] | None = None,
+    drop: Iterable[str] | None = None,
+    where: Where | None = None,
+    shard_bytes: int = 128 * 2**20,
+    shards: int | Mapping[str, int] | None = None,
+    compression: Compression | Literal["keep"] | None = "keep",
+    shuffle: bool = False,
+    seed: int = 0,
+    stratify: str | None = None,
+    recount: bool = False,
+    workers: int | None = None,
+    overwrite: bool = False,
+    progress: bool | None = None,
+) -> WriteReport:
+    """Write a dataset anew: other shards, splits, order, compression, or only a part of it.
+
+    Records are copied byte for byte, without parsing what is in them; only where features are left
+    out are they made anew, and even then images stay the files they are. Schema and metadata are
+    kept, statistics are those of the records that are left. The dataset appears at once, as with
+    `datum.write`, and the same call makes the same bytes. Whatever `datum.load` opens can be given,
+    so that this is also how datasets of others become datasets of Datum.
+
+    Args:
+        dataset: an open dataset, one split of it, or a path.
+        out: the folder of the new dataset; with `overwrite`, it may be that of the old one.
+        splits: None keeps them. Fractions such as {"train": 0.9, "val": 0.1} divide all records
+            anew, by a hash of their numbers; instructions such as {"train": "train[:80%]",
+            "val": "train[80%:]+test"} say which records each gets.
+        columns: the features to keep; None for all.
+        drop: features to leave out, instead of `columns`.
+        where: a function of a record, as `split[0]` gives it, that tells whether to keep it. Only
+            the features that it asks for are parsed. It chooses among what instructions take, and
+            before fractions divide what is left.
+        shard_bytes: about how large shards become, where `shards` does not say how many.
+        shards: how many there are, of every split or by split.
+        compression: None, "gzip", "zlib", or "keep" for that of the old dataset.
+        shuffle: whether to store records in a random order, the same for the same `seed`.
+        seed: of the order.
+        stratify: a feature; each of its values is divided by the fractions exactly.
+        recount: whether to count statistics anew where all records of a split are kept; otherwise
+            those that the dataset has are taken over.
+        workers: how many cores to use; all by default. The result is the same.
+        overwrite: whether a dataset at `out` may be replaced.
+        progress: whether to show it; None shows a bar on a terminal and lines elsewhere.
+
+    >>> import datum
+    >>> report = datum.write({"x": range(100)}, "hundred", shuffle=False, progress=False)
+    >>> splits = {"train": "train[:80%]", "val": "train[80%:]"}
+    >>> report = reshard(
+    ...     "hundred",
+    ...     "even",
+    ...     splits=splits,
+    ...     where=lambda record: record["x"] % 2 == 0,
+    ...     progress=False,
+    ... )
+    >>> {name: split.records for name, split in report.splits.items()}
+    {'train': 40, 'val': 10}
+    """
+    check_free(out, overwrite=overwrite)
+    source = load(dataset) if isinstance(dataset, (str, os.PathLike)) else dataset
+    chosen, fractions = _choose_parts(source, splits)
+    schema = _choose_features(source.schema, columns, drop)
+    with _told_how_to_repair(has_filter=where is not None):
+        parts = chosen if where is None else _filter(chosen, where, progress)
+        if recount:
+            parts = {name: replace(part, statistics=None) for name, part in parts.items()}
+        if list(schema) != list(source.schema):
+            parts = {name: part.narrow(schema) for name, part in parts.items()}
+        return write(
+            _Parts(parts),
+            out,
+            splits=fractions,
+            shard_bytes=shard_bytes,
+            shards=shards,
+            compression=_compression_of(source) if compression == "keep" else compression,
+            shuffle=shuffle,
+            seed=seed,
+            stratify=stratify,
+            workers=workers,
+            overwrite=overwrite,
+            progress=progress,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Parts as a source."""
+
+    found: Mapping[str, Any]
+
+    def parts(self) -> Mapping[str, Any]:
+        """The records of each split."""
+        return self.found
+
+
+def _choose_parts(
+    source: Dataset | Split, splits: Mapping[str, Any] | None
+) -> tuple[dict[str, Any], Mapping[str, float] | None]:
+    """What each split is made of, and the fractions by which the only one is divided."""
+    if not isinstance(source, (Dataset, Split)):
+        raise TypeError(f"expected a dataset, a split or a path, got {source!r:.200}")
+    if splits is None:
+        return dict(source.parts()), None
+    given: Any = splits
+    values = list(given.values()) if isinstance(given, Mapping) else []
+    if values and all(_is_number(value) for value in values):
+        everything = source if isinstance(source, Split) else source["all"]
+        return {"train": _part_of(everything)}, dict(splits)
+    if values and all(isinstance(value, str) for value in values):
+        if isinstance(source, Split):
+            raise SplitError(
+                f"expected fractions in `splits` where one split is given, got {dict(splits)!r}\n"
+                "hint: give the dataset that it is of"
+            )
+        return {name: _part_of(source[value]) for name, value in splits.items()}, None
+    raise SplitError(
+        f"expected `splits` as a dict of fractions, or of instructions, got {splits!r:.200}\n"
+        "hint: splits={'train': 0.9, 'val': 0.1}, or {'val': 'train[:10%]'}"
+    )
+
+
+def _part_of(split: Split) -> Any:
+    return next(iter(split.parts().values()))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _choose_features(
+    schema: Schema, columns: Iterable[str] | None, drop: Iterable[str] | None
+) -> Schema:
+    """The features to keep, in the order that they have."""
+    if columns is not None and drop is not None:
+        raise ValueError("expected `columns` or `drop`, got both")
+    if columns is not None:
+        kept = set(schema.select(columns))
+    else:
+        kept = set(schema) - set(schema.select(drop or ()))
+    if not kept:
+        raise ValueError("expected a feature to keep, got none")
+    return schema.select(name for name in schema if name in kept)
+
+
+def _filter(parts: Mapping[str, _Part], where: Where, progress: bool | None) -> dict[str, _Part]:
+    given: Any = where
+    if not callable(given):
+        raise TypeError(f"expected `where` to be a function of a record, got {where!r:.200}")
+    with show_progress(progress) as shown:
+        shown.stage("choosing", _count(parts))
+        found = {name: filter_part(part, where, name, shown) for name, part in parts.items()}
+    if all(isinstance(part, StoredRecords) and not len(part) for part in found.values()):
+        raise _nothing_kept()
+    return found
+
+
+def _nothing_kept() -> SourceError:
+    return SourceError("where: expected a record to be kept, got none\nhint: check what it asks")
+
+
+def _count(parts: Mapping[str, _Part]) -> int:
+    return sum(len(part) for part in parts.values() if isinstance(part, StoredRecords))
+
+
+def _compression_of(source: Dataset | Split) -> Compression | None:
+    if isinstance(source, Dataset):
+        return source.compression
+    found = {run.shard.compression for run in source.runs}
+    return found.pop() if len(found) == 1 else None
+
+
+@contextmanager
+def _told_how_to_repair(*, has_filter: bool) -> Iterator[None]:
+    """Name the call that saves what is whole of a dataset that turns out to be damaged."""
+    hint = "hint: datum.repair(path, out) saves what is whole"
+    try:
+        yield
+    except (CorruptRecordError, CorruptIndexError) as error:
+        message = f"{str(error).partition(chr(10))[0]}\n{hint}"
+        if isinstance(error, CorruptIndexError):
+            raise CorruptIndexError(message) from error
+        raise CorruptRecordError(message, error.damage) from error
+    except ManifestError as error:
+        raise ManifestError(f"{str(error).partition(chr(10))[0]}\n{hint}") from error
+    except SourceError as error:
+        if has_filter and str(error).startswith("expected records, got none"):
+            raise _nothing_kept() from error
+        message = str(error).partition("\nhint: on_error=")[0]
+        raise SourceError(f"{message}\n{hint}" if "damage" in message else message) from error
