@@ -1,0 +1,185 @@
+"""What was measured: figures of stages and loaders, the bottleneck, and what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from datum.format.wording import count_of, format_bytes
+from datum.measuring.machine import Machine
+
+__all__ = ["Advice", "Bottleneck", "Measurement", "Paid", "Speed", "Stage"]
+
+Basis = Literal["measured", "expected", "at most"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one stage costs a single thread.
+
+    Attributes:
+        name: "read" (bytes out of mapped files), "crc" (records checked), "parse" (columns by the
+            schema), "shuffle" (records in another order), "decode" (images), "callback" (the
+            function of the user) or "batch" (arrays put together).
+        us_per_record: what it adds, in microseconds.
+        share: the same as a part of all stages together.
+        records_per_s: of it and all stages before it.
+        mb_per_s: the same in bytes of records.
+        spread: how far its turns lay apart: half the distance of the quartiles, as a part.
+    """
+
+    name: str
+    us_per_record: float
+    share: float
+    records_per_s: float
+    mb_per_s: float
+    spread: float
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """How fast a loader gives batches, with all its threads.
+
+    Attributes:
+        framework: "numpy", "torch", "jax" or "tf".
+        name: of the loader.
+        call: how one gets it.
+        records_per_s: None where it could not be measured.
+        mb_per_s: the same in bytes of records.
+        us_per_record: the same in microseconds.
+        spread: how far its turns lay apart, as for stages; None where there was one alone.
+        problem: why it could not be measured.
+    """
+
+    framework: str
+    name: str
+    call: str
+    records_per_s: float | None = None
+    mb_per_s: float | None = None
+    us_per_record: float | None = None
+    spread: float | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What is paid once, before records are in memory; None where there is nothing to tell.
+
+    Attributes:
+        disk_mb_per_s: what the disk gives of files that are not in memory.
+        inflate_us_per_record: to inflate compressed shards.
+        open_us_per_shard: to open a shard, and find its records.
+    """
+
+    disk_mb_per_s: float | None = None
+    inflate_us_per_record: float | None = None
+    open_us_per_shard: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """The stage that takes most of the time, in one sentence."""
+
+    stage: str
+    share: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Something to change.
+
+    Attributes:
+        kind: a short name of the rule.
+        text: what the figures say.
+        call: what to write.
+        gain: how many times as fast it would be.
+        basis: where `gain` comes from: it was "measured", is "expected" from the share of a
+            stage, or would be "at most" that.
+    """
+
+    kind: str
+    text: str
+    call: str
+    gain: float
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """What `datum.measure` found; `str()` of it is a summary, `to_json()` all of it.
+
+    Attributes:
+        path: the dataset.
+        split: what was measured of it.
+        records: how many the split has.
+        bytes: how many bytes its shards have on disk.
+        shards: how many there are.
+        compression: of them.
+        measured_records: how many of them everything was measured with, again and again.
+        record_bytes: of one of these, in plain files.
+        options: what was asked for: batch_size, shuffle, columns, threads, workers, map, seconds.
+        machine: where.
+        stages: their costs, in the order in which a record goes through them.
+        speeds: of the loaders, `to_numpy` first.
+        paid: what is paid once.
+        missing: frameworks that are not installed.
+        bottleneck: the stage that takes most of the time.
+        advice: what to change, the largest gain first.
+        notes: what else has to be known to read the figures.
+    """
+
+    path: str
+    split: str
+    records: int
+    bytes: int
+    shards: int
+    compression: str | None
+    measured_records: int
+    record_bytes: float
+    options: Mapping[str, Any]
+    machine: Machine
+    stages: tuple[Stage, ...]
+    speeds: tuple[Speed, ...] = ()
+    paid: Paid = field(default_factory=Paid)
+    missing: tuple[str, ...] = ()
+    bottleneck: Bottleneck | None = None
+    advice: tuple[Advice, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def records_per_s(self) -> float:
+        """What one thread does with all stages."""
+        return self.stages[-1].records_per_s
+
+    @property
+    def best(self) -> Speed | None:
+        """The fastest loader of Datum."""
+        ours = [s for s in self.speeds if s.records_per_s and s.name.startswith("to_")]
+        return max(ours, key=lambda speed: speed.records_per_s or 0.0, default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures as plain values."""
+        return {**asdict(self), "records_per_s": self.records_per_s}
+
+    def __str__(self) -> str:
+        size = format_bytes(self.bytes) + (f", {self.compression}" if self.compression else "")
+        shards = count_of(self.shards, "shard")
+        head = f"{self.path}: split {self.split!r}: {count_of(self.records, 'record')}, {shards}"
+        stages = [
+            f"  {stage.name:<16}{stage.share:>5.0%}{stage.us_per_record:>12,.2f} us a record"
+            f"{stage.records_per_s:>14,.0f} records/s so far"
+            for stage in self.stages
+        ]
+        speeds = [f"  {speed.name:<16}{_told(speed)}" for speed in self.speeds]
+        bottleneck = [] if self.bottleneck is None else [self.bottleneck.text]
+        advice = [f"- {one.text}: {one.call} ({one.gain:.1f}x, {one.basis})" for one in self.advice]
+        parts = [f"{head}, {size}", *stages, *speeds, *bottleneck, *advice, *self.notes]
+        return "\n".join(parts)
+
+
+def _told(speed: Speed) -> str:
+    if speed.records_per_s is None:
+        return f"not measured: {speed.problem}"
+    return f"{speed.records_per_s:>31,.0f} records/s"
