@@ -1,0 +1,161 @@
+"""Python source: literals, calls that are broken into lines where they are long, and dicts."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "Call",
+    "Choice",
+    "Code",
+    "join_parts",
+    "list_files",
+    "literal",
+    "quote",
+    "quote_files",
+    "render",
+    "render_dict",
+    "render_list",
+]
+
+MAX_LINE = 99  # what most formatters are told to leave alone
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What stands in brackets, to be broken into a line for each item where it is too long.
+
+    >>> print(render(Call("tf.cast(", ("x", "tf.bool")), indent=0))
+    tf.cast(x, tf.bool)
+    """
+
+    opening: str
+    items: tuple[Code, ...]
+    closing: str = ")"
+
+    def __str__(self) -> str:
+        return f"{self.opening}{', '.join(map(str, self.items))}{self.closing}"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A conditional expression, in brackets and three lines where it is too long."""
+
+    value: Code
+    condition: str
+    other: Code
+
+    def __str__(self) -> str:
+        return f"{self.value} if {self.condition} else {self.other}"
+
+
+Code = str | Call | Choice
+
+
+def quote(text: str) -> str:
+    r"""A text in double quotes, as Python reads it.
+
+    >>> print(quote("it's"), quote('"a"'), quote("tab\t"))
+    "it's" '"a"' "tab\t"
+    """
+    # An apostrophe at the front makes `repr` choose double quotes.
+    return repr(text) if '"' in text else '"' + repr("'" + text)[2:]
+
+
+def literal(value: Any) -> str:
+    """Plain values, in lists or not, as Python reads them; floats that are not finite by name."""
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(literal, value))}]"
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return f'float("{value}")'
+    return repr(value)
+
+
+def render(code: Code, *, indent: int, before: int = 0, after: int = 0) -> str:
+    """An expression that starts in a line at `indent`, with so many characters around it."""
+    flat = str(code)
+    if isinstance(code, str) or indent + before + len(flat) + after <= MAX_LINE:
+        return flat
+    inner = " " * (indent + 4)
+    if isinstance(code, Choice):
+        value, other = (render(one, indent=indent + 4) for one in (code.value, code.other))
+        lines = (f"{value}\n", f"{inner}if {code.condition}\n", f"{inner}else {other}\n")
+        return f"(\n{inner}{''.join(lines)}{' ' * indent})"
+    items = "".join(f"{inner}{render(one, indent=indent + 4, after=1)},\n" for one in code.items)
+    return f"{code.opening}\n{items}{' ' * indent}{code.closing}"
+
+
+def render_dict(
+    entries: Mapping[str, Code], *, indent: int = 0, notes: Mapping[str, str] | None = None
+) -> str:
+    """A dict, an entry a line, with a comment above those that there is a note of."""
+    if not entries:
+        return "{}"
+    inner = " " * (indent + 4)
+    lines = []
+    for name, code in entries.items():
+        note = (notes or {}).get(name)
+        lines += [f"{inner}# {note}"] if note else []
+        key = f"{quote(name)}: "
+        value = render(code, indent=indent + 4, before=len(key), after=1)
+        lines.append(f"{inner}{key}{value},")
+    return "\n".join(["{", *lines, " " * indent + "}"])
+
+
+def render_list(items: Sequence[str], *, indent: int) -> str:
+    """A list of many short items, as many in a line as there is room for."""
+    flat = f"[{', '.join(items)}]"
+    if indent + len(flat) <= MAX_LINE:
+        return flat
+    inner = " " * (indent + 4)
+    lines = [inner]
+    for item in items:
+        if len(lines[-1]) + len(item) + 2 > MAX_LINE and lines[-1] != inner:
+            lines.append(inner)
+        lines[-1] += f"{item}, "
+    return "\n".join(["[", *(line.rstrip() for line in lines), " " * indent + "]"])
+
+
+def join_parts(parts: Iterable[str]) -> str:
+    """Parts of a file with the blank lines that formatters want: two around functions."""
+    text = ""
+    is_function = False
+    for part in parts:
+        was_function, is_function = is_function, part.startswith(("def ", "@"))
+        if text:
+            text += "\n\n\n" if is_function or was_function else "\n\n"
+        text += part
+    return text + "\n"
+
+
+def list_files(files: str | Sequence[str]) -> tuple[str, bool]:
+    """An expression for the files of paths and patterns, and whether it calls `glob`.
+
+    >>> list_files("digits/train-*.tfrecord")
+    ('sorted(glob("digits/train-*.tfrecord"))', True)
+    """
+    names, is_pattern = quote_files(files)
+    if not is_pattern:
+        return render(Call("[", tuple(names), "]"), indent=0, before=8), False
+    if len(names) == 1:
+        return f"sorted(glob({names[0]}))", True
+    patterns = f"({', '.join(names)})"
+    return f"[file for pattern in {patterns} for file in sorted(glob(pattern))]", True
+
+
+def quote_files(files: str | Sequence[str]) -> tuple[list[str], bool]:
+    """Paths and patterns as Python reads them, and whether one is a pattern.
+
+    >>> quote_files("digits/train-*.tfrecord")
+    (['"digits/train-*.tfrecord"'], True)
+    """
+    given: Iterable[str] = [files] if isinstance(files, str) else files
+    names = [str(name) for name in given]
+    if not names:
+        raise ValueError("`files`: expected paths or patterns of TFRecord files, got none")
+    return [quote(name) for name in names], any(map(glob.has_magic, names))
