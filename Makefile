@@ -11,13 +11,13 @@ PIP := python -m pip install --quiet --disable-pip-version-check
 STAMP := .venv/.stamp-
 
 .NOTPARALLEL:
-.PHONY: help demo test check bench fuzz format clean
+.PHONY: help demo test check docs bench fuzz format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-demo: $(STAMP)package ## write and read a first dataset
-	python examples/first_dataset.py
+demo: $(STAMP)demo $(STAMP)package ## from image files to a trained model, every call shown
+	datum demo --train
 
 test: $(STAMP)test $(STAMP)package ## run the tests; with CI=true, fuzz for a minute too
 	scripts/system-packages clang qemu
@@ -33,6 +33,10 @@ check: $(STAMP)check $(STAMP)package ## lint, formatting, types, stubs, layers
 	python scripts/stubtest.py --ignore-disjoint-bases datum._core
 	clang-format --dry-run --Werror $(NATIVE)
 	lint-imports
+
+docs: $(STAMP)docs $(STAMP)package ## build the documentation as a site
+	NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict --quiet
+	@echo The documentation lies in build/site: open build/site/index.html
 
 bench: $(STAMP)peers $(STAMP)package ## run the benchmarks
 	python -m benchmarks
@@ -65,6 +69,6 @@ $(STAMP)peers: benchmarks/peers.txt $(STAMP)bench
 	touch $@
 
 # An extra brings the package with it.
-$(STAMP)test $(STAMP)check $(STAMP)bench: $(STAMP)%: pyproject.toml | $(STAMP)build
+$(STAMP)test $(STAMP)check $(STAMP)docs $(STAMP)bench $(STAMP)demo: $(STAMP)%: pyproject.toml | $(STAMP)build
 	$(PIP) --no-build-isolation ".[$*]"
 	touch $@ $(STAMP)package

@@ -28,13 +28,19 @@ if typing.TYPE_CHECKING:
         problem,
         reader,
         sources,
+        specs,
         tensorboard,
         transforms,
     )
     from datum.dataset import Dataset
+    from datum.measuring import Measurement, measure
     from datum.mixing import mix
-    from datum.reader import load
-    from datum.writing import WriteReport, write
+    from datum.profiling import Profile, profile
+    from datum.reader import load, verify
+    from datum.reading import Split
+    from datum.reading.verify import VerifyReport
+    from datum.remaking import ExportReport, RepairReport, export_to, repair, reshard
+    from datum.writing import WritePlan, WriteReport, plan, write
 
 __version__ = "0.1.0.dev0"
 
@@ -45,40 +51,69 @@ __all__ = [
     "Damage",
     "Dataset",
     "DatumError",
+    "ExportReport",
     "Feature",
     "ManifestError",
     "Masked",
+    "Measurement",
     "MissingDependencyError",
+    "Profile",
     "Ragged",
+    "RepairReport",
     "Schema",
     "SchemaError",
     "SourceError",
     "Sparse",
+    "Split",
     "SplitError",
     "StateError",
+    "VerifyReport",
     "WriteError",
+    "WritePlan",
     "WriteReport",
     "__version__",
     "configs",
     "export",
+    "export_to",
     "format",
     "images",
     "load",
+    "measure",
     "mix",
+    "plan",
     "problem",
+    "profile",
     "reader",
+    "repair",
+    "reshard",
     "sources",
+    "specs",
     "tensorboard",
     "transforms",
+    "verify",
     "write",
 ]
 
 # Loaded when first asked for, so that a program that needs one of them does not wait for all.
 _LAZY = {
     "Dataset": "datum.dataset",
+    "ExportReport": "datum.remaking",
+    "Measurement": "datum.measuring",
+    "Profile": "datum.profiling",
+    "RepairReport": "datum.remaking",
+    "Split": "datum.reading",
+    "VerifyReport": "datum.reading.verify",
+    "WritePlan": "datum.writing",
     "WriteReport": "datum.writing",
+    "export_to": "datum.remaking",
     "load": "datum.reader",
+    "measure": "datum.measuring",
     "mix": "datum.mixing",
+    "plan": "datum.writing",
+    "profile": "datum.profiling",
+    "repair": "datum.remaking",
+    "reshard": "datum.remaking",
+    "verify": "datum.reader",
     "write": "datum.writing",
 }
 _LAZY_MODULES = (
@@ -88,6 +123,7 @@ _LAZY_MODULES = (
     "problem",
     "reader",
     "sources",
+    "specs",
     "tensorboard",
     "transforms",
 )

@@ -160,6 +160,6 @@ def test_presence_is_told_where_nothing_else_tells_it(feature, expected):
 
 
 def test_the_guide_lists_every_option():
-    guide = (Path(__file__).parents[3] / "docs/loading.md").read_text()
+    guide = (Path(__file__).parents[3] / "docs/guides/loading.md").read_text()
     listed = re.findall(r"^\| `(\w+)` ", guide.partition("## All options")[2], re.MULTILINE)
     assert sorted(listed) == sorted(LoadOptions.__dataclass_fields__)

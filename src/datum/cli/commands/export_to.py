@@ -1,0 +1,107 @@
+"""`datum export-to`: a dataset back as files that everybody reads."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+import datum
+from datum import Feature
+from datum.cli.opening import complete_split, open_any
+from datum.cli.running import tell
+from datum.cli.terminal import data, print_json, printable, show_bar
+from datum.cli.words.shell import told_for_shell
+from datum.cli.writing.schema import spell_feature
+
+__all__ = ["command"]
+
+
+def command(
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="A dataset, a folder, a file or a pattern.")
+    ],
+    out: Annotated[
+        str,
+        typer.Argument(metavar="OUT", help="The new folder; for one split, also x.parquet."),
+    ],
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="parquet|jsonl|images",
+            help="What to make (parquet, or as OUT is called).",
+        ),
+    ] = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--split",
+            "-s",
+            help="Only this: val, train[:10%]; repeated.",
+            autocompletion=complete_split,
+        ),
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--columns", "-c", metavar="NAME,...", help="Only these features."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files of the same names.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
+) -> None:
+    """Turn a dataset back into files: Parquet, JSON lines, or images in class folders.
+
+    Nothing appears at OUT before it is whole. Images keep their stored bytes; in JSON lines, images
+    and byte strings are base64. What comes out can be read by datum write again.
+
+        $ datum export-to photos tables
+        $ datum export-to photos pictures --format images --split train
+        $ datum export-to photos val.jsonl --split val --columns label,filename
+    """
+    opened = open_any(path)
+    if opened.unknown is not None:
+        raise opened.unknown
+    chosen: Any = format if format is not None else _format_of(out)
+    wanted = [name for text in columns or () for name in text.split(",") if name]
+    with told_for_shell(None, out), show_bar("exporting") as bar:
+        report = datum.export_to(
+            opened.dataset,
+            out,
+            format=chosen,
+            split=split or None,
+            columns=wanted or None,
+            overwrite=overwrite,
+            progress=bar,
+        )
+    if json:
+        print_json([report.to_json()])
+        return
+    data().print(Text(printable(str(report))), soft_wrap=True)
+    step = _next_step(report, opened.dataset.schema)
+    tell("next", step)
+
+
+def _next_step(report: Any, schema: Mapping[str, Feature]) -> str:
+    """How `datum write` reads back what was made."""
+    out = Path(report.path)
+    tables = {name: out / f"{name}.parquet" for name in report.splits}
+    if report.format == "images" and any(path.is_file() for path in tables.values()):
+        sources = [f"--source {name}={shlex.quote(str(path))}" for name, path in tables.items()]
+        return f"datum write NEW {' '.join(sources)}"
+    images = [
+        f"{name}={spell_feature(one)}" for name, one in schema.items() if one.encoding == "image"
+    ]
+    told = f" --schema {shlex.quote(','.join(images))}" if images else ""
+    return f"datum write {shlex.quote(str(out))} NEW" + (told if report.format == "parquet" else "")
+
+
+def _format_of(out: str) -> str:
+    """What the name of a file says it is; Parquet where it says nothing."""
+    return "jsonl" if out.lower().endswith((".jsonl", ".ndjson")) else "parquet"

@@ -1,0 +1,3 @@
+"""The steps of `datum demo`."""
+
+__all__: list[str] = []

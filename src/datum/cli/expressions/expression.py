@@ -1,0 +1,260 @@
+"""`--where`: an expression over the features of a record, in the words of Python, run safely."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from datum import Schema
+from datum.cli.expressions.operations import (
+    FUNCTIONS,
+    METHODS,
+    Value,
+    calculate,
+    call,
+    compare,
+    sign,
+    truth,
+)
+
+__all__ = ["Expression", "parse_expression"]
+
+_QUOTED = re.compile(r"`([^`]*)`")
+_MAX_CHARACTERS = 10_000
+
+
+class Expression:
+    """Whether a record is wanted: called with it, it is True or False.
+
+    What a record lacks is None: it is neither less nor greater than anything.
+    """
+
+    def __init__(self, text: str, value: Value) -> None:
+        self.text = text
+        self._value = value
+
+    def __call__(self, record: Mapping[str, Any]) -> bool:
+        """Whether this record is wanted."""
+        return truth(self._value(record))
+
+    def __repr__(self) -> str:
+        return f"Expression({self.text!r})"
+
+
+def parse_expression(
+    text: str, schema: Schema, metadata: Mapping[str, Mapping[str, Any]] | None = None
+) -> Expression:
+    """Make a function of a record out of a text such as "label == 'cat' and score > 0.5".
+
+    Names are those of features; one that is no name in Python stands in backquotes, or as
+    feature("image/height"). There are numbers, texts and lists, comparisons, `in`, `and`, `or` and
+    `not`, arithmetic, indexing, and abs, len, lower, upper, strip, startswith, endswith, min, max,
+    sum. A class may be called by its name where `metadata` knows it. All else is a ValueError.
+
+    >>> from datum import Feature, Schema
+    >>> wanted = parse_expression(
+    ...     "x > 2 and name.startswith('a')",
+    ...     Schema({"x": Feature("int64"), "name": Feature("str")}),
+    ... )
+    >>> wanted({"x": 3, "name": "ant"}), wanted({"x": 3, "name": "bee"})
+    (True, False)
+    """
+    return _Reader(text, schema, metadata or {}).read()
+
+
+class _Reader:
+    """Turns the nodes of a parsed text into functions of a record."""
+
+    def __init__(
+        self, text: str, schema: Schema, metadata: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        self._text = text
+        self._schema = schema
+        self._metadata = metadata
+        self._quoted: dict[str, str] = {}  # features in backquotes, by what stands for them
+
+    def read(self) -> Expression:
+        if len(self._text) > _MAX_CHARACTERS:
+            raise ValueError(f"--where: expected at most {_MAX_CHARACTERS:,} characters, got more")
+        if not self._text.strip():
+            raise ValueError("--where: expected an expression, got nothing")
+        try:
+            return Expression(
+                self._text, self._value(ast.parse(self._unquoted(), mode="eval").body)
+            )
+        except SyntaxError as error:
+            before = self._text[: max((error.offset or 1) - 1, 0)]
+            hint = "compare with ==" if "=" in self._text and "==" not in self._text else ""
+            self._fail("an expression", "something else", len(before.encode()), hint)
+        except (RecursionError, MemoryError):
+            raise ValueError("--where: expected less nesting, got more") from None
+
+    def _unquoted(self) -> str:
+        """The text with names of as many characters for what is in backquotes."""
+
+        def stand_in(found: re.Match[str]) -> str:
+            name = f"_{len(self._quoted)}".ljust(len(found[0]), "_")
+            self._quoted[name] = found[1]
+            return name
+
+        return _QUOTED.sub(stand_in, self._text)
+
+    def _value(self, node: ast.expr) -> Value:
+        readers: dict[type[ast.expr], Callable[[Any], Value]] = {
+            ast.BinOp: self._arithmetic,
+            ast.BoolOp: self._combination,
+            ast.Call: self._call,
+            ast.Compare: self._comparison,
+            ast.Constant: self._constant,
+            ast.List: self._list,
+            ast.Name: self._name,
+            ast.Set: self._list,
+            ast.Subscript: self._item,
+            ast.Tuple: self._list,
+            ast.UnaryOp: self._sign,
+        }
+        reader = readers.get(type(node))
+        if reader is None:
+            self._refuse(node)
+        return reader(node)
+
+    # Values.
+
+    def _constant(self, node: ast.Constant) -> Value:
+        value = node.value
+        if not isinstance(value, (bool, int, float, str, bytes, type(None))):
+            self._refuse(node)
+        return lambda _: value
+
+    def _list(self, node: ast.List | ast.Tuple | ast.Set) -> Value:
+        items = [self._value(item) for item in node.elts]
+        return lambda record: [item(record) for item in items]
+
+    def _name(self, node: ast.Name) -> Value:
+        return self._feature(self._quoted.get(node.id, node.id), node)
+
+    def _feature(self, name: str, node: ast.expr) -> Value:
+        if name not in self._schema:
+            near = difflib.get_close_matches(name, self._schema, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self._schema)}"
+            if any(name in known and not known.isidentifier() for known in self._schema):
+                hint = "put names of other characters in backquotes: `image/height` > 100"
+            self._fail("a feature", repr(name), node.col_offset, hint)
+        return lambda record: record[name]
+
+    def _item(self, node: ast.Subscript) -> Value:
+        value = self._value(node.value)
+        if isinstance(node.slice, ast.Slice):
+            ends = [node.slice.lower, node.slice.upper, node.slice.step]
+            parts = [None if end is None else self._value(end) for end in ends]
+            return lambda record: value(record)[
+                slice(*(None if part is None else part(record) for part in parts))
+            ]
+        at = self._value(node.slice)
+        return lambda record: value(record)[at(record)]
+
+    # What is made of values.
+
+    def _combination(self, node: ast.BoolOp) -> Value:
+        values = [self._value(value) for value in node.values]
+        combine = all if isinstance(node.op, ast.And) else any
+        return lambda record: combine(truth(value(record)) for value in values)
+
+    def _sign(self, node: ast.UnaryOp) -> Value:
+        return sign(type(node.op), self._value(node.operand)) or self._refuse(node)
+
+    def _arithmetic(self, node: ast.BinOp) -> Value:
+        left, right = self._value(node.left), self._value(node.right)
+        return calculate(type(node.op), left, right) or self._refuse(node)
+
+    def _comparison(self, node: ast.Compare) -> Value:
+        sides = [node.left, *node.comparators]
+        neighbours = [sides[1], *sides[:-1]]
+        pairs = zip(sides, neighbours, strict=True)
+        return compare(node.ops, [self._value(self._renamed(*pair)) for pair in pairs])
+
+    def _call(self, node: ast.Call) -> Value:
+        name, arguments = self._called(node)
+        if name == "feature" and len(arguments) == 1:
+            given = arguments[0]
+            if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                return self._feature(given.value, given)
+        if name not in FUNCTIONS or node.keywords:
+            known = ", ".join(sorted(FUNCTIONS))
+            near = difflib.get_close_matches(name, FUNCTIONS, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {known}"
+            self._fail("a function that is known here", repr(name), node.col_offset, hint)
+        count = FUNCTIONS[name][0]
+        if len(arguments) != count:
+            what = f"{name} of {count} value{'s' if count > 1 else ''}"
+            self._fail(what, f"{len(arguments)}", node.col_offset)
+        return call(name, [self._value(argument) for argument in arguments])
+
+    def _called(self, node: ast.Call) -> tuple[str, list[ast.expr]]:
+        """The function, with what stands before the dot as its first argument."""
+        if isinstance(node.func, ast.Name):
+            return node.func.id, list(node.args)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
+            return node.func.attr, [node.func.value, *node.args]
+        return self._refuse(node.func)
+
+    # Classes by their names, bytes by their text.
+
+    def _renamed(self, side: ast.expr, other: ast.expr) -> ast.expr:
+        """A text that is compared with a feature, as what the feature holds."""
+        name = self._feature_of(other)
+        if name is None:
+            return side
+        if isinstance(side, (ast.List, ast.Tuple, ast.Set)):
+            items = [self._renamed(item, other) for item in side.elts]
+            return ast.copy_location(ast.List(items, ast.Load()), side)
+        if not isinstance(side, ast.Constant) or not isinstance(side.value, str):
+            return side
+        feature = self._schema[name]
+        classes = self._metadata.get(name, {}).get("class_names")
+        if feature.dtype == "bytes":
+            return ast.copy_location(ast.Constant(side.value.encode()), side)
+        if classes is None or feature.dtype == "str":
+            return side
+        if side.value not in classes:
+            near = difflib.get_close_matches(side.value, classes, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(classes[:20])}"
+            self._fail(f"a class of {name!r}", repr(side.value), side.col_offset, hint)
+        return ast.copy_location(ast.Constant(list(classes).index(side.value)), side)
+
+    def _feature_of(self, node: ast.expr) -> str | None:
+        if isinstance(node, ast.Name):
+            name = self._quoted.get(node.id, node.id)
+            return name if name in self._schema else None
+        if isinstance(node, ast.Subscript):
+            return self._feature_of(node.value)
+        return None
+
+    # What is not understood.
+
+    def _refuse(self, node: ast.AST) -> NoReturn:
+        words = {
+            ast.Attribute: "what stands after a dot",
+            ast.Lambda: "lambda",
+            ast.IfExp: "if ... else",
+            ast.JoinedStr: "an f-string",
+            ast.NamedExpr: ":=",
+            ast.Starred: "*",
+        }
+        what = words.get(type(node), type(node).__name__)
+        text = ast.get_source_segment(self._unquoted(), node) or ""
+        column = getattr(node, "col_offset", 0)
+        hint = "there are comparisons, in, and, or, not, arithmetic, indexing and a few functions"
+        self._fail("a plain expression", f"{what}: {text}" if text else what, column, hint)
+
+    def _fail(self, expected: str, got: str, column: int, hint: str = "") -> NoReturn:
+        # Columns of nodes are counted in bytes of UTF-8.
+        column = len(self._text.encode()[: max(column, 0)].decode(errors="ignore"))
+        lines = [f"--where: expected {expected}, got {got}", f"  {self._text}"]
+        lines.append("  " + " " * column + "^")
+        if hint:
+            lines.append(f"hint: {hint}")
+        raise ValueError("\n".join(lines))

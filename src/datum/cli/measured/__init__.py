@@ -1,0 +1,3 @@
+"""What `datum bench` shows: a chart, or a page."""
+
+__all__: list[str] = []

@@ -1,0 +1,63 @@
+"""A path as a dataset, whatever its records are."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import datum
+from datum import DatumError
+
+if TYPE_CHECKING:
+    from datum import Dataset
+
+__all__ = ["Opened", "complete_split", "open_any"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A dataset, and why nothing is known of its features if nothing is.
+
+    Attributes:
+        dataset: its schema is empty where `unknown` is not None.
+        unknown: what kept the features from being told: records of other messages, of no message,
+            or none at all.
+    """
+
+    dataset: Dataset
+    unknown: DatumError | None = None
+
+
+def open_any(path: str | os.PathLike[str]) -> Opened:
+    """Open a dataset; of records that are no Examples, as records without features.
+
+    Of damaged files what is sound is opened, with a warning that lists the rest. What is no
+    dataset and no TFRecord file raises what `datum.load` has to say of it.
+    """
+    if not os.fspath(path):
+        raise ValueError("expected the path of a dataset, got an empty one")
+    try:
+        return Opened(datum.load(path))
+    except DatumError as error:
+        lenient: list[dict[str, Any]] = [{"on_error": "skip"}, {"schema": {}}]
+        for options in (*lenient, {**lenient[0], **lenient[1]}):
+            with suppress(DatumError):
+                return Opened(datum.load(path, **options), error if "schema" in options else None)
+        raise
+
+
+def complete_split(ctx: Any, incomplete: str) -> list[str]:
+    """The splits of the dataset that a command line names, for completion in a shell.
+
+    Nothing is told of what would have to be read for it: records that nobody described.
+    """
+    path = ctx.params.get("path")
+    if not path or not Path(path, "datum.json").is_file():
+        return []
+    try:
+        return [name for name in datum.load(path).splits if name.startswith(incomplete)]
+    except (DatumError, OSError):
+        return []

@@ -1,0 +1,3 @@
+"""What `datum info` and `datum stats` show of a dataset."""
+
+__all__: list[str] = []

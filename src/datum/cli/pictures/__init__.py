@@ -1,0 +1,3 @@
+"""Pictures in a terminal."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Records as `datum head` shows them."""
+
+__all__: list[str] = []

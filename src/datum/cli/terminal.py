@@ -1,0 +1,153 @@
+"""Where a command writes: data to stdout, talk to stderr, each as wide and bright as it may be."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
+
+from rich.console import Console
+
+__all__ = [
+    "data",
+    "drop_output",
+    "is_plain",
+    "prepare_streams",
+    "print_json",
+    "printable",
+    "show_bar",
+    "talk",
+]
+
+FILE_WIDTH = 4096  # where no terminal limits it: nothing is cut or wrapped
+READER_GONE = 141  # as shells have it: 128 + SIGPIPE
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def prepare_streams() -> None:
+    """Let streams take any text, and be there at all.
+
+    A terminal shows `?` for what its encoding cannot hold. Elsewhere file names that are no UTF-8
+    come out as the bytes they are. What is written to a closed stream goes nowhere. It has to be
+    called once, before anything is written.
+    """
+    codecs.register_error("datum", _encode_anyhow)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - open until the end
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace" if stream.isatty() else "datum")
+
+
+def _encode_anyhow(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        return codecs.lookup_error("surrogateescape")(error)
+    wrong = error.object[error.start : error.end]
+    made = b"".join(
+        bytes([ord(char) - 0xDC00]) if "\udc80" <= char <= "\udcff" else b"?" for char in wrong
+    )
+    return made, error.end
+
+
+def drop_output() -> NoReturn:
+    """End at once, without a word: nobody reads any more, as after `datum head ... | head -1`."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):  # Python flushes both once more when it ends
+        with suppress(OSError, ValueError):
+            try:
+                stream.flush()
+            except OSError:
+                os.dup2(nowhere, stream.fileno())
+    raise SystemExit(READER_GONE)
+
+
+class _Console(Console):
+    """A console that leaves as a shell expects it when its reader has gone."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        drop_output()
+
+
+def data() -> Console:
+    """The console of stdout; without colour, and as wide as need be, where it is no terminal."""
+    return _console(stderr=False)
+
+
+def talk() -> Console:
+    """The console of stderr: progress, messages, errors."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    console = _Console(stderr=stderr)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console = _Console(stderr=stderr, width=FILE_WIDTH)
+    return console
+
+
+def is_plain(console: Console) -> bool:
+    """Whether its encoding holds ASCII alone, so that blocks and boxes have to be spelt out."""
+    return not console.encoding.lower().startswith("utf")
+
+
+def printable(text: str) -> str:
+    r"""Text of strangers with controls spelt out, so that it cannot steer a terminal.
+
+    Line ends and tabs are kept. Bytes of file names that are no UTF-8 are spelt out too.
+
+    >>> printable("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return _CONTROLS.sub(_spell_out, text)
+
+
+def _spell_out(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code - 0xDC00 if 0xDC80 <= code <= 0xDCFF else code:02x}"
+
+
+def print_json(lines: Iterable[Any]) -> None:
+    """Write a value a line to stdout, for programs; NaN and infinities as null."""
+    is_ascii = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    for line in lines:
+        text = json.dumps(_finite(line), ensure_ascii=is_ascii)
+        sys.stdout.write(_SURROGATES.sub(lambda one: f"\\u{ord(one[0]):04x}", text) + "\n")
+    sys.stdout.flush()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
+
+
+@contextmanager
+def show_bar(what: str) -> Iterator[Any]:
+    """A bar on a terminal, nothing elsewhere; it is a function of (done, total)."""
+    console = talk()
+    if not console.is_terminal:
+        yield lambda _done, _total: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,69 @@
+"""Errors of the library in the words of a shell: `on_error='skip'` is `--on-error skip` there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from datum import DatumError, SourceError
+from datum.cli.writing.hints import find_hint
+
+__all__ = ["say_for_shell", "told_for_shell"]
+
+_OPTIONS = (
+    "append|compression|encoders|format|max_side|on_error|overwrite|problem|quality|shard_bytes"
+    "|shards|split|splits|stratify"
+)
+_FLAG = re.compile(rf"\b({_OPTIONS})=True")
+_WORD = re.compile(rf"\b({_OPTIONS})='([\w.]+)'")
+_NAME = re.compile(rf"`({_OPTIONS})`")
+_DICT = re.compile(r"\bsplits=\{((?:'\w+': [\d.]+(?:, )?)+)\}")
+_PAIR = re.compile(r"'(\w+)': ([\d.]+)(?:, )?")
+
+
+def say_for_shell(text: str) -> str:
+    """A message with options as they are written in a shell.
+
+    >>> say_for_shell("hint: overwrite=True replaces it, on_error='skip' goes on")
+    'hint: --overwrite replaces it, --on-error skip goes on'
+    >>> say_for_shell("hint: splits={'train': 0.8, 'val': 0.2}")
+    'hint: --splits train=0.8,val=0.2'
+    """
+    text = _DICT.sub(lambda found: f"--splits {_pairs(found[1])}", text)
+    text = _NAME.sub(lambda found: f"--{_dashed(found[1])}", text)
+    text = _FLAG.sub(lambda found: f"--{_dashed(found[1])}", text)
+    return _WORD.sub(lambda found: f"--{_dashed(found[1])} {found[2]}", text)
+
+
+def _pairs(text: str) -> str:
+    return ",".join(f"{name}={value}" for name, value in _PAIR.findall(text))
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
+@contextmanager
+def told_for_shell(place: Any, target: str | None) -> Iterator[None]:
+    """Let errors speak of options as a shell has them, and lead on from a source not understood."""
+    try:
+        yield
+    except (DatumError, TypeError, ValueError) as error:
+        text = say_for_shell(str(error))
+        if isinstance(error, SourceError) and isinstance(place, str):
+            text = _lead_on(text, place, target)
+        if isinstance(error, OSError):  # which make their text of more than one argument
+            raise type(error)(text) from error
+        error.args = (text, *error.args[1:])
+        raise
+
+
+def _lead_on(text: str, place: str, target: str | None) -> str:
+    """The message with a hint that a shell can follow, where it has none."""
+    message, _, hint = text.partition("\nhint: ")
+    is_of_python = any(word in hint for word in ("datum.sources", "pass rows", "pass its records"))
+    if hint and not is_of_python:
+        return text
+    return f"{message}\n{find_hint(place, target)}"

@@ -1,0 +1,3 @@
+"""What `datum write` is asked for, and what it shows."""
+
+__all__: list[str] = []

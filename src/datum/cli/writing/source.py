@@ -1,0 +1,125 @@
+"""What `datum write` reads: paths, a source for each split, tables of a TOML file, stdin."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
+from typing import IO, Any
+
+from datum import SourceError, sources
+
+__all__ = ["HEAD_RECORDS", "STDIN", "LinesOfStdin", "source_of"]
+
+STDIN = "-"
+HEAD_RECORDS = 1001  # one more than a plan looks at, so that it knows whether there are more
+_BLOCK_RECORDS = 4096
+_BLOCK_BYTES = 8 * 2**20  # of text: several blocks are in memory at a time
+
+
+def source_of(found: Any, *, where: str) -> Any:
+    """What a table of a TOML file names: a path, or a class of `datum.sources` and its options."""
+    if isinstance(found, str):
+        return found
+    kinds = [name for name in sources.__all__ if name[0].isupper() and _is_public(name)]
+    if not isinstance(found, Mapping) or not isinstance(found.get("class"), str):
+        raise ValueError(
+            f"{where}: expected a path, or a table with a `class` of datum.sources, got {found!r}\n"
+            f"hint: there are {', '.join(kinds)}"
+        )
+    kind = found["class"]
+    if kind not in kinds:
+        near = difflib.get_close_matches(kind, kinds, 1, cutoff=0.5)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(kinds)}"
+        raise ValueError(f"{where}: expected a class of datum.sources, got {kind!r}\nhint: {hint}")
+    options = {name: value for name, value in found.items() if name != "class"}
+    try:
+        return getattr(sources, kind)(**options)
+    except TypeError as error:
+        raise ValueError(f"{where}: {kind}: expected its options, got: {error}") from None
+
+
+def _is_public(name: str) -> bool:
+    return hasattr(getattr(sources, name), "parts") and name != "Source"
+
+
+class LinesOfStdin:
+    """The JSON lines of stdin, as one split: a source that can be read once.
+
+    Attributes:
+        head: the first records, to plan by; lines that hold none are left to the write.
+    """
+
+    def __init__(self, stream: IO[bytes] | None = None) -> None:
+        lines = enumerate(sys.stdin.buffer if stream is None else stream, 1)
+        first = list(islice(lines, HEAD_RECORDS))
+        self._lines = chain(first, lines)
+        found = [_read(text) for _, text in first if not text.isspace()]
+        self.head = [row for row in found if isinstance(row, dict)]
+        if not self.head:
+            raise SourceError(
+                f"stdin: expected JSON lines, {found[0] if found else 'got none'}\n"
+                'hint: an object on each line: {"text": "hello", "label": 3}'
+            )
+
+    def parts(self) -> dict[str, Any]:
+        """The one split."""
+        return {"train": _LinesPart(self._lines)}
+
+
+class _LinesPart:
+    """A `StreamedPart` of numbered lines."""
+
+    is_repeatable = False
+
+    def __init__(self, lines: Iterator[tuple[int, bytes]]) -> None:
+        self.schema = None
+        self.metadata: Mapping[str, Mapping[str, Any]] = {}
+        self.fingerprint = None
+        self._lines = ((line, text) for line, text in lines if not text.isspace())
+
+    def blocks(self) -> Iterator[sources.Block]:
+        """The records of all lines; those that hold none are rejected."""
+        first = 0
+        while lines := list(self._take()):
+            yield _block_of(lines, first)
+            first += len(lines)
+
+    def _take(self) -> Iterator[tuple[int, bytes]]:
+        left = _BLOCK_BYTES
+        for line, text in islice(self._lines, _BLOCK_RECORDS):
+            yield line, text
+            left -= len(text)
+            if left <= 0:
+                return
+
+
+def _block_of(lines: list[tuple[int, bytes]], first: int) -> sources.Block:
+    import numpy as np
+
+    rows, numbers, rejects = [], [], []
+    for number, (line, text) in enumerate(lines, first):
+        row = _read(text)
+        if isinstance(row, dict):
+            rows.append(row)
+            numbers.append(number)
+        else:
+            rejects.append(sources.Reject(number, None, f"stdin, line {line}", row))
+    return sources.Block(rows, np.array(numbers, np.int64), None, rejects)
+
+
+def _read(text: bytes) -> dict[str, Any] | str:
+    """The object on a line, or what is wrong with it."""
+    try:
+        found = json.loads(text, parse_constant=_refuse)
+    except UnicodeDecodeError as error:
+        return f"expected UTF-8, got {error}"
+    except (ValueError, RecursionError) as error:
+        return f"expected JSON, got {error}"
+    return found if isinstance(found, dict) else f"expected an object, got {text[:60]!r}"
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name}, which is none")

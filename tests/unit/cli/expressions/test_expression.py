@@ -1,0 +1,171 @@
+"""`--where`: an expression over the features of a record."""
+
+import numpy as np
+import pytest
+
+from datum import Feature, Schema
+from datum.cli.expressions.expression import parse_expression
+
+SCHEMA = Schema(
+    {
+        "label": Feature("int64"),
+        "score": Feature("float32", optional=True),
+        "name": Feature("str"),
+        "image/height": Feature("int64"),
+        "tags": Feature("str", (None,)),
+        "vector": Feature("float32", (3,)),
+        "raw": Feature("bytes"),
+        "kind": Feature("str"),
+    }
+)
+METADATA = {
+    "label": {"class_names": ["cat", "dog", "bee"]},
+    "kind": {"class_names": ["a", "b"]},
+}
+RECORD = {
+    "label": np.int64(1),
+    "score": None,
+    "name": "Anna",
+    "image/height": 100,
+    "tags": ["x", "y"],
+    "vector": np.array([1.0, 2.0, 3.0]),
+    "raw": b"ab",
+    "kind": "b",
+}
+
+
+def ask(text):
+    return parse_expression(text, SCHEMA, METADATA)(RECORD)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "label == 1",
+        "label == 'dog'",
+        "'dog' == label",
+        "label != 'cat'",
+        "label in ['cat', 'dog']",
+        "label not in ('cat', 'bee')",
+        "label in {'dog'}",
+        "kind == 'b'",
+        "raw == 'ab'",
+        "raw in ['ab', 'cd']",
+        "score is None",
+        "score == None",
+        "not score > 0.5",
+        "not score",
+        "score is None or score > 3",
+        "name.lower() == 'anna'",
+        "lower(name).startswith('an')",
+        "startswith(name, 'An') and endswith(name, 'na')",
+        "`image/height` > 50",
+        "feature('image/height') * 2 == 200",
+        "len(tags) == 2 and 'x' in tags",
+        "tags[0] == 'x'",
+        "name[1:3] == 'nn'",
+        "name[::-1] == 'annA'",
+        "2.0 in vector",
+        "vector[0] + vector[-1] == 4",
+        "max(vector[:2]) == 2 and min(vector) == 1 and sum(vector) == 6",
+        "0 < label < 2",
+        "abs(-label) == 1",
+        "label % 2 == 1",
+        "name[0] in 'ABC'",
+        "name + '!' == 'Anna!'",
+        "-label == -1 and +label == 1",
+        "name.strip().upper() == 'ANNA'",
+        "True",
+        "label",
+    ],
+)
+def test_what_is_true_of_the_record(text):
+    assert ask(text) is True
+
+
+@pytest.mark.parametrize(
+    "text", ["label == 0", "score > 0.5", "score < 0.5", "-score > 1", "len(score) > 0", "None"]
+)
+def test_what_is_not(text):
+    assert ask(text) is False
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("label = 3", r"expected an expression.*\n  label = 3\n        \^\nhint: compare with =="),
+        ("", "expected an expression, got nothing"),
+        ("label ==", "expected an expression"),
+        (
+            "labell == 3",
+            r"expected a feature, got 'labell'\n.*\n  \^\nhint: did you mean 'label'\?",
+        ),
+        ("zzz == 3", "hint: there are label, score"),
+        ("image/height > 3", "hint: put names of other characters in backquotes"),
+        ("`foo` > 1", "expected a feature, got 'foo'"),
+        ("feature('foo') > 1", "expected a feature, got 'foo'"),
+        ("'é' == namee", r"\n  'é' == namee\n         \^\n"),
+        ("label == 'cta'", r"expected a class of 'label', got 'cta'.*\n.*\n.*did you mean 'cat'"),
+        ("label in ['cat', 'dgo']", "did you mean 'dog'"),
+        ("__import__('os')", "expected a function that is known here, got '__import__'"),
+        ("open('x')", "there are abs, endswith, len"),
+        ("lenn(tags)", r"did you mean len\?"),
+        ("len(tags, 1)", "expected len of 1 value, got 2"),
+        ("name.startswith()", "expected startswith of 2 values, got 1"),
+        ("len(x=tags)", "expected a function that is known here"),
+        ("feature(1)", "expected a function that is known here, got 'feature'"),
+        ("name.__class__", "got what stands after a dot: name.__class__"),
+        ("name.format(1)", "got what stands after a dot"),
+        ("(lambda: 1)()", "got lambda"),
+        ("[x for x in tags]", "ListComp"),
+        ("label ** 99", r"BinOp: label \*\* 99"),
+        ("label & 1", "BinOp"),
+        ("~label", "UnaryOp"),
+        ("f'{label}'", "an f-string"),
+        ("1 if label else 2", "if ... else"),
+        ("(y := 3)", ":="),
+        ("[*tags]", r"got \*"),
+        ("1j", "Constant: 1j"),
+        ("...", "Constant"),
+        ("label == 3; 1", "expected an expression"),
+        ("import os", "expected an expression"),
+        ("a" * 10_001, "expected at most 10,000 characters"),
+        ("(" * 500 + "1" + ")" * 500, "expected"),
+        ("-" * 5_000 + "1", "expected less nesting"),
+        ("not " * 2_000 + "1", "expected less nesting"),
+    ],
+)
+def test_what_is_not_understood_is_named_with_its_place(text, message):
+    with pytest.raises(ValueError, match=rf"(?s)--where: .*{message}|--where: {message}"):
+        parse_expression(text, SCHEMA, METADATA)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("vector > 2", "several values at once"),
+        ("vector", "several values at once"),
+        ("name < 3", "not supported"),
+        ("tags[7] == 'x'", "out of range"),
+        ("name * 3 == 'x'", "which is no number"),
+    ],
+)
+def test_values_that_do_not_go_together_raise_when_a_record_is_asked(text, error):
+    with pytest.raises((ValueError, TypeError, IndexError), match=error):
+        ask(text)
+
+
+def test_only_the_features_of_the_expression_are_asked_for():
+    asked = []
+
+    class Noting(dict):
+        def __getitem__(self, name):
+            asked.append(name)
+            return super().__getitem__(name)
+
+    parse_expression("label > 5 and name == 'x'", SCHEMA)(Noting(RECORD))
+    assert asked == ["label"]  # the rest need not be known
+
+
+def test_a_repr_shows_the_text():
+    assert repr(parse_expression("label", SCHEMA)) == "Expression('label')"

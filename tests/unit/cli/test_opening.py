@@ -1,0 +1,57 @@
+"""Paths as datasets."""
+
+from types import SimpleNamespace
+
+import pytest
+
+import datum
+from datum.cli.opening import complete_split, open_any
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    out = tmp_path / "numbers"
+    splits = {"train": 0.5, "val": 0.5}
+    datum.write([{"x": i} for i in range(20)], out, splits=splits, progress=False)
+    return out
+
+
+def test_a_dataset_is_opened(numbers):
+    opened = open_any(numbers)
+    assert opened.unknown is None
+    assert list(opened.dataset.schema) == ["x"]
+
+
+def test_records_that_are_no_examples_are_opened_without_features(tmp_path):
+    path = tmp_path / "notes.tfrecord"
+    path.write_bytes(datum.format.frame([b"first", b"second"]).to_bytes())
+    opened = open_any(path)
+    assert isinstance(opened.unknown, datum.DatumError)
+    assert list(opened.dataset.schema) == []
+    assert len(opened.dataset["all"]) == 2
+
+
+def test_what_is_no_dataset_says_what_load_says(tmp_path):
+    with pytest.raises(datum.ManifestError, match="expected a dataset, got no such folder"):
+        open_any(tmp_path / "none")
+
+
+def test_an_empty_path_is_a_mistake_in_the_call():
+    with pytest.raises(ValueError, match="expected the path of a dataset"):
+        open_any("")
+
+
+def test_splits_complete_from_the_dataset_that_is_named(numbers):
+    ctx = SimpleNamespace(params={"path": str(numbers)})
+    assert complete_split(ctx, "") == ["train", "val"]
+    assert complete_split(ctx, "v") == ["val"]
+
+
+@pytest.mark.parametrize("path", [None, "", "nowhere"])
+def test_nothing_completes_without_a_dataset(path):
+    assert complete_split(SimpleNamespace(params={"path": path}), "") == []
+
+
+def test_nothing_completes_from_a_broken_manifest(tmp_path):
+    (tmp_path / "datum.json").write_text("{")
+    assert complete_split(SimpleNamespace(params={"path": str(tmp_path)}), "") == []
