@@ -1,6 +1,5 @@
 """Every script in examples/ runs by itself, and says what it should."""
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -8,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.docs.shell import environment
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
@@ -44,13 +45,6 @@ EXPECTED = {
     "write_text.py": ["about/kind  'str'", "die Übersetzung ist holprig"],
     "write_with_encoders.py": ["(9, 3) gets 4 of 4 right"],
 }
-
-
-def environment() -> dict[str, str]:
-    """The same for the script as for this test, though it runs in another folder."""
-    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    absolute = os.pathsep.join(str(Path(path).absolute()) for path in paths if path)
-    return {**os.environ, "PYTHONPATH": absolute, "PYTHONIOENCODING": "utf-8"}
 
 
 @pytest.fixture

@@ -1,0 +1,165 @@
+"""The documentation as a site: whole, built without a warning, loading nothing from elsewhere."""
+
+import importlib
+import inspect
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+import datum
+from tests.docs.fences import ROOT
+from tests.docs.shell import environment
+from tests.docs.site import (
+    Page,
+    broken_links,
+    is_external,
+    loaded_by_styles,
+    reachable,
+    read_site,
+)
+
+BUILDS_WITHIN_S = 600  # far more than it takes
+QUIET = ("Cleaning site directory", "Building documentation", "Documentation built")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of the site, and what was said when it was built."""
+    folder = tmp_path_factory.mktemp("site")
+    call = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    ran = subprocess.run(
+        call,
+        cwd=ROOT,
+        env={**environment(), "NO_MKDOCS_2_WARNING": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=BUILDS_WITHIN_S,
+    )
+    assert ran.returncode == 0, ran.stdout
+    return folder, ran.stdout
+
+
+@pytest.fixture(scope="module")
+def site(built: tuple[Path, str]) -> dict[Path, Page]:
+    return read_site(built[0])
+
+
+def test_it_is_built_without_a_word_of_warning(built):
+    said = [line for line in built[1].splitlines() if not any(word in line for word in QUIET)]
+    assert said == []
+
+
+def test_every_page_of_the_documentation_is_there(built, site):
+    pages = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")]
+    assert {built[0] / page.with_suffix(".html") for page in pages} <= set(site)
+    assert len(pages) > 30
+
+
+def test_every_page_is_reached_by_the_navigation(built, site):
+    assert set(site) - reachable(site, built[0] / "index.html") == set()
+
+
+def test_every_link_and_anchor_leads_somewhere(site):
+    assert broken_links(site) == []
+    assert sum(len(page.links) for page in site.values()) > 1000
+
+
+def test_nothing_is_loaded_from_elsewhere(built, site):
+    loaded = {target for page in site.values() for target in page.resources}
+    assert loaded
+    assert {target for target in loaded if is_external(target)} == set()
+    assert loaded_by_styles(built[0]) == []
+
+
+def test_every_example_has_a_page(site):
+    shown = {path.stem for path in site if path.parent.name == "examples"}
+    assert {script.stem for script in (ROOT / "examples").glob("*.py")} < shown
+
+
+# The reference.
+
+
+def anchors(site: dict[Path, Page]) -> set[str]:
+    return {
+        name for path, page in site.items() if path.parent.name == "reference" for name in page.ids
+    }
+
+
+def test_every_public_name_is_in_the_reference(site):
+    names = {f"datum.{name}" for name in datum.__all__ if name != "__version__"}
+    assert names - anchors(site) == set()
+
+
+def test_every_name_of_a_public_module_is_in_the_reference(site):
+    modules = [name for name in datum.__all__ if isinstance(getattr(datum, name), types.ModuleType)]
+    assert len(modules) > 5
+    for name in modules:
+        module = importlib.import_module(f"datum.{name}")
+        listed = {f"datum.{name}.{public}" for public in module.__all__}
+        assert listed - anchors(site) == set(), name
+
+
+def test_the_reference_lists_every_name_with_a_summary(built, site):
+    text = site[built[0] / "reference/index.html"].text
+    assert all(f"datum.{name}" in text for name in datum.__all__)
+
+
+def test_the_reference_tells_every_command_with_its_options(built, site):
+    import typer
+
+    from datum.cli.app import app
+
+    page = site[built[0] / "reference/command-line.html"]
+    program = typer.main.get_command(app)
+    context = typer.Context(program)
+    assert len(program.list_commands(context)) > 5
+    for name in program.list_commands(context):
+        command = program.get_command(context, name)
+        assert name in page.ids
+        options = [opt for parameter in command.params for opt in parameter.opts if "-" in opt]
+        shown = page.text.replace("--[no-]", "--")
+        assert [option for option in options if option not in shown] == [], name
+
+
+def test_the_reference_draws_the_tree_of_errors(built, site):
+    tree = inspect.getdoc(datum.errors).partition("\n\n")[2].strip()
+    assert tree in site[built[0] / "reference/errors.html"].text
+
+
+def test_doctests_are_shown_as_code(site):
+    assert [path.name for path, page in site.items() if "&gt;&gt;&gt;" in page.text] == []
+    quotes = [path.name for path in site if "<blockquote>\n<blockquote>" in path.read_text()]
+    assert quotes == []
+
+
+# The checks themselves.
+
+
+@pytest.fixture
+def small(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<nav><a href="b.html#x">b</a></nav><a href="#y">y</a><a href="https://e.org">e</a>'
+        '<p id="y"></p><script src="https://e.org/s.js"></script>'
+    )
+    (tmp_path / "b.html").write_text('<p id="x"></p><a href="a.html#z"></a><a href="c.html"></a>')
+    (tmp_path / "d.html").write_text("<p></p>")
+    return tmp_path
+
+
+def test_links_that_lead_nowhere_are_found(small):
+    assert broken_links(read_site(small)) == ["b.html: a.html#z", "b.html: c.html"]
+
+
+def test_pages_that_nothing_leads_to_are_found(small):
+    site = read_site(small)
+    assert set(site) - reachable(site, small / "a.html") == {small / "d.html"}
+
+
+def test_what_is_loaded_from_elsewhere_is_found(small):
+    (small / "s.css").write_text("a{b:url(x.png)} @font-face{src:url('https://e.org/f')}")
+    assert read_site(small)[small / "a.html"].resources == ["https://e.org/s.js"]
+    assert loaded_by_styles(small) == ["url('https://e.org/f'"]
