@@ -22,7 +22,7 @@ from datum.schema import Schema
 from datum.sources import Block, Reject
 from datum.sources.source import Stored
 
-__all__ = ["PlacedRun", "Places", "StoredRecords", "gather_frames", "metadata_within"]
+__all__ = ["PlacedRun", "Places", "StoredRecords", "gather_frames", "narrowed"]
 
 MAX_MAPS = 64  # files that stay open: few of the 256 that some systems let a process have
 
@@ -134,16 +134,7 @@ class StoredRecords:
 
     def narrow(self, schema: Schema) -> StoredRecords:
         """The part with these of its features alone."""
-        fingerprint = None if self.fingerprint is None else f"{self.fingerprint}, {schema!r}"
-        metadata = metadata_within(self.metadata, self.schema, schema)
-        return replace(
-            self,
-            schema=schema,
-            metadata=metadata,
-            fingerprint=fingerprint,
-            is_partial=True,
-            statistics=None,
-        )
+        return replace(self, **narrowed(self, schema))
 
     def read(self, numbers: NDArray[np.int64]) -> Block:
         """The records of these numbers; those that are damaged are rejects."""
@@ -241,8 +232,17 @@ def gather_frames(
     return frames, np.cumsum(sizes) - sizes
 
 
-def metadata_within(
-    metadata: Mapping[str, Mapping[str, Any]], known: Schema, kept: Schema
-) -> dict[str, Mapping[str, Any]]:
-    """The metadata without that of features that are left out."""
-    return {name: found for name, found in metadata.items() if name in kept or name not in known}
+def narrowed(part: Any, schema: Schema) -> dict[str, Any]:
+    """What changes of a part of stored records where only these of its features are kept."""
+    known = part.schema
+    return {
+        "schema": schema,
+        "metadata": {
+            name: found
+            for name, found in part.metadata.items()
+            if name in schema or name not in known
+        },
+        "fingerprint": None if part.fingerprint is None else f"{part.fingerprint}, {schema!r}",
+        "is_partial": True,
+        "statistics": None,
+    }

@@ -16,7 +16,7 @@ from datum.format.index import FRAME_BYTES
 from datum.format.records import HEADER_BYTES
 from datum.reading.batches import Run
 from datum.reading.shards import Shards
-from datum.reading.stored_records import gather_frames, metadata_within
+from datum.reading.stored_records import gather_frames, narrowed
 from datum.schema import Schema
 from datum.sources import Block
 from datum.sources.source import Stored
@@ -59,16 +59,7 @@ class StoredStream:
 
     def narrow(self, schema: Schema) -> StoredStream:
         """The part with these of its features alone."""
-        fingerprint = None if self.fingerprint is None else f"{self.fingerprint}, {schema!r}"
-        metadata = metadata_within(self.metadata, self.schema, schema)
-        return replace(
-            self,
-            schema=schema,
-            metadata=metadata,
-            fingerprint=fingerprint,
-            is_partial=True,
-            statistics=None,
-        )
+        return replace(self, **narrowed(self, schema))
 
     def blocks(self) -> Iterator[Block]:
         """All records in order, numbered by what is kept of them."""

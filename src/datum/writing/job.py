@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from datum.errors import SourceError
@@ -26,7 +26,7 @@ from datum.writing.intake import Taken, take_in
 from datum.writing.legacy import legacy_files
 from datum.writing.make import MadeShard, SplitPlan, make_shards
 from datum.writing.options import WriteOptions
-from datum.writing.parts import Intake, known_schema, override
+from datum.writing.parts import Intake, known_schema, settle
 from datum.writing.pictures import ImageFacts, open_sizes, refine_images
 from datum.writing.progress import Progress
 from datum.writing.spilled import SpilledSplit
@@ -65,7 +65,7 @@ class Job:
         """Make the shards, and the manifest that names them."""
         schema = known_schema(self.intake, self.options.schema)
         if schema is not None:
-            schema = self._settle(schema)
+            schema = settle(schema, self.encoders, self.options.features)
             if self.images.changes_bytes and self.options.schema is None:
                 schema = open_sizes(schema, keep=self.options.features)
         if self.appended is not None and schema is not None:
@@ -158,7 +158,7 @@ class Job:
         schema = taken.schema
         if settings.schema is None:
             self._check_some_left(taken)
-            schema = self._settle(schema)
+            schema = settle(schema, self.encoders, self.options.features)
         if self.appended is not None:
             schema = self.appended.widen(schema)
         plans: dict[str, SplitPlan] = {
@@ -170,15 +170,6 @@ class Job:
             for name, split in taken.splits.items()
         }
         return made, schema, taken.images
-
-    def _settle(self, schema: Schema) -> Schema:
-        """The schema with what encoders make of features, and with those that were given."""
-        encoded = {
-            name: replace(encoder.feature, optional=schema[name].optional)
-            for name, encoder in self.encoders.items()
-            if name in schema
-        }
-        return override(override(schema, encoded), self.options.features)
 
     def _check_some_written(self, made: Mapping[str, MadeSplit]) -> None:
         """Refuse to publish nothing: that is nobody's wish, but often a spent iterator."""

@@ -17,6 +17,7 @@ from datum.sources import Block, IndexedPart, Source, StreamedPart, as_source
 from datum.sources.source import Part, Stored
 from datum.sources.splits import is_split_name
 from datum.writing.direct import BLOCK_BYTES, BLOCK_RECORDS, SLOW_BLOCK_RECORDS
+from datum.writing.feature_encoder import FeatureEncoder
 from datum.writing.order import check_fractions
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "merge_schemas",
     "only_part",
     "override",
+    "settle",
 ]
 
 
@@ -186,6 +188,18 @@ def override(schema: Schema, features: Mapping[str, Feature]) -> Schema:
         if name not in schema:
             schema.select([name])  # raises, with the nearest name
     return Schema({name: features.get(name, feature) for name, feature in schema.items()})
+
+
+def settle(
+    schema: Schema, encoders: Mapping[str, FeatureEncoder], features: Mapping[str, Feature]
+) -> Schema:
+    """The schema with what encoders make of features, and with those that were given."""
+    encoded = {
+        name: replace(encoder.feature, optional=schema[name].optional)
+        for name, encoder in encoders.items()
+        if name in schema
+    }
+    return override(override(schema, encoded), features)
 
 
 def block_ranges(part: IndexedPart) -> Iterator[tuple[int, int]]:

@@ -28,7 +28,7 @@ from datum.writing.parts import (
     is_dict_of_sources,
     known_schema,
     only_part,
-    override,
+    settle,
 )
 from datum.writing.pictures import ImageFacts, refine_images
 from datum.writing.planned import PlannedSplit, WritePlan
@@ -166,19 +166,13 @@ class _Draft:
         self.is_whole = all(one.sample.is_whole for one in self.seen.values())
         fit_encoders(encoders, {name: one.sample for name, one in self.seen.items()})
         self.known = known_schema(found.intake, options.schema)
-        settled = None if self.known is None else self._settle(self.known)
+        settled = None
+        if self.known is not None:
+            settled = settle(self.known, encoders, options.features)
         self.settings = BlockSettings(settled, options.features, images, encoders, "skip")
         self.schema = self._write_samples(BlockWriter(self.settings, threads=1))
         fractions = found.intake.fractions
         self.division = None if fractions is None else Division(fractions, {})
-
-    def _settle(self, schema: Schema) -> Schema:
-        encoded = {
-            name: replace(encoder.feature, optional=schema[name].optional)
-            for name, encoder in self.encoders.items()
-            if name in schema
-        }
-        return override(override(schema, encoded), self.options.features)
 
     def _write_samples(self, writer: BlockWriter) -> Schema:
         """Make the records that were read; what they need not be is known then."""
@@ -191,7 +185,9 @@ class _Draft:
                 seen.nbytes += written.framed.nbytes
                 for name, found in written.images.items():
                     facts.setdefault(name, ImageFacts()).merge(found)
-        schema = writer.schema if self.known is not None else self._settle(writer.schema)
+        schema = writer.schema
+        if self.known is None:
+            schema = settle(schema, self.encoders, self.options.features)
         return refine_images(schema, facts)
 
     def finish(self) -> WritePlan:
