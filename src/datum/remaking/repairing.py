@@ -188,18 +188,23 @@ def _runs(files: Sequence[Salvaged]) -> Iterator[Records]:
     return (records for one in files for records in one.runs())
 
 
+def _missing(file: Salvaged) -> int | None:
+    """How many records of a file were lost; None where nothing tells."""
+    if file.file.records is not None:
+        return max(0, file.file.records - len(file))
+    counts = [loss.records for loss in file.losses]
+    return None if None in counts else sum(count or 0 for count in counts)
+
+
 def _report(survey: Survey, found: Sequence[Salvaged], out: Path, seconds: float) -> RepairReport:
     kept: dict[str, int] = dict.fromkeys(survey.splits, 0)
     lost: dict[str, int | None] = dict.fromkeys(survey.splits, 0)
     notes = list(survey.notes)
     for one in found:
-        split, total = one.file.split, one.file.records
+        split = one.file.split
         kept[split] += len(one)
-        before = lost[split]
-        if total is None and one.losses:
-            lost[split] = None
-        elif before is not None:
-            lost[split] = before + max(0, (total or len(one)) - len(one))
+        before, missing = lost[split], _missing(one)
+        lost[split] = None if before is None or missing is None else before + missing
         if one.extra:
             notes.append(
                 f"{one.file.path}: {count_of(one.extra, 'record')} more than there should be, kept"

@@ -271,7 +271,7 @@ def test_without_a_manifest_features_are_told_from_the_records(broken, tmp_path)
     (broken / "datum.json").unlink()
     flip(shard_of(broken), 500)
     report = repair(broken, tmp_path / "out")
-    assert (report.kept, report.lost, report.lost_records) == ({"train": 89}, {"train": None}, None)
+    assert (report.kept, report.lost, report.lost_records) == ({"train": 89}, {"train": 1}, 1)
     assert not report.is_whole
     assert payloads(tmp_path / "out") == [
         p for at, p in enumerate(_all_payloads(broken)) if at != report.losses[0].damage.record
