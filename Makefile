@@ -69,6 +69,8 @@ $(STAMP)peers: benchmarks/peers.txt $(STAMP)bench
 	touch $@
 
 # An extra brings the package with it.
+$(STAMP)demo: what = Building Datum, and fetching scikit-learn and TensorFlow
 $(STAMP)test $(STAMP)check $(STAMP)docs $(STAMP)bench $(STAMP)demo: $(STAMP)%: pyproject.toml | $(STAMP)build
+	@echo "$(or $(what),Building Datum, and fetching what '$*' needs): some minutes, once"
 	$(PIP) --no-build-isolation ".[$*]"
 	touch $@ $(STAMP)package

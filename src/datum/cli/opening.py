@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,11 @@ import datum
 from datum import DatumError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from datum import Dataset
 
-__all__ = ["Opened", "complete_split", "open_any"]
+__all__ = ["Opened", "complete_split", "complete_words", "open_any"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,25 @@ def open_any(path: str | os.PathLike[str]) -> Opened:
         raise
 
 
+def complete_words(words: str | None) -> Callable[[str], list[str]] | None:
+    """What completes a value in a shell that is one of "some|such|words"; None for other values.
+
+    >>> complete_words("raise|skip|quarantine")("s")
+    ['skip']
+    """
+    if not words or not re.fullmatch(r"\w+(\|\w+)+", words):
+        return None
+    return lambda incomplete: [word for word in words.split("|") if word.startswith(incomplete)]
+
+
 def complete_split(ctx: Any, incomplete: str) -> list[str]:
     """The splits of the dataset that a command line names, for completion in a shell.
 
     Nothing is told of what would have to be read for it: records that nobody described.
     """
-    path = ctx.params.get("path")
+    # While a value is still to come, arguments are words that nobody has taken apart.
+    words = (word for word in getattr(ctx, "args", ()) if not word.startswith("-"))
+    path = ctx.params.get("path") or next(words, None)
     if not path or not Path(path, "datum.json").is_file():
         return []
     try:

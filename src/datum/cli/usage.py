@@ -222,6 +222,7 @@ def explain_misuse(error: Any) -> str:
         message = f"no such option: {option}"
     if message.startswith("No such command"):
         message = message.partition(". ")[0]
+    message = message.replace(": Value error, ", ": ").replace(": Input should", ": it should")
     param = getattr(error, "param", None)
     if param is not None and _is_argument(param):
         name = param.metavar or param.name.upper()

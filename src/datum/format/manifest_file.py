@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import stat
 from pathlib import Path
@@ -48,6 +49,16 @@ def _read(path: Path) -> bytes:
     return data
 
 
+def _find_near(path: Path) -> Path | None:
+    """What lies there by a name that is almost the same."""
+    try:
+        names = [other.name for other in path.parent.iterdir()]
+    except OSError:
+        return None
+    near = difflib.get_close_matches(path.name, [name for name in names if name[:1] != "."], 1)
+    return path.with_name(near[0]) if near else None
+
+
 def _describe_missing(path: Path) -> str:
     folder = path.parent if path.name == MANIFEST_NAME else path
     if folder.is_dir():
@@ -56,7 +67,8 @@ def _describe_missing(path: Path) -> str:
         hint = "datum.format.read_batches reads TFRecord files that have no manifest"
     else:
         found = f"{folder}: expected a dataset, got no such folder or file"
-        hint = "check the path"
+        near = _find_near(folder)
+        hint = f"did you mean {str(near)!r}?" if near else "check the path"
     staging = folder.absolute().with_name(f".{folder.absolute().name}.partial")
     if staging.is_dir():
         hint = f"a write did not finish; the same call again continues what is in {staging}"

@@ -127,9 +127,12 @@ def _choose_splits(dataset: Dataset, split: str | Sequence[str] | None) -> dict[
         wanted = [split] if isinstance(split, str) else list(split)
     chosen: dict[str, Split] = {}
     for one in wanted:
-        name = one if one in dataset else re.sub(r"[^A-Za-z0-9_]+", "_", one).strip("_")
-        if name in chosen:
+        if wanted.count(one) > 1:
             raise ValueError(f"expected splits of different names, got {one!r} twice")
+        plain = one if one in dataset else re.sub(r"[^A-Za-z0-9_]+", "_", one).strip("_")
+        name = plain
+        while name in chosen or (name != one and name in wanted):  # train[:50%] and train[50%:]
+            name = f"{plain}_{len(chosen) + 1}"
         chosen[name] = dataset[one]
     if not chosen:
         raise WriteError(f"{dataset.path}: expected a dataset with splits, got none")

@@ -15,6 +15,9 @@ from datum.format.naming import MANIFEST_NAME
 __all__ = ["open_target"]
 
 _SUFFIXES = {"parquet": (".parquet", ".pq"), "jsonl": (".jsonl", ".ndjson"), "images": ()}
+# Names of files, which a folder gets only by mistake.
+_OTHER_FILES = (".arrow", ".csv", ".feather", ".gz", ".json", ".tfrecord", ".tsv", ".zip", ".zst")
+_ALL_FILES = (*_OTHER_FILES, *_SUFFIXES["parquet"], *_SUFFIXES["jsonl"])
 
 
 @contextmanager
@@ -60,6 +63,12 @@ def _check(
         taken = [out] if out.exists() else []
     elif out.exists() and not out.is_dir():
         raise WriteError(f"{out}: expected a folder, got a file")
+    elif out.suffix.lower() in _ALL_FILES and not out.exists():
+        raise WriteError(
+            f"{out}: expected a folder for {format}, got the name of another kind of file\n"
+            f"hint: give the folder {out.parent / out.stem}, or for one split a name that ends in"
+            " .parquet or .jsonl"
+        )
     else:
         if (out / MANIFEST_NAME).exists():
             raise WriteError(

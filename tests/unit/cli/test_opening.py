@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 import datum
-from datum.cli.opening import complete_split, open_any
+from datum.cli.opening import complete_split, complete_words, open_any
 
 
 @pytest.fixture
@@ -55,3 +55,15 @@ def test_nothing_completes_without_a_dataset(path):
 def test_nothing_completes_from_a_broken_manifest(tmp_path):
     (tmp_path / "datum.json").write_text("{")
     assert complete_split(SimpleNamespace(params={"path": str(tmp_path)}), "") == []
+
+
+def test_splits_complete_while_their_option_lacks_its_value(numbers):
+    words = SimpleNamespace(params={"path": None}, args=["--json", str(numbers)])
+    assert complete_split(words, "t") == ["train"]
+
+
+def test_words_complete_where_a_value_is_one_of_some():
+    assert complete_words("gzip|zlib|none")("") == ["gzip", "zlib", "none"]
+    assert complete_words("gzip|zlib|none")("z") == ["zlib"]
+    for other in (None, "N", "SPLIT=PATH", "FILE.toml"):
+        assert complete_words(other) is None

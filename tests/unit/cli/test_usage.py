@@ -116,7 +116,7 @@ def test_help_is_a_command_too():
         (["--count", "3", "do"], "no such option: --count\nhint: it follows a command: root do"),
         (["do"], "missing argument PATH\nhint: usage: root do PATH [MORE...] [OPTIONS]"),
         (["other-one", "x"], "got unexpected extra argument"),
-        (["do", "x", "--kind", "c"], "invalid value for '--kind'"),
+        (["do", "x", "--kind", "c"], "invalid value for '--kind': 'c' is not one of 'a', 'b'"),
         (["do", "x", "--count"], "option '--count' requires an argument"),
         (["do", "x", "-y"], "no such option: -y"),
     ],

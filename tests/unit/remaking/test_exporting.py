@@ -234,3 +234,16 @@ def test_an_empty_split_is_an_empty_file(tmp_path):
     datum.export_to(tmp_path / "a", tmp_path / "out")
     table = pq.read_table(tmp_path / "out" / "val.parquet")
     assert (table.num_rows, table.schema.field("x").type) == (0, pa.int64())
+
+
+def test_parts_of_one_split_get_names_of_their_own(tmp_path):
+    datum.write({"x": range(10)}, tmp_path / "ten", shuffle=False, progress=False)
+    halves = ["train[:50%]", "train[50%:]"]
+    report = datum.export_to(tmp_path / "ten", tmp_path / "out", format="jsonl", split=halves)
+    assert {name: one.records for name, one in report.splits.items()} == {
+        "train_50": 5,
+        "train_50_2": 5,
+    }
+    assert (tmp_path / "out/train_50_2.jsonl").read_text().startswith('{"x": 5}')
+    with pytest.raises(ValueError, match=r"got 'train\[:50%\]' twice"):
+        datum.export_to(tmp_path / "ten", tmp_path / "no", format="jsonl", split=halves[:1] * 2)

@@ -90,3 +90,14 @@ def test_what_was_made_meanwhile_stays(tmp_path):
         (folder / "train_label").mkdir(), (out / "train_label" / "mine").mkdir(parents=True)
     assert names_in(out / "train_label") == ["mine"]
     assert names_in(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("name", ["val.csv", "val.jsonl.gz", "val.jsonl"])
+def test_a_folder_is_not_named_like_another_kind_of_file(tmp_path, name):
+    wanted = "expected a folder for parquet, got the name of another kind of file"
+    with (
+        pytest.raises(WriteError, match=wanted),
+        open_target(tmp_path / name, "parquet", ["val"], overwrite=False),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []

@@ -17,6 +17,10 @@ from datum.cli.terminal import data, print_json, show_bar, talk
 
 __all__ = ["command"]
 
+# More threads or processes than any machine has cores are a slip, which would bring it to a halt.
+MAX_THREADS = 4096
+MAX_WORKERS = 512
+
 
 def command(
     path: Annotated[str, typer.Argument(help="A dataset, a folder, TFRecord files.")],
@@ -38,9 +42,12 @@ def command(
         str | None, typer.Option(metavar="NAMES", help="Features to read; by default all.")
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Of loaders; by default one for each core.")
+        int | None,
+        typer.Option(min=1, max=MAX_THREADS, help="Of loaders; by default one for each core."),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Of a PyTorch DataLoader.")] = 2,
+    workers: Annotated[
+        int, typer.Option(min=1, max=MAX_WORKERS, help="Of a PyTorch DataLoader.")
+    ] = 2,
     map_: Annotated[
         str | None,
         typer.Option("--map", metavar="MODULE:FUNCTION", help="A function of each record."),

@@ -12,13 +12,15 @@ from rich.text import Text
 
 import datum
 from datum import Feature
-from datum.cli.opening import complete_split, open_any
+from datum.cli.opening import complete_split, complete_words, open_any
 from datum.cli.running import tell
 from datum.cli.terminal import data, print_json, printable, show_bar
 from datum.cli.words.shell import told_for_shell
 from datum.cli.writing.schema import spell_feature
 
 __all__ = ["command"]
+
+_FORMATS = "parquet|jsonl|images"
 
 
 def command(
@@ -34,7 +36,8 @@ def command(
         typer.Option(
             "--format",
             "-f",
-            metavar="parquet|jsonl|images",
+            metavar=_FORMATS,
+            autocompletion=complete_words(_FORMATS),
             help="What to make (parquet, or as OUT is called).",
         ),
     ] = None,
@@ -65,6 +68,8 @@ def command(
         $ datum export-to photos pictures --format images --split train
         $ datum export-to photos val.jsonl --split val --columns label,filename
     """
+    if not out:
+        raise ValueError("expected a folder to export to, got an empty path")
     opened = open_any(path)
     if opened.unknown is not None:
         raise opened.unknown

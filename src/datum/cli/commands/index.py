@@ -62,7 +62,7 @@ def command(
         Form, typer.Option("--format", help="text is what DALI and the tfrecord package read.")
     ] = Form.datum,
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(metavar="FOLDER", help="Where to put them; by default beside the files."),
     ] = None,
     check: Annotated[
@@ -83,11 +83,14 @@ def command(
         $ datum index "logs/train-*" --format text --out idx
         $ datum index photos --check
     """
+    if out == "":
+        raise ValueError("--out: expected a folder, got an empty path")
+    folder = None if out is None else Path(out)
     files = _find_files(path)
-    places = [_place_of(file, form, out) for file in files]
+    places = [_place_of(file, form, folder) for file in files]
     _check_places(files, places)
-    if out is not None and not check:
-        out.mkdir(parents=True, exist_ok=True)
+    if folder is not None and not check:
+        folder.mkdir(parents=True, exist_ok=True)
     found = []
     with show_bar("indexing") as bar:
         for at, (file, place) in enumerate(zip(files, places, strict=True)):
@@ -102,6 +105,8 @@ def command(
 
 
 def _find_files(path: str) -> list[Path]:
+    if not path:
+        raise ValueError("expected the path of a dataset, got an empty one")
     try:
         dataset = datum.load(path, schema={})
     except CorruptRecordError:  # told of the file that it is in

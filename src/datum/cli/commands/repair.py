@@ -33,7 +33,7 @@ def command(
     deep: Annotated[
         bool, typer.Option("--deep", help="Leave out records whose images cannot be decoded, too.")
     ] = False,
-    workers: Annotated[int | None, typer.Option(help="How many cores to use.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="How many cores to use.")] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the dataset at OUT.")
     ] = False,

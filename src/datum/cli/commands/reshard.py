@@ -12,6 +12,7 @@ from rich.text import Text
 
 import datum
 from datum import DatumError
+from datum.cli.opening import complete_words
 from datum.cli.terminal import print_json, talk
 from datum.cli.words.pairs import parse_pairs
 from datum.cli.words.shell import told_for_shell
@@ -20,6 +21,7 @@ from datum.cli.words.wording import count_of
 
 __all__ = ["command", "parse_names", "parse_splits"]
 
+_COMPRESSIONS = "gzip|zlib|none"
 _SPLITS = "Fractions, train=0.9,val=0.1, or records of splits, 'val=train[:10%],train=train[10%:]'."
 _WHERE = "Keep records for which this is true: 'label == \"cat\" and score > 0.5'."
 
@@ -37,7 +39,11 @@ def command(
     ] = None,
     compression: Annotated[
         str | None,
-        typer.Option(metavar="gzip|zlib|none", help="Of the shards; as it is by default."),
+        typer.Option(
+            metavar=_COMPRESSIONS,
+            help="Of the shards; as it is by default.",
+            autocompletion=complete_words(_COMPRESSIONS),
+        ),
     ] = None,
     shuffle: Annotated[
         bool, typer.Option("--shuffle/--no-shuffle", help="Store records in random order.")
@@ -105,7 +111,7 @@ def command(
         print_json([report_to_json(report) | {"of_records": total}])
         return
     show_report(report, shlex.quote(out))
-    if report.records != total:
+    if report.records < total:
         told = f"{report.records:,} of {count_of(total, 'record')} are in it"
         talk().print(Text(told, style="dim"), soft_wrap=True)
 

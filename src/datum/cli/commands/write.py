@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import datum
-from datum import WriteError
+from datum import SourceError, WriteError
+from datum.cli.opening import complete_words
 from datum.cli.running import tell
 from datum.cli.terminal import print_json
 from datum.cli.words.shell import told_for_shell
@@ -26,6 +27,8 @@ __all__ = ["command"]
 
 # What a plan takes of a write's options: all but where and how the work is done.
 _PLANLESS = ("workers", "executor", "overwrite", "append", "legacy_metadata", "progress")
+# What describes datasets of Datum, of the older library and of TFDS.
+_DESCRIPTIONS = ("datum.json", "shard_info.json", "dataset_info.json")
 
 Text = str | None
 Number = int | None
@@ -34,7 +37,10 @@ Texts = list[str] | None
 
 
 def _option(panel: str, text: str, *names: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=panel)
+    completes = complete_words(metavar)
+    return typer.Option(
+        *names, help=text, metavar=metavar, rich_help_panel=panel, autocompletion=completes
+    )
 
 
 def _read(text: str, *names: str, metavar: str | None = None) -> Any:
@@ -193,6 +199,7 @@ def _run(
         source: Any = LinesOfStdin()
         plan = _plan_lines(source, planned)
     else:
+        _check_not_written(place)
         plan = datum.plan(place, **planned)
         source = plan.source
     if is_dry:
@@ -202,7 +209,7 @@ def _run(
             show_plan(plan, target)
         return
     assert target is not None
-    tell_plan(plan)
+    tell_plan(plan, given=given.get("schema") or ())
     rest = {name: value for name, value in given.items() if name != "problem"}
     if any(not isinstance(one, (int, float)) for one in rest.get("splits", {}).values()):
         del rest["splits"]  # the source has them
@@ -216,6 +223,15 @@ def _run(
 def _plan_lines(source: LinesOfStdin, options: dict[str, Any]) -> WritePlan:
     plan = datum.plan(lambda: iter(source.head), **options)
     return replace(plan, layout="JSON lines of stdin")
+
+
+def _check_not_written(place: Any) -> None:
+    """Refuse a dataset, whose description would be taken for data in JSON."""
+    folder = Path(place).expanduser() if isinstance(place, str) else None
+    if folder is None or not any((folder / name).is_file() for name in _DESCRIPTIONS):
+        return
+    if (folder / "datum.json").is_file() or any(folder.glob("*.tfrecord*")):
+        raise SourceError(f"{place}: expected data to write, got a dataset of TFRecord files")
 
 
 def _check_free(target: str, given: dict[str, Any]) -> None:

@@ -60,7 +60,8 @@ def make_images(story: Story, pixels: NDArray[np.uint8], labels: NDArray[np.int6
 def write(story: Story) -> Dataset:
     """Write the images as a dataset."""
     story.step("Write it as a dataset")
-    story.say("The folders are the classes; types and shapes are found out. One call:")
+    story.say("The folders are the classes; types and shapes are found out. One call, here in")
+    story.say("Python (>>>), with the command that does the same in a shell ($):")
     story.python(f"import datum\n{calls.code_of(calls.write_dataset)}")
     story.shell("datum write images digits --splits train=0.8,val=0.2 --stratify label")
     story.show(Text(str(calls.write_dataset())))
@@ -81,14 +82,17 @@ def look(story: Story, ds: Dataset) -> None:
 def compare(story: Story, ds: Dataset) -> None:
     """Read the same records without TensorFlow, in its order, and go on from a checkpoint."""
     story.step("The same batches in NumPy, without TensorFlow")
+    story.say("First each record, decoded, beside its PNG file:")
+    story.python('records = list(ds["all"])')
     same = _same_pixels(ds)
-    story.say(f"Pixels as they are in the files: {same:,} of {len(ds['all']):,} records.")
+    story.say(f"{same:,} of {len(ds['all']):,} are equal, pixel for pixel.")
+    story.show(Text())
     if _tensorflow_or_note(story, "the comparison with it") is not None:
         story.python(calls.code_of(calls.compare_with_tensorflow))
         alike = calls.compare_with_tensorflow(ds)
         story.say(
             f"The same records in the same order in both: {alike:,} of {len(ds['train']):,}."
-            " `to_torch` and `to_jax` are alike."
+            " `to_torch` and `to_jax` have that order, too."
         )
     story.show(Text())
     story.say("A run that stopped goes on where it was, with the very next record:")
@@ -110,14 +114,15 @@ def measure(story: Story, ds: Dataset, digits: Digits) -> None:
     """Read larger copies as fast as it goes, with Datum and by hand."""
     story.step("How fast")
     tf = _tensorflow_or_note(story, "the hand-written pipeline")
+    story.say(f"On a larger copy: the digits {COPIES} times, all of them for training.")
     if tf is not None:
         story.say("What one writes without Datum:")
-        files = 'files = sorted(glob.glob("digits/*.tfrecord"))'
+        files = 'from glob import glob\nfiles = sorted(glob("larger/train-*.tfrecord"))'
         story.python(f"{files}\n{calls.code_of(calls.feed_tensorflow_by_hand)}")
         story.say("With Datum:")
-        story.python(calls.code_of(calls.feed_tensorflow))
+        story.python(f'ds = datum.load("larger")\n{calls.code_of(calls.feed_tensorflow)}')
     story.python(calls.code_of(calls.feed_numpy))
-    story.shell("datum bench digits")
+    story.shell("datum bench larger")
     with tempfile.TemporaryDirectory(prefix="datum-demo-") as folder:
         copy = write_larger_copy(digits.files, ds, Path(folder, "png"), copies=COPIES)
         story.show(Text())

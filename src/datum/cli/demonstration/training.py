@@ -75,7 +75,7 @@ def train(story: Story, ds: Dataset, epochs: int) -> float:
     with warnings.catch_warnings():
         # Keras cannot shuffle a tf.data.Dataset, and says so at every fit.
         warnings.filterwarnings("ignore", message=".*shuffle=True.*", category=UserWarning)
-        history = calls.train_model(ds, tf, epochs, tell)
+        history = calls.train_model(ds, tf, epochs, callbacks=[tell])
     accuracy = float(history.history["val_accuracy"][-1])
     count = len(ds["val"])
     known = f"{round(accuracy * count):,} of {count:,} digits that it has not seen: {accuracy:.1%}"

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
+import numpy as np
+
 from datum import Schema
 from datum.cli.expressions.operations import (
     FUNCTIONS,
@@ -22,7 +24,8 @@ from datum.cli.expressions.operations import (
 
 __all__ = ["Expression", "parse_expression"]
 
-_QUOTED = re.compile(r"`([^`]*)`")
+# A text, which stays as it is, or a feature in backquotes.
+_QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`([^`]*)`""", re.DOTALL)
 _MAX_CHARACTERS = 10_000
 
 
@@ -71,7 +74,7 @@ class _Reader:
     def __init__(
         self, text: str, schema: Schema, metadata: Mapping[str, Mapping[str, Any]]
     ) -> None:
-        self._text = text
+        self._text = text.strip()
         self._schema = schema
         self._metadata = metadata
         self._quoted: dict[str, str] = {}  # features in backquotes, by what stands for them
@@ -79,7 +82,7 @@ class _Reader:
     def read(self) -> Expression:
         if len(self._text) > _MAX_CHARACTERS:
             raise ValueError(f"--where: expected at most {_MAX_CHARACTERS:,} characters, got more")
-        if not self._text.strip():
+        if not self._text:
             raise ValueError("--where: expected an expression, got nothing")
         try:
             return Expression(
@@ -96,8 +99,10 @@ class _Reader:
         """The text with names of as many characters for what is in backquotes."""
 
         def stand_in(found: re.Match[str]) -> str:
+            if found[1] is not None:
+                return found[0]
             name = f"_{len(self._quoted)}".ljust(len(found[0]), "_")
-            self._quoted[name] = found[1]
+            self._quoted[name] = found[2]
             return name
 
         return _QUOTED.sub(stand_in, self._text)
@@ -125,7 +130,7 @@ class _Reader:
 
     def _constant(self, node: ast.Constant) -> Value:
         value = node.value
-        if not isinstance(value, (bool, int, float, str, bytes, type(None))):
+        if not isinstance(value, (bool, int, float, str, bytes, np.datetime64, type(None))):
             self._refuse(node)
         return lambda _: value
 
@@ -177,11 +182,10 @@ class _Reader:
         return compare(node.ops, [self._value(self._renamed(*pair)) for pair in pairs])
 
     def _call(self, node: ast.Call) -> Value:
+        asked = _asked_name(node)
+        if asked is not None:
+            return self._feature(asked, node.args[0])
         name, arguments = self._called(node)
-        if name == "feature" and len(arguments) == 1:
-            given = arguments[0]
-            if isinstance(given, ast.Constant) and isinstance(given.value, str):
-                return self._feature(given.value, given)
         if name not in FUNCTIONS or node.keywords:
             known = ", ".join(sorted(FUNCTIONS))
             near = difflib.get_close_matches(name, FUNCTIONS, 1)
@@ -217,13 +221,24 @@ class _Reader:
         classes = self._metadata.get(name, {}).get("class_names")
         if feature.dtype == "bytes":
             return ast.copy_location(ast.Constant(side.value.encode()), side)
-        if classes is None or feature.dtype == "str":
+        if feature.dtype == "str":
             return side
+        if feature.dtype.startswith("datetime64"):
+            return ast.copy_location(ast.Constant(self._time(side)), side)
+        if classes is None:
+            what = f"a number to compare {name!r} with, which is {feature.dtype}"
+            self._fail(what, repr(side.value), side.col_offset)
         if side.value not in classes:
             near = difflib.get_close_matches(side.value, classes, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(classes[:20])}"
             self._fail(f"a class of {name!r}", repr(side.value), side.col_offset, hint)
         return ast.copy_location(ast.Constant(list(classes).index(side.value)), side)
+
+    def _time(self, side: ast.Constant) -> Any:
+        try:
+            return np.datetime64(str(side.value))
+        except ValueError:
+            self._fail("a time such as 2020-01-31T12:00", repr(side.value), side.col_offset)
 
     def _feature_of(self, node: ast.expr) -> str | None:
         if isinstance(node, ast.Name):
@@ -231,7 +246,8 @@ class _Reader:
             return name if name in self._schema else None
         if isinstance(node, ast.Subscript):
             return self._feature_of(node.value)
-        return None
+        name = _asked_name(node)
+        return name if name in self._schema else None
 
     # What is not understood.
 
@@ -258,3 +274,11 @@ class _Reader:
         if hint:
             lines.append(f"hint: {hint}")
         raise ValueError("\n".join(lines))
+
+
+def _asked_name(node: ast.expr) -> str | None:
+    """The name in feature("name"), if this is such a call."""
+    match node:
+        case ast.Call(func=ast.Name("feature"), args=[ast.Constant(str(name))], keywords=[]):
+            return name
+    return None

@@ -200,12 +200,12 @@ def _bytes_each(split: Any) -> str:
     return describe_size(split.bytes / split.records) if split.records else ""
 
 
-def describe_look(profile: Profile) -> str:
-    """How much of a dataset was looked at."""
+def describe_look(profile: Profile, *, how_to_see_all: str = "--full looks at all") -> str:
+    """How much of a dataset was looked at, and how more of it would be."""
     seconds = f"{profile.seconds:.2f} s" if profile.seconds < 10 else f"{profile.seconds:.0f} s"
     if profile.is_complete:
         return f"looked at all {count_of(profile.records, 'record')} in {seconds}"
     is_known = profile.features and all(one.is_exact for one in profile.features.values())
     known = " (counts, ranges and means are of all, from the manifest)" if is_known else ""
     seen = f"looked at {profile.seen:,} of {profile.records:,} records in {seconds}"
-    return f"{seen}{known}: --full looks at all"
+    return f"{seen}{known}{': ' if how_to_see_all else ''}{how_to_see_all}"

@@ -62,7 +62,7 @@ def _show_end(profile: Profile, width: int, signs: Signs) -> Iterator[Text]:
     across = sum(one.records for one in profile.duplicates if one.split != one.other)
     exact = "" if profile.is_complete else "at least "
     look = f"duplicates: {exact}{within:,} within, {exact}{across:,} across splits"
-    for text in (look, describe_look(profile)):
+    for text in (look, describe_look(profile, how_to_see_all="")):
         for line in textwrap.wrap(text, width):
             yield Text(line, "dim")
 

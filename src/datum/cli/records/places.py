@@ -7,7 +7,7 @@ import glob
 import itertools
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ __all__ = ["Asked", "Place", "Source", "find_bare_files", "open_source", "parse_
 DESCRIPTIONS = ("datum.json", "shard_info.json", "dataset_info.json", "features.json")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 _RANGE = re.compile(r"([+-]?[0-9]{1,18})?:([+-]?[0-9]{1,18})?")
+_MOST = 10**18  # records that a range can count
 
 Numbers = Sequence[int | slice]
 
@@ -47,11 +48,25 @@ class Asked:
         """Whether they can be found without knowing how many there are."""
         return not self.is_random and not any(map(_counts_from_the_end, self.numbers))
 
-    def first_numbers(self) -> list[int]:
-        """The numbers asked for, where none counts from the end."""
+    def first_numbers(self) -> Iterator[Sequence[int]]:
+        """The numbers asked for in runs that only grow, where none counts from the end.
+
+        A range stays one: how far the records go is not known, and "all" may be any number.
+        """
         if not self.numbers:
-            return list(range(self.count))
-        return [one for item in self.numbers for one in _expand(item)]
+            yield range(min(self.count, _MOST))
+        run: list[int] = []
+        for item in self.numbers:
+            is_range = isinstance(item, slice)
+            if run and (is_range or item <= run[-1]):
+                yield run
+                run = []
+            if isinstance(item, slice):
+                yield range(item.start or 0, item.stop)
+            else:
+                run.append(item)
+        if run:
+            yield run
 
     def choose(self, records: int) -> list[int]:
         """The numbers asked for, of so many records; those outside are left as they are."""
@@ -73,10 +88,6 @@ def _counts_from_the_end(item: int | slice) -> bool:
     if isinstance(item, int):
         return item < 0
     return item.stop is None or item.stop < 0 or (item.start or 0) < 0
-
-
-def _expand(item: int | slice) -> Iterable[int]:
-    return [item] if isinstance(item, int) else range(item.start or 0, item.stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,4 +223,5 @@ def _may_hold_records(path: Path) -> bool:
 def _order(path: Path) -> tuple[bool, list[Any]]:
     """Training data first, numbers in names by their size."""
     parts = re.split(r"([0-9]+)", path.name)
-    return "train" not in path.name.lower(), [int(p) if p.isdigit() else p for p in parts]
+    numbered = [int(part) if at % 2 else part for at, part in enumerate(parts)]
+    return "train" not in path.name.lower(), numbered

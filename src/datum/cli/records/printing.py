@@ -59,7 +59,9 @@ def print_records(source: Source, asked: Asked, options: Options) -> bool:
     for found in read_records(source, asked):
         shown += 1
         unsound += not _write(writer, found, source, options.columns)
-    if not shown:
+    if not shown and (source.records or not asked.count):
+        tell("warning", f"{source.name}: no records were asked for")
+    elif not shown:
         tell("warning", f"{source.name}: there are no records")
     elif not options.is_json:
         _tell_rest(source, shown)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,24 +45,13 @@ def read_records(source: Source, asked: Asked) -> Iterator[Found]:
     No more of them are held in memory than are read at a time.
     """
     if source.dataset is None:
-        for numbers in _ascending(asked.first_numbers()):
-            yield from _read_bare(source, numbers, must_exist=bool(asked.numbers))
+        for numbers in asked.first_numbers():
+            yield from _read_bare(source, numbers)
         return
     places = source.find(asked.choose(source.records or 0))
     for run in _runs(places):
         payloads = _read_numbers(run[0].file, [place.record for place in run])
         yield from map(Found.at, run, payloads)
-
-
-def _ascending(numbers: Iterable[int]) -> Iterator[list[int]]:
-    """Numbers in runs that only grow."""
-    run: list[int] = []
-    for number in numbers:
-        if run and number <= run[-1]:
-            yield run
-            run = []
-        run.append(number)
-    yield run
 
 
 def _runs(places: Iterable[Place]) -> Iterator[list[Place]]:
@@ -78,22 +66,24 @@ def _runs(places: Iterable[Place]) -> Iterator[list[Place]]:
         yield run
 
 
-def _read_bare(source: Source, numbers: Sequence[int], *, must_exist: bool) -> Iterator[Found]:
-    """Records numbered through files that nothing describes, each read no further than need be."""
-    wanted = deque(numbers)
+def _read_bare(source: Source, numbers: Sequence[int]) -> Iterator[Found]:
+    """Records numbered through files that nothing describes, each read no further than need be.
+
+    A range may go on beyond the last record; any other number has to be there.
+    """
     first = 0
     for file in source.files:
-        scan = _Scan(file, [number - first for number in wanted])
+        scan = _Scan(file, numbers, first)
         for record, payload in _refusing(file, scan):
             if payload is not None:
-                place = Place(None, wanted.popleft(), file, record)
-                yield Found.at(place, payload)
+                yield Found.at(Place(None, first + record, file, record), payload)
         first += scan.passed
-        if not wanted:
+        numbers = scan.rest
+        if not numbers:
             return
-    if must_exist:
+    if not isinstance(numbers, range):
         raise IndexError(
-            f"{source.name}: expected a number within {first:,} records, got {wanted[0]:,}"
+            f"{source.name}: expected a number within {first:,} records, got {numbers[0]:,}"
         )
 
 
@@ -122,7 +112,14 @@ def _read_numbers(file: Path, numbers: Sequence[int]) -> Iterator[_Payload]:
                 return _read_indexed(file, numbers, count)
     except (CorruptIndexError, CorruptRecordError):
         pass  # whatever hides where records start is told record by record
-    return (payload for _, payload in _Scan(file, numbers))
+    return _read_on(file, numbers)
+
+
+def _read_on(file: Path, numbers: Sequence[int]) -> Iterator[_Payload]:
+    scan = _Scan(file, numbers)
+    for _, payload in scan:
+        yield payload
+    yield from (None for _ in scan.rest)
 
 
 def _read_indexed(file: Path, numbers: Sequence[int], count: int) -> Iterator[_Payload]:
@@ -143,10 +140,17 @@ class _Scan:
         passed: how many records were passed, once it is through.
     """
 
-    def __init__(self, file: Path, numbers: Sequence[int]) -> None:
+    def __init__(self, file: Path, numbers: Sequence[int], first: int = 0) -> None:
         self.passed = 0
         self._file = file
-        self._wanted = deque(numbers)
+        self._numbers = numbers
+        self._first = first  # the number of the first record of the file
+        self._at = 0
+
+    @property
+    def rest(self) -> Sequence[int]:
+        """The numbers that are beyond the end of the file."""
+        return self._numbers[self._at :]
 
     def __iter__(self) -> Iterator[tuple[int, _Payload]]:
         is_small = self._file.stat().st_size <= MAX_SEARCHED_BYTES
@@ -156,17 +160,24 @@ class _Scan:
                 lost = {damage.record: damage for damage in records.damage}
                 here = {number: at for at, number in enumerate(chunk.numbers.tolist())}
                 self.passed = int(chunk.numbers[-1]) + 1
-                while self._wanted and self._wanted[0] < self.passed:
-                    number = self._wanted.popleft()
-                    is_here = number in here
-                    yield number, chunk[here[number]] if is_here else lost.get(number)
-                if not self._wanted:
+                for number in self._take_passed():
+                    yield number, chunk[here[number]] if number in here else lost.get(number)
+                if self._at == len(self._numbers):
                     return
             lost = {damage.record: damage for damage in records.damage}
             self.passed = max(self.passed, max(lost, default=-1) + 1)
-        for number in self._wanted:
+        for number in self._take_passed():
             yield number, lost.get(number)
 
+    def _take_passed(self) -> Iterator[int]:
+        """The next numbers within the records that were passed, as the file counts them."""
+        while self._at < len(self._numbers):
+            number = self._numbers[self._at] - self._first
+            if number >= self.passed:
+                return
+            self._at += 1
+            yield number
+
     def _next_size(self) -> int:
-        last = self._wanted[-1] if self._wanted else 0
+        last = self._numbers[-1] - self._first if self._numbers else 0
         return max(1, min(CHUNK_RECORDS, last + 1 - self.passed))

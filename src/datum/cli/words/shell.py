@@ -13,9 +13,11 @@ from datum.cli.writing.hints import find_hint
 __all__ = ["say_for_shell", "told_for_shell"]
 
 _OPTIONS = (
-    "append|compression|encoders|format|max_side|on_error|overwrite|problem|quality|shard_bytes"
-    "|shards|split|splits|stratify"
+    "append|columns|compression|drop|encoders|executor|format|max_side|on_error|overwrite|problem"
+    "|quality|seed|shard_bytes|shards|split|splits|stratify|workers"
 )
+_OF_PYTHON = ("datum.sources", "pass rows", "pass its records", "(path")
+_OTHER_NAMES = {"shard_bytes": "shard-size"}
 _FLAG = re.compile(rf"\b({_OPTIONS})=True")
 _WORD = re.compile(rf"\b({_OPTIONS})='([\w.]+)'")
 _NAME = re.compile(rf"`({_OPTIONS})`")
@@ -42,7 +44,7 @@ def _pairs(text: str) -> str:
 
 
 def _dashed(name: str) -> str:
-    return name.replace("_", "-")
+    return _OTHER_NAMES.get(name, name.replace("_", "-"))
 
 
 @contextmanager
@@ -52,7 +54,8 @@ def told_for_shell(place: Any, target: str | None) -> Iterator[None]:
         yield
     except (DatumError, TypeError, ValueError) as error:
         text = say_for_shell(str(error))
-        if isinstance(error, SourceError) and isinstance(place, str):
+        is_of_options = text.startswith("expected --")
+        if isinstance(error, SourceError) and isinstance(place, str) and not is_of_options:
             text = _lead_on(text, place, target)
         if isinstance(error, OSError):  # which make their text of more than one argument
             raise type(error)(text) from error
@@ -63,7 +66,7 @@ def told_for_shell(place: Any, target: str | None) -> Iterator[None]:
 def _lead_on(text: str, place: str, target: str | None) -> str:
     """The message with a hint that a shell can follow, where it has none."""
     message, _, hint = text.partition("\nhint: ")
-    is_of_python = any(word in hint for word in ("datum.sources", "pass rows", "pass its records"))
+    is_of_python = any(word in hint for word in _OF_PYTHON)
     if hint and not is_of_python:
         return text
     return f"{message}\n{find_hint(place, target)}"

@@ -14,6 +14,8 @@ from datum.cli.words.wording import count_of, describe_feature, describe_size
 from datum.cli.writing.schema import spell_feature
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from datum import WritePlan, WriteReport
 
 __all__ = ["report_to_json", "show_plan", "show_report", "tell_plan"]
@@ -21,11 +23,12 @@ __all__ = ["report_to_json", "show_plan", "show_report", "tell_plan"]
 _SHOWN_CLASSES = 5
 _SHOWN_FEATURES = 6  # in one line
 _SHOWN_FILES = 3
+_SHOWN_DOUBLES = 3
 _LEAST_ORIGIN = 12  # characters, below which the end of a path tells nobody anything
 
 
-def tell_plan(plan: WritePlan) -> None:
-    """Say in two lines what was found, and what to look at."""
+def tell_plan(plan: WritePlan, *, given: Collection[str] = ()) -> None:
+    """Say in two lines what was found, and what to look at; `given` are features that were."""
     counted = ", ".join(
         f"{name} {_records(split.records, split.estimated_records)}"
         for name, split in plan.splits.items()
@@ -38,8 +41,23 @@ def tell_plan(plan: WritePlan) -> None:
     text = ", ".join(shown[:_SHOWN_FEATURES]) + (f" and {more} more" if more > 0 else "")
     guess = f" (as {count_of(plan.looked_at, 'record')} have them)" if plan.guessed else ""
     tell("features", text + guess)
+    _hint_at_doubles(plan, given)
     for warning in plan.warnings:
         tell("warning", say_for_shell(warning))
+
+
+def _hint_at_doubles(plan: WritePlan, given: Collection[str]) -> None:
+    """Tell those who did not think of it that models want half of the precision of a table."""
+    doubles = [
+        name
+        for name, one in plan.schema.items()
+        if (one.dtype, one.encoding) == ("float64", "raw") and name not in given
+    ]
+    if doubles:
+        option = ",".join(f"{name}=float32" for name in doubles[:_SHOWN_DOUBLES])
+        option += ",..." if len(doubles) > _SHOWN_DOUBLES else ""
+        count = count_of(len(doubles), "feature")
+        tell("hint", f"{count} of float64; models mostly want --schema {printable(option)}")
 
 
 def _records(exact: int | None, guess: int | None) -> str:

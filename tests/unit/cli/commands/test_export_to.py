@@ -69,6 +69,8 @@ def test_images_with_other_features_are_read_back_by_their_table(run, tmp_path):
         (["numbers", "o", "--columns", "z"], 1, "expected a feature of the schema, got 'z'"),
         (["numbers", "numbers"], 1, "got a dataset of Datum"),
         (["nowhere", "o"], 1, "nowhere"),
+        (["numbers", ""], 2, "expected a folder to export to, got an empty path"),
+        (["numbers", "o.csv"], 1, "got the name of another kind of file"),
     ],
 )
 def test_what_cannot_be_is_told(run, numbers, tmp_path, words, code, message):

@@ -186,3 +186,8 @@ def test_every_foreign_file_is_shown_or_told(shared_data):
         assert "error" in found.stderr if is_other else found.stdout or "no records" in found.stderr
         for line in head(path, "-n", "2", "--json").stdout.splitlines():
             json.loads(line)
+
+
+@pytest.mark.parametrize("asked", [["-n", 0], ["--index", "5:2"]])
+def test_none_of_the_records_is_not_told_as_no_records(folder, asked):
+    assert "no records were asked for" in head("ds", *asked).stderr

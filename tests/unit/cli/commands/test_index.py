@@ -164,3 +164,11 @@ def test_what_is_no_record_file_is_an_error(tmp_path):
     assert found.exit_code == 1
     assert found.stderr.startswith("error: ")
     assert index(tmp_path / "a.tfrecord", "--format", "avro").exit_code == 2
+
+
+def test_an_empty_path_is_not_the_folder_one_is_in(logs):
+    for words in (["logs", "--out", ""], [""]):
+        found = index(*words)
+        assert found.exit_code == 2
+        assert "got an empty" in found.stderr
+    assert sorted(path.name for path in logs.parent.iterdir()) == ["logs"]

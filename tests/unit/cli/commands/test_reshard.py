@@ -162,3 +162,8 @@ def test_splits_are_fractions_or_instructions():
     assert parse_splits([]) is None
     assert parse_splits(["train=.9", "val=0.1"]) == {"train": 0.9, "val": 0.1}
     assert parse_splits(["a=train[:5%]+val"]) == {"a": "train[:5%]+val"}
+
+
+def test_records_in_two_splits_are_not_told_as_more_than_all(run, small):
+    code, _, err = run("in", "out", "--splits", "a=train,b=train")
+    assert (code, err) == (0, "next: datum info out\n")

@@ -71,3 +71,9 @@ def test_records_of_another_kind_are_told_by_their_bytes(folder):
     found = stats("text.tfrecord")
     assert found.exit_code == 0
     assert "plain text" in found.stdout
+
+
+def test_it_names_no_option_that_it_has_not(folder):
+    found = stats("out", "--sample", 10)
+    assert "looked at 10 of 300 records" in found.stdout
+    assert "--full" not in found.stdout

@@ -208,3 +208,13 @@ def test_encoders_and_stratified_splits(run, tmp_path):
     dataset = datum.load("made")
     assert dataset.metadata["label"]["class_names"] == ["a", "b"]
     assert [len(dataset[name]) for name in ("a", "b")] == [20, 20]
+
+
+def test_a_dataset_is_not_taken_for_texts_in_json(run, table, tmp_path):
+    assert run("table.csv", "made", "--no-progress")[0] == 0
+    code, out, err = run("made", "again")
+    assert (code, out) == (1, "")
+    assert "made: expected data to write, got a dataset of TFRecord files" in err
+    assert "hint: these are TFRecord files already" in err
+    assert "datum reshard made again" in err
+    assert not (tmp_path / "again").exists()

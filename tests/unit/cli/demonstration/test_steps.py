@@ -59,4 +59,4 @@ def test_a_file_that_differs_is_counted_as_such(story, tmp_path, capsys):
     first, second = sorted(tmp_path.glob("images/*/*.png"))[:2]
     first.write_bytes(second.read_bytes())
     steps.compare(story, ds)
-    assert "199 of 200 records" in capsys.readouterr().out
+    assert "199 of 200 are equal" in capsys.readouterr().out

@@ -16,6 +16,7 @@ SCHEMA = Schema(
         "vector": Feature("float32", (3,)),
         "raw": Feature("bytes"),
         "kind": Feature("str"),
+        "seen": Feature("datetime64[us]"),
     }
 )
 METADATA = {
@@ -31,6 +32,7 @@ RECORD = {
     "vector": np.array([1.0, 2.0, 3.0]),
     "raw": b"ab",
     "kind": "b",
+    "seen": np.datetime64("2020-01-31T12:00", "us"),
 }
 
 
@@ -43,6 +45,12 @@ def ask(text):
     [
         "label == 1",
         "label == 'dog'",
+        "feature('label') == 'dog'",
+        "  label == 1\n",
+        "seen > '2019-12-31'",
+        "seen in ['2020-01-31T12:00:00']",
+        "name != '`kind`' and '`kind`' == '`' + 'kind' + '`'",
+        '"it\'s `name`" != `name`',
         "'dog' == label",
         "label != 'cat'",
         "label in ['cat', 'dog']",
@@ -169,3 +177,15 @@ def test_only_the_features_of_the_expression_are_asked_for():
 
 def test_a_repr_shows_the_text():
     assert repr(parse_expression("label", SCHEMA)) == "Expression('label')"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("`image/height` == 'x'", "a number to compare 'image/height' with, which is int64"),
+        ("seen > 'noon'", "a time such as 2020-01-31T12:00"),
+    ],
+)
+def test_what_can_never_be_equal_is_told(text, what):
+    with pytest.raises(ValueError, match=f"expected {what}, got"):
+        ask(text)

@@ -83,3 +83,10 @@ def test_described_datasets_are_opened_as_such(folder):
     assert find_bare_files(str(folder)) == []
     assert find_bare_files(str(folder / "datum.json")) == []
     assert find_bare_files(str(folder / "none")) == []
+
+
+def test_files_are_in_order_whatever_digits_are_in_their_names(tmp_path):
+    names = ["2.tfrecord", "10.tfrecord", "²5.tfrecord", "٣.tfrecord"]
+    for name in reversed(names):
+        (tmp_path / name).write_bytes(b"")
+    assert [one.name for one in find_bare_files(str(tmp_path))] == names

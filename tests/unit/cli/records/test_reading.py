@@ -38,6 +38,11 @@ def test_records_come_in_the_order_asked_for(file):
         read(file, Asked(numbers=[600]))
 
 
+@pytest.mark.parametrize("asked", [Asked(10**30), Asked(numbers=[slice(0, 10**17)])])
+def test_more_records_than_there_can_be_are_those_that_there_are(file, asked):
+    assert read(file, asked) == [b"%d" % i for i in range(COUNT)]
+
+
 def test_numbers_go_on_through_files(tmp_path):
     for name, payloads in (("a-0", [b"0", b"1"]), ("a-1", []), ("a-2", [b"2", b"3"])):
         (tmp_path / f"{name}.tfrecord").write_bytes(frame(payloads).to_bytes())

@@ -12,6 +12,9 @@ from datum.cli.words.shell import say_for_shell, told_for_shell
         ("append=True adds to it", "--append adds to it"),
         ("on_error='quarantine' goes on", "--on-error quarantine goes on"),
         ("leave out `splits`", "leave out --splits"),
+        ("expected `shard_bytes` of 1", "expected --shard-size of 1"),
+        ("expected `columns` or `drop`", "expected --columns or --drop"),
+        ("expected `workers` of 1", "expected --workers of 1"),
         ("splits={'train': 0.8, 'val': 0.2}", "--splits train=0.8,val=0.2"),
         ("problem='image_clf' or so", "--problem image_clf or so"),
         ("x=True `other` y='z'", "x=True `other` y='z'"),
@@ -49,3 +52,13 @@ def test_a_folder_that_is_not_understood_leads_on(tmp_path):
 def test_a_hint_of_its_own_stays(tmp_path):
     assert lead(tmp_path, "x\nhint: problem='image_seg'") == "x\nhint: --problem image_seg"
     assert "JSON lines" in lead(tmp_path / "no")
+
+
+def test_what_is_wrong_with_an_option_leads_nowhere_else(tmp_path):
+    (tmp_path / "b.json").write_text("{}")
+    assert lead(tmp_path, "expected `quality` of 1, got 0") == "expected --quality of 1, got 0"
+
+
+def test_a_hint_at_a_class_of_python_is_replaced(tmp_path):
+    (tmp_path / "b.json").write_text("{}")
+    assert "hint: name one of its files" in lead(tmp_path, "x\nhint: CsvTable(path)")
