@@ -84,11 +84,15 @@ class Sparse:
         return dense
 
     def to_scipy(self) -> Any:
-        """Make a `scipy.sparse.csr_array` of numbers in two dimensions; duplicates are summed."""
+        """Make a `scipy.sparse.csr_array` of numbers in two dimensions; duplicates are summed.
+
+        Its indices have 32 bits where that is enough: some of scikit-learn takes no others.
+        """
         if len(self.dense_shape) != 2 or isinstance(self.values, BytesColumn):
             raise ValueError(f"expected numbers in two dimensions, got {self!r}")
         scipy_sparse = require("scipy.sparse", purpose="Sparse.to_scipy")
-        rows, columns = self.indices.T
+        is_small = max(*self.dense_shape, len(self.values)) < 2**31
+        rows, columns = self.indices.T.astype(np.int32 if is_small else np.int64)
         return scipy_sparse.csr_array((self.values, (rows, columns)), shape=self.dense_shape)
 
     def to_torch(self) -> Any:

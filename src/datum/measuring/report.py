@@ -169,11 +169,14 @@ def _auto_engine(found: Findings) -> str | None:
     from datum.adapters.tensorflow.engines import choose_engine
     from datum.adapters.tensorflow.options import TfOptions
     from datum.adapters.tensorflow.situation import find_situation
+    from datum.adapters.tensorflow.small_images import find_small
 
-    options = found.options
+    options, split = found.options, found.split
     asked = TfOptions(batch_size=options.batch_size, shuffle=bool(options.shuffle))
-    is_by_record = found.sizes is not None or options.map is not None
-    situation = find_situation(found.split, asked, is_by_record=is_by_record)
+    schema = options.selected(split.schema)
+    images = {name for name, feature in schema.items() if feature.encoding == "image"}
+    is_decoded = found.sizes is not None and images != find_small(schema, asked, split.metadata)
+    situation = find_situation(split, asked, is_by_record=is_decoded or options.map is not None)
     return choose_engine("auto", situation).engine
 
 
@@ -187,5 +190,8 @@ def _notes(found: Findings) -> Iterator[str]:
         )
     if found.options.map is not None and any(entry.framework == "tf" for entry in found.entries):
         yield "TensorFlow was measured without `map`, since it takes functions of tensors"
+    engine = _auto_engine(found)
+    if engine is not None:
+        yield f"`to_tf` takes its engine {engine!r} for this by itself"
     if found.sample.records < found.options.batch_size:
         yield "the split has fewer records than a batch"

@@ -102,14 +102,18 @@ def repair(
 
 def _check_apart(places: Iterable[Path], target: str | os.PathLike[str]) -> None:
     """Refuse to write into what is repaired, or around it."""
-    wanted = Path(target).expanduser().resolve()
+    wanted = _real(Path(target))
     for place in places:
-        found = place.expanduser().resolve()
+        found = _real(place)
         if wanted == found or wanted in found.parents:
             raise WriteError(
                 f"{target}: expected a folder apart from what is repaired, got one that holds"
                 " it\nhint: write to another folder, then put it in its place"
             )
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path.expanduser()))  # which takes links in a circle, too
 
 
 def _salvage_all(

@@ -51,6 +51,7 @@ def test_to_scipy_makes_the_same_matrix():
     matrix = sparse.to_scipy()
     assert matrix.shape == (2, 3)
     assert matrix.format == "csr"
+    assert matrix.indices.dtype == matrix.indptr.dtype == np.int32
     assert matrix.toarray().tolist() == sparse.to_dense().tolist()
 
 

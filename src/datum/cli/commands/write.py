@@ -168,7 +168,7 @@ def _find_places(
     """What is read, and the folder that is written; names in the options file stand back."""
     place, target = given.pop("source", None), given.pop("out", None)
     has_sources = any(not isinstance(one, (int, float)) for one in given.get("splits", {}).values())
-    if out is None and src is not None and (has_sources or place is not None) and not is_dry:
+    if out is None and src is not None and (has_sources or place is not None):
         src, out = None, src  # the only path there is, is where to write
     if src is not None and has_sources:
         raise ValueError(

@@ -218,3 +218,14 @@ def test_a_dataset_is_not_taken_for_texts_in_json(run, table, tmp_path):
     assert "hint: these are TFRecord files already" in err
     assert "datum reshard made again" in err
     assert not (tmp_path / "again").exists()
+
+
+def test_the_only_path_is_where_to_write_in_a_dry_run_too(tmp_path, capsys):
+    (tmp_path / "rows.csv").write_text("x\n1\n2\n")
+    options = tmp_path / "options.toml"
+    options.write_text(f'source = "{tmp_path / "rows.csv"}"\n')
+    with pytest.raises(SystemExit) as ended:
+        main(["write", str(tmp_path / "out"), "--options", str(options), "--dry-run"])
+    assert ended.value.code == 0
+    assert "CSV" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
