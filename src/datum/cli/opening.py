@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import datum
-from datum import DatumError
+from datum import DatumError, ManifestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +50,16 @@ def open_any(path: str | os.PathLike[str]) -> Opened:
         for options in (*lenient, {**lenient[0], **lenient[1]}):
             with suppress(DatumError):
                 return Opened(datum.load(path, **options), error if "schema" in options else None)
-        raise
+        raise _with_way_out(error, path) from error
+
+
+def _with_way_out(error: DatumError, path: str | os.PathLike[str]) -> DatumError:
+    """An error about a damaged description, with what saves the records that it describes."""
+    is_described = Path(path, "datum.json").is_file()
+    if not isinstance(error, ManifestError) or not is_described or "\nhint:" in str(error):
+        return error
+    place = shlex.quote(os.fspath(path))
+    return ManifestError(f"{error}\nhint: datum repair {place} OUT saves the records")
 
 
 def complete_words(words: str | None) -> Callable[[str], list[str]] | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from datum.remaking.exporting_arrow import to_arrow, type_of
-from datum.schema import Schema
+from datum.schema import Feature, Schema
 
 __all__ = ["ParquetSplit"]
 
@@ -35,7 +35,7 @@ class ParquetSplit:
         told = json.dumps({"schema": schema.to_json(), "metadata": known})
         self._schema = pa.schema(
             [
-                pa.field(name, type_of(feature), nullable=feature.optional)
+                pa.field(name, type_of(feature), nullable=_may_be_null(feature))
                 for name, feature in schema.items()
             ],
             metadata={"datum": told},
@@ -54,3 +54,8 @@ class ParquetSplit:
         """Write the end of the file."""
         self._writer.close()
         self.nbytes = self._path.stat().st_size
+
+
+def _may_be_null(feature: Feature) -> bool:
+    """Whether a record may lack it, or hold a time that is none."""
+    return feature.optional or feature.dtype.startswith(("datetime64", "timedelta64"))

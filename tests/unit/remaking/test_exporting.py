@@ -247,3 +247,14 @@ def test_parts_of_one_split_get_names_of_their_own(tmp_path):
     assert (tmp_path / "out/train_50_2.jsonl").read_text().startswith('{"x": 5}')
     with pytest.raises(ValueError, match=r"got 'train\[:50%\]' twice"):
         datum.export_to(tmp_path / "ten", tmp_path / "no", format="jsonl", split=halves[:1] * 2)
+
+
+def test_a_time_that_is_none_comes_back(tmp_path):
+    times = np.array(["2020-01-31T12:00", "NaT"], "datetime64[us]")
+    spans = np.array([5, "NaT"], "timedelta64[s]")
+    datum.write({"at": times, "for": spans}, tmp_path / "in", shuffle=False, progress=False)
+    datum.export_to(tmp_path / "in", tmp_path / "out.parquet")
+    datum.write(tmp_path / "out.parquet", tmp_path / "back", shuffle=False, progress=False)
+    first, second = datum.load(tmp_path / "back")["train"]
+    assert (first["at"], first["for"]) == (times[0], spans[0])
+    assert (second["at"], second["for"]) == (None, None)

@@ -455,3 +455,9 @@ def test_a_target_that_is_there_is_replaced_only_if_asked(sound, broken, tmp_pat
 def test_a_misspelt_option_names_the_nearest(sound, tmp_path):
     with pytest.raises(TypeError, match="did you mean 'deep'"):
         repair(sound, tmp_path / "out", depe=True)
+
+
+def test_a_link_that_goes_in_a_circle_is_told(tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(datum.DatumError, match="loop"):
+        datum.repair(tmp_path / "loop", tmp_path / "out", progress=False)

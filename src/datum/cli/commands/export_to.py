@@ -16,6 +16,7 @@ from datum.cli.opening import complete_split, complete_words, open_any
 from datum.cli.running import tell
 from datum.cli.terminal import data, print_json, printable, show_bar
 from datum.cli.words.shell import told_for_shell
+from datum.cli.writing.hints import find_hint
 from datum.cli.writing.schema import spell_feature
 
 __all__ = ["command"]
@@ -100,11 +101,19 @@ def _next_step(report: Any, schema: Mapping[str, Feature]) -> str:
     if report.format == "images" and any(path.is_file() for path in tables.values()):
         sources = [f"--source {name}={shlex.quote(str(path))}" for name, path in tables.items()]
         return f"datum write NEW {' '.join(sources)}"
+    bare = out / next(iter(report.splits))
+    if report.format == "images" and not bare.with_suffix(".txt").is_file() and _has_files(bare):
+        return find_hint(str(bare), "NEW").removeprefix("hint: ")
     images = [
         f"{name}={spell_feature(one)}" for name, one in schema.items() if one.encoding == "image"
     ]
     told = f" --schema {shlex.quote(','.join(images))}" if images else ""
     return f"datum write {shlex.quote(str(out))} NEW" + (told if report.format == "parquet" else "")
+
+
+def _has_files(folder: Path) -> bool:
+    """Whether images lie in a folder itself, not in folders of their classes."""
+    return folder.is_dir() and any(entry.is_file() for entry in folder.iterdir())
 
 
 def _format_of(out: str) -> str:

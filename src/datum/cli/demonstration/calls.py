@@ -56,8 +56,8 @@ def train_model(ds: Dataset, tf: Any, epochs: int, *, callbacks: list[Any]) -> A
 
 def compare_with_tensorflow(ds: Dataset) -> int:
     """Count the records that NumPy and TensorFlow see alike, at the same place of the order."""
-    arrays = ds.to_numpy("train", batch_size=64, shuffle=True, seed=1)
-    tensors = ds.to_tf("train", batch_size=64, shuffle=True, seed=1)
+    arrays = ds.to_numpy("train", shuffle=True, seed=1)
+    tensors = ds.to_tf("train", shuffle=True, seed=1, engine="native")
     same = 0
     for a, b in zip(arrays, tensors, strict=True):
         alike = (a["image"] == b["image"].numpy()).all(axis=(1, 2, 3))

@@ -246,8 +246,8 @@ class _Reader:
             return name if name in self._schema else None
         if isinstance(node, ast.Subscript):
             return self._feature_of(node.value)
-        name = _asked_name(node)
-        return name if name in self._schema else None
+        asked = _asked_name(node)
+        return asked if asked in self._schema else None
 
     # What is not understood.
 

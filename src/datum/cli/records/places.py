@@ -57,8 +57,7 @@ class Asked:
             yield range(min(self.count, _MOST))
         run: list[int] = []
         for item in self.numbers:
-            is_range = isinstance(item, slice)
-            if run and (is_range or item <= run[-1]):
+            if run and (isinstance(item, slice) or item <= run[-1]):
                 yield run
                 run = []
             if isinstance(item, slice):

@@ -15,6 +15,7 @@ __all__ = ["find_hint"]
 _IMAGES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 _TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".jsonl", ".ndjson", ".json")
 _TRIED_FOLDERS = 20
+_START_BYTES = 2**16  # of a file, in which its keys are found
 _PIPE = "hint: records of any kind can come as JSON lines: your-program | datum write - OUT"
 
 
@@ -23,9 +24,17 @@ def find_hint(place: str, target: str | None) -> str:
     path = Path(place).expanduser()
     out = shlex.quote(target or "OUT")
     if not path.is_dir():
-        return _PIPE
+        is_records = path.is_file() and ".tfrecord" in path.name.lower()
+        return f"hint: {_lay_out_anew(path, out)}" if is_records else _PIPE
     try:
-        for find in (_find_records, _find_folder, _find_boxes, _find_pictures, _find_table):
+        for find in (
+            _find_records,
+            _find_coco,
+            _find_folder,
+            _find_boxes,
+            _find_pictures,
+            _find_table,
+        ):
             hint = find(path, out)
             if hint is not None:
                 return f"hint: {hint}"
@@ -37,8 +46,22 @@ def find_hint(place: str, target: str | None) -> str:
 def _find_records(path: Path, out: str) -> str | None:
     if not any(path.glob("*.tfrecord*")) and not (path / "datum.json").exists():
         return None
+    return _lay_out_anew(path, out)
+
+
+def _lay_out_anew(path: Path, out: str) -> str:
     shown = f"datum reshard {shlex.quote(str(path))} {out}"
     return f"these are TFRecord files already; to lay them out anew: {shown}"
+
+
+def _find_coco(path: Path, out: str) -> str | None:
+    """COCO, whose annotations would be taken for texts."""
+    for file in sorted((path / "annotations").glob("*.json"))[:_TRIED_FOLDERS]:
+        with file.open("rb") as opened:
+            start = opened.read(_START_BYTES)
+        if b'"images"' in start or b'"categories"' in start:
+            return f"annotations of COCO can come as JSON lines: your-program | datum write - {out}"
+    return None
 
 
 def _find_boxes(path: Path, out: str) -> str | None:

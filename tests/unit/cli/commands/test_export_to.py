@@ -96,3 +96,11 @@ def test_records_that_are_no_examples_are_told(run, tmp_path):
     assert code == 1
     assert "error: " in err
     assert not (tmp_path / "o").exists()
+
+
+def test_images_without_classes_are_read_back_as_they_can_be(run, tmp_path):
+    rows = [{"image": save(tmp_path / f"{at}.png", pixels(2, 3)).read_bytes()} for at in range(2)]
+    datum.write(rows, tmp_path / "photos", progress=False)
+    code, _, err = run("photos", "out", "--format", "images")
+    assert code == 0
+    assert "images without classes can be listed in a table" in err

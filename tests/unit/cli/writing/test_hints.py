@@ -15,7 +15,16 @@ XML = f"<annotation><object><name>cat</name>{BOX}</object></annotation>"
 
 def test_records_are_for_reshard(tmp_path):
     (tmp_path / "train.tfrecord").write_bytes(b"")
-    assert find_hint(str(tmp_path), "my out").endswith(f"datum reshard {tmp_path} 'my out'")
+    for path in (tmp_path, tmp_path / "train.tfrecord"):
+        assert find_hint(str(path), "my out").endswith(f"datum reshard {path} 'my out'")
+
+
+def test_annotations_of_coco_are_not_taken_for_texts(tmp_path):
+    (tmp_path / "annotations").mkdir()
+    (tmp_path / "annotations" / "instances_train.json").write_text(
+        '{"licenses": [], "images": [], "annotations": [], "categories": []}'
+    )
+    assert "annotations of COCO can come as JSON lines" in find_hint(str(tmp_path), None)
 
 
 def test_boxes_in_folders_of_other_names_are_told_as_options_that_work(tmp_path):
