@@ -36,7 +36,8 @@ check: $(STAMP)check $(STAMP)package ## lint, formatting, types, stubs, layers
 
 docs: $(STAMP)docs $(STAMP)package ## build the documentation as a site
 	NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict --quiet
-	@echo The documentation lies in build/site: open build/site/index.html
+	@echo The documentation lies in build/site. With its search:
+	@echo python -m http.server --bind 127.0.0.1 --directory build/site
 
 bench: $(STAMP)peers $(STAMP)package ## run the benchmarks
 	python -m benchmarks

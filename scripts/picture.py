@@ -30,12 +30,12 @@ def main() -> None:
     ]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        datum.write(rows, "digits", splits={"train": 0.8, "val": 0.2}, progress=False)
-        page = render(datum.profile("digits", sample="quick"), title="digits")
+        datum.write(rows, "handwriting", splits={"train": 0.8, "val": 0.2}, progress=False)
+        page = render(datum.profile("handwriting", sample="quick"), title="handwriting")
         console = Console(record=True, width=COLUMNS, file=io.StringIO())
-        console.print("[bold]$[/] datum info digits\n")
+        console.print("[bold]$[/] datum info handwriting\n")
         console.print(page, soft_wrap=True, highlight=False)
-    OUT.write_text(with_own_fonts(console.export_svg(title="datum info digits")))
+    OUT.write_text(with_own_fonts(console.export_svg(title="datum info handwriting")))
 
 
 def with_own_fonts(svg: str) -> str:

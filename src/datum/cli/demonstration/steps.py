@@ -122,7 +122,7 @@ def measure(story: Story, ds: Dataset, digits: Digits) -> None:
         story.say("With Datum:")
         story.python(f'ds = datum.load("larger")\n{calls.code_of(calls.feed_tensorflow)}')
     story.python(calls.code_of(calls.feed_numpy))
-    story.shell("datum bench larger")
+    story.shell("datum bench digits")
     with tempfile.TemporaryDirectory(prefix="datum-demo-") as folder:
         copy = write_larger_copy(digits.files, ds, Path(folder, "png"), copies=COPIES)
         story.show(Text())
