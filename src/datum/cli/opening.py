@@ -50,16 +50,18 @@ def open_any(path: str | os.PathLike[str]) -> Opened:
         for options in (*lenient, {**lenient[0], **lenient[1]}):
             with suppress(DatumError):
                 return Opened(datum.load(path, **options), error if "schema" in options else None)
-        raise _with_way_out(error, path) from error
+        way_out = _way_out_of(error, path)
+        if way_out:
+            raise ManifestError(f"{error}\nhint: {way_out}") from error
+        raise
 
 
-def _with_way_out(error: DatumError, path: str | os.PathLike[str]) -> DatumError:
-    """An error about a damaged description, with what saves the records that it describes."""
-    is_described = Path(path, "datum.json").is_file()
-    if not isinstance(error, ManifestError) or not is_described or "\nhint:" in str(error):
-        return error
-    place = shlex.quote(os.fspath(path))
-    return ManifestError(f"{error}\nhint: datum repair {place} OUT saves the records")
+def _way_out_of(error: DatumError, path: str | os.PathLike[str]) -> str:
+    """What saves records whose description is damaged, where nothing is said of it."""
+    is_described = isinstance(error, ManifestError) and Path(path, "datum.json").is_file()
+    if not is_described or "\nhint:" in str(error):
+        return ""
+    return f"datum repair {shlex.quote(os.fspath(path))} OUT saves the records"
 
 
 def complete_words(words: str | None) -> Callable[[str], list[str]] | None:

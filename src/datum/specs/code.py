@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 __all__ = [
@@ -158,4 +159,6 @@ def quote_files(files: str | Sequence[str]) -> tuple[list[str], bool]:
     names = [str(name) for name in given]
     if not names:
         raise ValueError("`files`: expected paths or patterns of TFRecord files, got none")
-    return [quote(name) for name in names], any(map(glob.has_magic, names))
+    # What is there by such a name is a file, whatever characters are in it.
+    are_patterns = (glob.has_magic(name) and not Path(name).exists() for name in names)
+    return [quote(name) for name in names], any(are_patterns)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datum.columns import BytesColumn
+from datum.columns import BytesColumn, Masked
 from datum.errors import SourceError
 from datum.schema import Feature, ImageBytes, Schema
 from datum.sources import Block, Reject
@@ -184,5 +184,13 @@ def _prepare_columns(
     }
     for name in names:
         made: Any = prepared.data
-        taken[name] = BytesColumn.from_values(row[name] for row in made)
+        taken[name] = _as_column([row[name] for row in made])
     return replace(prepared, data=taken), facts
+
+
+def _as_column(images: list[bytes | None]) -> BytesColumn | Masked:
+    """The bytes of images; masked where some records have none."""
+    column = BytesColumn.from_values(image or b"" for image in images)
+    if None not in images:
+        return column
+    return Masked(column, np.array([image is not None for image in images]))

@@ -36,6 +36,12 @@ def test_what_is_no_dataset_says_what_load_says(tmp_path):
         open_any(tmp_path / "none")
 
 
+def test_of_a_damaged_description_it_is_told_how_to_save_the_records(numbers):
+    (numbers / "datum.json").write_text("{")
+    with pytest.raises(datum.ManifestError, match=f"hint: datum repair {numbers} OUT saves"):
+        open_any(numbers)
+
+
 def test_an_empty_path_is_a_mistake_in_the_call():
     with pytest.raises(ValueError, match="expected the path of a dataset"):
         open_any("")

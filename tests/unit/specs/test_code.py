@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -70,6 +71,12 @@ def test_files_are_listed_or_found_by_patterns() -> None:
     assert found == '[file for pattern in ("a-*", "b") for file in sorted(glob(pattern))]'
     with pytest.raises(ValueError, match="expected paths or patterns"):
         quote_files([])
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "a[b]*c.tfrecord"
+    path.write_bytes(b"")
+    assert quote_files(str(path)) == ([f'"{path}"'], False)
 
 
 def test_a_long_list_is_filled_line_by_line() -> None:

@@ -1,6 +1,9 @@
 """The images of a block."""
 
+import io
+
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
 
@@ -79,3 +82,15 @@ def test_images_that_are_appended_widen_the_shape_of_all(tmp_path):
     ds = datum.load(tmp_path / "out")
     assert ds.schema["image"].shape == (3, None, 3)
     assert [row["image"].shape for row in ds["train"]] == [(3, 4, 3), (3, 5, 3)]
+
+
+def test_a_column_of_images_may_lack_some(tmp_path):
+    file = io.BytesIO()
+    Image.new("RGB", (3, 3), (1, 2, 3)).save(file, "png")
+    images = [file.getvalue(), None, file.getvalue(), None]
+    feature = Feature("uint8", (3, 3, 3), encoding="image", optional=True)
+    table = pa.table({"image": pa.array(images, pa.binary()), "n": [0, 1, 2, 3]})
+    datum.write(table, tmp_path / "d", schema={"image": feature}, shuffle=False, progress=False)
+    found = [record["image"] for record in datum.load(tmp_path / "d")["train"]]
+    assert [image is None for image in found] == [False, True, False, True]
+    assert found[0].tolist() == [[[1, 2, 3]] * 3] * 3

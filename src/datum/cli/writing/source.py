@@ -60,7 +60,7 @@ class LinesOfStdin:
         self.head = [row for row in found if isinstance(row, dict)]
         if not self.head:
             raise SourceError(
-                f"stdin: expected JSON lines, {found[0] if found else 'got none'}\n"
+                f"stdin: {found[0] if found else 'expected JSON lines, got none'}\n"
                 'hint: an object on each line: {"text": "hello", "label": 3}'
             )
 
