@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read once, when TensorFlow is imported
 _CACHE = tempfile.TemporaryDirectory(prefix="datum-cache-")
+for _size in ("COLUMNS", "LINES"):  # readline sets them, in the processes that xdist starts
+    os.environ.pop(_size, None)
 os.environ["DATUM_CACHE"] = _CACHE.name  # nothing is left in the user's own
 
 _SLOW_MACHINES = [HealthCheck.too_slow, HealthCheck.data_too_large]
