@@ -14,6 +14,8 @@ from datum.configs.options import Role, options_for
 from datum.errors import Damage
 from datum.format import Compression, SplitInfo
 from datum.loading import Loader, LoadKeywords, LoadOptions
+from datum.loading.missing import Missing
+from datum.loading.options import lists_options
 from datum.loading.ordered import order_split
 from datum.reading import Split
 from datum.reading.adopt import save_manifest
@@ -136,12 +138,14 @@ class Dataset:
 
     # NumPy, PyTorch, JAX.
 
+    @lists_options
     def to_numpy(self, split: str = "train", **options: Unpack[LoadKeywords]) -> Loader:
         """Batches as dicts of NumPy arrays, made ahead by threads of the native core.
 
         Texts are object arrays of `str`, images decoded pixels: one array where their shapes agree,
-        else a list. What differs in length is a `Ragged`, what is sparse a `Sparse`. Beside a
-        feature that records may lack, and that has no default, there is `<name>_present`.
+        else a list. What differs in length is a `Ragged`, what is sparse a `Sparse`. Floats that
+        a record lacks are NaN; beside other features that records may lack there is
+        `<name>_present`.
 
         The order is a function of the records, `shuffle`, `seed` and the epoch alone: the same for
         any number of hosts, workers and threads, and through every framework. `loader.state_dict()`
@@ -149,7 +153,7 @@ class Dataset:
 
         Args:
             split: "train", "train[:10%]", "train[10:-5]", "train+val" or "all".
-            options: `datum.loading.LoadOptions` tells what each is.
+            options: See `datum.loading.LoadOptions`.
 
         >>> import datum
         >>> report = datum.write({"x": [5, 6, 7]}, "few", shuffle=False, progress=False)
@@ -159,6 +163,7 @@ class Dataset:
         chosen = LoadOptions.of(options, caller="to_numpy")
         return Loader(order_split(self[split], chosen), chosen)
 
+    @lists_options
     def to_torch(
         self,
         split: str = "train",
@@ -171,23 +176,33 @@ class Dataset:
         It may be iterated over as it is, for its threads make batches ahead; or given to
         `DataLoader(loader, batch_size=None, num_workers=n)`, which gives the same batches in the
         same order. The rank and number of processes of `torch.distributed` are found by
-        themselves. Options, order and state are those of `to_numpy`; texts are lists.
+        themselves. Order and state are those of `to_numpy`; texts are lists.
 
-        `pin_memory` says whether tensors lie in memory that a GPU copies from by itself; None is
-        where there is CUDA. With workers it is DataLoader's own `pin_memory` that counts.
+        Args:
+            split: "train", "train[:10%]", "train[10:-5]", "train+val" or "all".
+            pin_memory: Whether tensors lie in memory that a GPU copies from by itself; None means
+                where there is CUDA. With workers it is DataLoader's own `pin_memory` that counts.
+            options: See `datum.loading.LoadOptions`.
         """
         from datum.adapters.torch import make_loader  # brings PyTorch
 
         chosen = LoadOptions.of(options, caller="to_torch")
         return make_loader(order_split(self[split], chosen), chosen, pin_memory=pin_memory)
 
+    @lists_options
     def to_jax(
         self, split: str = "train", *, sharding: Any = None, **options: Unpack[LoadKeywords]
     ) -> Any:
         """Batches as dicts of `jax.Array`, placed on the devices of `sharding`.
 
         `jax.process_index()` and `jax.process_count()` say which part of each batch this host
-        reads. Options, order and state are those of `to_numpy`; texts stay NumPy arrays.
+        reads. Order and state are those of `to_numpy`; texts stay NumPy arrays.
+
+        Args:
+            split: "train", "train[:10%]", "train[10:-5]", "train+val" or "all".
+            sharding: A `jax.sharding.Sharding` or a device for all arrays that have a row for each
+                record, or a dict of them by the names of columns.
+            options: See `datum.loading.LoadOptions`.
         """
         from datum.adapters.jax import make_loader  # brings JAX
 
@@ -209,6 +224,7 @@ class Dataset:
         host: Any = None,
         engine: Engine = "auto",
         supervised: tuple[Names, ...] | None = None,
+        missing: Missing = None,
         decode: bool | Mapping[str, bool | Callable[[Any], Any]] = True,
         map: Callable[..., Any] | None = None,
         batch_map: Callable[..., Any] | None = None,
@@ -229,8 +245,8 @@ class Dataset:
 
         Numbers have the dtype of the schema, texts are tf.string, times the count of their unit,
         images decoded pixels. What differs in length is a tf.RaggedTensor, sparse a
-        tf.SparseTensor. Beside a feature that records may lack, and that has no default, there is
-        `<name>_present`.
+        tf.SparseTensor. Floats that a record lacks are NaN; beside other features that records may
+        lack there is `<name>_present`.
 
         Args:
             split: "train", "train[:10%]", "train[10:-5]", "train+val" or "all".
@@ -250,6 +266,10 @@ class Dataset:
                 but only within this process; "auto" chooses, and `repr` tells what and why.
             supervised: names of inputs and targets, for tuples instead of dicts: ("image",
                 "label"), or (["a", "b"], "label") for a dict of inputs. A third is the weights.
+            missing: What a feature gets where a record lacks it, for all of them or in a dict by
+                feature: "mask" adds a column `<name>_present` and gives zeros or empty values,
+                "error" refuses the record, "drop" leaves it out, and anything else is the value
+                to fill in. By default floats get NaN, and all else a mask.
             decode: by feature, False to keep the bytes of an image, True to decode a feature of
                 bytes that holds one, or a function of the bytes; see `datum.transforms`.
             map: called with each record, before it is put into a batch.
@@ -289,6 +309,7 @@ class Dataset:
             host=host,
             engine=engine,
             supervised=supervised,
+            missing=missing,
             decode=decode,
             map=map,
             batch_map=batch_map,

@@ -9,6 +9,7 @@ from datum.dataset import Dataset
 from datum.loading import Loader, LoadKeywords, LoadOptions
 from datum.loading.checks import check_count
 from datum.loading.mix import mix_shares, order_mix
+from datum.loading.options import lists_options
 from datum.loading.ordered import Ordered, order_split
 from datum.reading import Split
 
@@ -83,20 +84,37 @@ class Mix:
     def __len__(self) -> int:
         return sum(map(len, self.splits))
 
+    @lists_options
     def to_numpy(self, **options: Unpack[LoadKeywords]) -> Loader:
-        """Batches as dicts of NumPy arrays; see `Dataset.to_numpy`."""
+        """Batches as dicts of NumPy arrays; see `Dataset.to_numpy`.
+
+        Args:
+            options: See `datum.loading.LoadOptions`.
+        """
         chosen = LoadOptions.of(options, caller="to_numpy")
         return Loader(self._ordered(chosen), chosen)
 
+    @lists_options
     def to_torch(self, *, pin_memory: bool | None = None, **options: Unpack[LoadKeywords]) -> Any:
-        """Batches as dicts of PyTorch tensors; see `Dataset.to_torch`."""
+        """Batches as dicts of PyTorch tensors; see `Dataset.to_torch`.
+
+        Args:
+            pin_memory: Whether tensors lie in memory that a GPU copies from by itself.
+            options: See `datum.loading.LoadOptions`.
+        """
         from datum.adapters.torch import make_loader  # brings PyTorch
 
         chosen = LoadOptions.of(options, caller="to_torch")
         return make_loader(self._ordered(chosen), chosen, pin_memory=pin_memory)
 
+    @lists_options
     def to_jax(self, *, sharding: Any = None, **options: Unpack[LoadKeywords]) -> Any:
-        """Batches as dicts of `jax.Array`; see `Dataset.to_jax`."""
+        """Batches as dicts of `jax.Array`; see `Dataset.to_jax`.
+
+        Args:
+            sharding: Where arrays are placed: for all of them, or a dict by the names of columns.
+            options: See `datum.loading.LoadOptions`.
+        """
         from datum.adapters.jax import make_loader  # brings JAX
 
         chosen = LoadOptions.of(options, caller="to_jax")

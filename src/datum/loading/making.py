@@ -19,6 +19,7 @@ from datum.loading.mapping import UserFunction, add_note, row_taker
 from datum.loading.options import MASK
 from datum.loading.padding import Padder
 from datum.loading.stream import BatchPlan
+from datum.loading.supervised import Supervised, select_parts
 
 __all__ = ["Finished", "Making", "Work"]
 
@@ -62,6 +63,7 @@ class Work:
     padder: Padder
     skips_damage: bool
     is_padded: bool
+    supervised: Supervised | None = None
     empty: Any = None
 
     def describe(self, number: int) -> str:
@@ -76,8 +78,11 @@ class Work:
         return Damage(file, at, at, record, "image")
 
     def complete(self, batch: Any, plan: BatchPlan) -> Any:
-        """Fill up what differs in length, and call `batch_map`."""
-        batch = self.padder.pad(batch)
+        """Fill up what differs in length, call `batch_map`, and choose what is `supervised`."""
+        batch = self._mapped(self.padder.pad(batch), plan)
+        return batch if self.supervised is None else select_parts(batch, self.supervised)
+
+    def _mapped(self, batch: Any, plan: BatchPlan) -> Any:
         if self.batch_map is None:
             return batch
         position = int(plan.positions[0]) if len(plan.positions) else plan.start

@@ -128,7 +128,8 @@ def order_mix(
         if not part.order.records:
             raise ValueError(f"expected splits with records to mix, got none in {part.name!r}")
     shares = mix_shares(weights)
-    ends = np.cumsum([0, *(part.order.records for part in parts)]).tolist()
+    counts = [sum(len(run) for _, run in part.parts) for part in parts]
+    ends = np.cumsum([0, *counts]).tolist()
     order = MixedOrder(tuple(part.order for part in parts), tuple(ends[:-1]), tuple(shares), seed)
     named = zip(shares, parts, strict=True)
     identity: dict[str, Any] = {

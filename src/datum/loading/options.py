@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import operator
+import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Literal, TypedDict
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypedDict, TypeVar
 
 from datum.loading.checks import (
     check_choice,
@@ -15,15 +17,27 @@ from datum.loading.checks import (
     check_kind,
     check_known,
 )
-from datum.schema import Feature, Schema
+from datum.loading.missing import Missing, check_missing, fill_missing, present_name
+from datum.loading.supervised import Supervised, check_presence, supervised_names
+from datum.schema import Schema
 
-__all__ = ["MASK", "LoadKeywords", "LoadOptions", "Remainder", "Shuffle", "present_name"]
+__all__ = [
+    "MASK",
+    "LoadKeywords",
+    "LoadOptions",
+    "Remainder",
+    "Shuffle",
+    "lists_options",
+    "owners_of",
+    "present_name",
+]
 
 Shuffle = bool | int | Literal["full", "blocks"]
 Remainder = Literal["keep", "drop", "pad", "wrap"]
 Decode = bool | Mapping[str, bool | Callable[[bytes], Any]]
 
 MASK = "batch_mask"  # the column that tells records from those that only fill up a batch
+SEED_BITS = 62  # of a seed that is drawn
 
 
 class LoadKeywords(TypedDict, total=False):
@@ -31,12 +45,14 @@ class LoadKeywords(TypedDict, total=False):
 
     batch_size: int
     shuffle: Shuffle
-    seed: int
+    seed: int | None
     epochs: int | None
     columns: Iterable[str] | None
     drop_remainder: bool
     remainder: Remainder
     host: tuple[int, int] | None
+    supervised: Supervised | None
+    missing: Missing
     decode: Decode
     map: Callable[..., Any] | None
     batch_map: Callable[..., Any] | None
@@ -49,16 +65,6 @@ class LoadKeywords(TypedDict, total=False):
     reshuffle: bool
 
 
-def present_name(name: str, feature: Feature) -> str | None:
-    """The column that tells which records have an optional feature; None if there is none.
-
-    >>> present_name("age", Feature("float32", optional=True))
-    'age_present'
-    """
-    has_blanks = feature.optional and feature.default is None and feature.encoding != "sparse"
-    return f"{name}_present" if has_blanks else None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
     """What a loader is asked for.
@@ -68,7 +74,8 @@ class LoadOptions:
         shuffle: True or "full" mixes all records of the split; "blocks" mixes runs of neighbours
             and then the records of 64 such runs, which suits slow disks; a number does that with
             so many records at a time. False keeps the order in which records were written.
-        seed: of the order, and of random numbers given to `map`.
+        seed: Seed of the shuffle, and of random numbers given to `map`. None draws another one
+            each time, which works on one host only.
         epochs: how often the split is gone through in one iteration; None is without end.
         columns: the features to read; all others are left unparsed.
         drop_remainder: the same as remainder="drop".
@@ -79,6 +86,13 @@ class LoadOptions:
             of the epoch.
         host: (index, count): this host reads its part of each global batch. None asks the
             framework, where there is one.
+        supervised: Names of inputs and targets, for tuples instead of dicts: ("image", "label"),
+            or (["a", "b"], "label") for a dict of inputs. A third is the weights.
+        missing: What a feature gets where a record lacks it, for all of them or in a dict by
+            feature: "mask" adds a column `<name>_present` and gives zeros or empty values,
+            "error" refuses the record, "drop" leaves it out (every record is looked at once for
+            that), and anything else is the value to fill in. By default floats get NaN, and all
+            else a mask.
         decode: by feature, False to keep the bytes of an image, True to decode a feature of bytes
             that holds one, or a function of the bytes.
         map: called with each record, a dict of values; returns what takes its place. If it has a
@@ -103,6 +117,8 @@ class LoadOptions:
     drop_remainder: bool = False
     remainder: Remainder = "keep"
     host: tuple[int, int] | None = None
+    supervised: Supervised | None = None
+    missing: Missing = None
     decode: Decode = True
     map: Callable[..., Any] | None = None
     batch_map: Callable[..., Any] | None = None
@@ -113,11 +129,12 @@ class LoadOptions:
     prefetch: int | None = None
     on_error: Literal["raise", "skip"] = "raise"
     reshuffle: bool = True
+    is_seed_drawn: bool = field(default=False, init=False)
 
     @classmethod
     def of(cls, keywords: Mapping[str, Any], *, caller: str) -> LoadOptions:
         """The options that keywords give; a misspelt one is a TypeError that names the nearest."""
-        known = [field.name for field in fields(cls)]
+        known = [option.name for option in fields(cls) if option.init]
         for name in keywords:
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1)
@@ -129,7 +146,7 @@ class LoadOptions:
         self._keep_count("batch_size", least=1)
         if self.epochs is not None:
             self._keep_count("epochs", least=1, hint="\nhint: epochs=None has no end")
-        self._keep_count("seed", least=0)
+        self._keep_seed()
         for name in ("threads", "prefetch"):
             if getattr(self, name) is not None:
                 self._keep_count(name, least=1)
@@ -141,6 +158,8 @@ class LoadOptions:
         for name in ("map", "batch_map"):
             check_function(name, getattr(self, name))
         check_choice("on_error", self.on_error, ("raise", "skip"))
+        check_missing(self.missing)
+        supervised_names(self.supervised)
         self._keep_columns()
         self._check_remainder()
         self._check_shuffle()
@@ -149,6 +168,13 @@ class LoadOptions:
     def _keep_count(self, name: str, *, least: int, hint: str = "") -> None:
         number = check_count(name, getattr(self, name), least=least, hint=hint)
         object.__setattr__(self, name, number)
+
+    def _keep_seed(self) -> None:
+        given: int | None = self.seed
+        if given is None:
+            object.__setattr__(self, "is_seed_drawn", True)
+            object.__setattr__(self, "seed", secrets.randbits(SEED_BITS))
+        self._keep_count("seed", least=0)
 
     def _keep_columns(self) -> None:
         """As a tuple: an iterator could be looked through only once."""
@@ -190,22 +216,83 @@ class LoadOptions:
         object.__setattr__(self, "host", host)
 
     def selected(self, schema: Schema) -> Schema:
-        """The features to be read; names that the schema lacks are refused."""
+        """The features to be read, as they are parsed; names that the schema lacks are refused."""
         if isinstance(self.decode, Mapping):
             check_known("decode", self.decode, schema)
         if self.bucket_by is not None:
             check_known("bucket_by", [self.bucket_by], schema)
-        if self.columns is None:
-            chosen = schema
-        else:
-            columns = list(self.columns)
-            if not columns:
-                raise ValueError("expected `columns` to name at least one feature, got none")
-            check_known("columns", columns, schema)
-            chosen = schema.select(columns)
+        chosen = self._chosen(fill_missing(schema, self.missing))
         if self.remainder == "pad" and MASK in chosen:
             raise ValueError(
                 f"expected no feature {MASK!r} with remainder='pad', whose mask has that name\n"
                 "hint: leave it out with `columns`, or choose another remainder"
             )
+        self._check_supervised(chosen)
         return chosen
+
+    def _chosen(self, schema: Schema) -> Schema:
+        """The features that `columns` name, or else those that the result is made of."""
+        if self.columns is not None:
+            columns = list(self.columns)
+            if not columns:
+                raise ValueError("expected `columns` to name at least one feature, got none")
+            check_known("columns", columns, schema)
+            return schema.select(columns)
+        if self.supervised is None or self.map is not None or self.batch_map is not None:
+            return schema
+        owners = owners_of(schema)
+        names = [name for name in supervised_names(self.supervised) if name != MASK]
+        check_known("supervised", names, owners)
+        return schema.select(dict.fromkeys(owners[name] for name in names))
+
+    def _check_supervised(self, schema: Schema) -> None:
+        names = supervised_names(self.supervised)
+        if not names:
+            return
+        if self.remainder == "pad" and MASK not in names:
+            raise ValueError(
+                f"`supervised`: expected {MASK!r} among the names with remainder='pad', which tells"
+                f" records from those that fill up, got {', '.join(names)}\n"
+                f"hint: name it as the weights: supervised=(..., ..., {MASK!r})"
+            )
+        if self.map is None and self.batch_map is None:
+            known = owners_of(schema)
+            check_known("supervised", [name for name in names if name != MASK], known)
+            check_presence(names, known)
+
+
+def owners_of(schema: Schema) -> dict[str, str]:
+    """The feature that each column of a batch comes from."""
+    beside = {present_name(name, feature): name for name, feature in schema.items()}
+    return {name: name for name in schema} | {
+        column: name for column, name in beside.items() if column is not None
+    }
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def lists_options(method: _Method) -> _Method:
+    """Show each option of a method that takes `**options`, in its signature and its docstring.
+
+    `LoadOptions` declares them once; editors know them from `LoadKeywords`.
+    """
+    own = inspect.signature(method)
+    given = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    options = [
+        inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=option.default,
+            annotation=LoadKeywords.__annotations__[option.name].__forward_arg__,
+        )
+        for option in fields(LoadOptions)
+        if option.init
+    ]
+    documented: Any = method
+    documented.__signature__ = own.replace(parameters=[*given, *options])
+    text = inspect.cleandoc(LoadOptions.__doc__ or "").partition("Attributes:\n")[2].rstrip()
+    doc = inspect.cleandoc(method.__doc__ or "")
+    lines = [text if line.strip().startswith("options:") else line for line in doc.splitlines()]
+    documented.__doc__ = "\n".join(lines)
+    return method

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.loading.missing import find_lacking, required_features
 from datum.loading.options import LoadOptions
 from datum.loading.state import fingerprint
 from datum.loading.stream import EpochOrder
@@ -15,7 +19,9 @@ from datum.reading.order import WINDOW_RECORDS, Order
 from datum.reading.shards import Shards
 from datum.schema import Schema
 
-__all__ = ["Ordered", "Parts", "make_order", "order_split"]
+__all__ = ["OrderWithout", "Ordered", "Parts", "make_order", "order_split"]
+
+SEARCHED_RECORDS = 1 << 20  # at a time, for those that are left out
 
 Parts = tuple[tuple[Shards, Run], ...]
 
@@ -53,10 +59,58 @@ def make_order(records: int, options: LoadOptions) -> Order:
 def order_split(split: Split, options: LoadOptions) -> Ordered:
     """The records of a split in the order that the options ask for."""
     order = make_order(len(split), options)
-    identity = {
-        "records": fingerprint(split.runs),
-        "order": order.description,
-        "seed": options.seed,
-    }
+    description = order.description
     parts = tuple((split.shards, run) for run in split.runs)
-    return Ordered(split.name, split.schema, parts, order, identity)
+    chosen: EpochOrder = order
+    named = isinstance(options.missing, Mapping)
+    read = split.schema if named else split.schema.select(options.selected(split.schema))
+    required = required_features(read, options.missing)
+    if required:
+        lacking = find_lacking(parts, split.schema, required)
+        chosen = OrderWithout(order, lacking) if len(lacking) else order
+        description += f", without records that lack {' or '.join(required)}"
+    identity = {"records": fingerprint(split.runs), "order": description, "seed": options.seed}
+    return Ordered(split.name, split.schema, parts, chosen, identity)
+
+
+class OrderWithout:
+    """An order without some of its records, the others one after the other as they come in it.
+
+    So every batch is full. To find where those left out would come, each epoch is gone through
+    once, at some 30 million records a second.
+
+    Args:
+        order: of all records.
+        left_out: the numbers of the records to leave out, rising.
+
+    >>> OrderWithout(Order(5), np.array([1, 2])).numbers(0, np.arange(3))
+    array([0, 3, 4])
+    """
+
+    def __init__(self, order: EpochOrder, left_out: NDArray[np.int64]) -> None:
+        self._order = order
+        self._left_out = left_out
+        self._held: tuple[int, NDArray[np.int64]] | None = None
+
+    @property
+    def records(self) -> int:
+        """How many positions an epoch has."""
+        return self._order.records - len(self._left_out)
+
+    def numbers(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of the records at these positions of an epoch."""
+        held = self._held
+        if held is None or held[0] != epoch:
+            self._held = held = epoch, self._find_gaps(epoch)
+        passed = np.searchsorted(held[1], positions, "right")
+        return self._order.numbers(epoch, positions + passed)
+
+    def _find_gaps(self, epoch: int) -> NDArray[np.int64]:
+        """For each record left out how many others come before it, rising."""
+        found = []
+        for start in range(0, self._order.records, SEARCHED_RECORDS):
+            positions = np.arange(start, min(start + SEARCHED_RECORDS, self._order.records))
+            numbers = self._order.numbers(epoch, positions)
+            found.append(positions[np.isin(numbers, self._left_out)])
+        places = np.concatenate([np.empty(0, np.int64), *found])
+        return places - np.arange(len(places))

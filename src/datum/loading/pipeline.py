@@ -147,6 +147,7 @@ def _plan_work(
         padder=Padder(options.pad, None if has_map else finisher.names),
         skips_damage=options.on_error == "skip",
         is_padded=options.remainder == "pad",
+        supervised=options.supervised,
     )
     if decoders.images:
         return work, PIECE_IMAGES

@@ -35,7 +35,7 @@ def _find_missing(name: str, one: FeatureProfile) -> Iterator[ProfileWarning]:
     if share < MISSING_SHARE:
         return
     text = f"{percent(share)} of the records lack it" if one.present else "no record has it"
-    hint = "fill them in, give the feature a default, or read with its `_present` mask"
+    hint = "fill them in, give the feature a default, or read with `missing=`"
     yield ProfileWarning("missing", text, hint, name, figure=f"{percent(share)}")
 
 

@@ -190,7 +190,9 @@ def _checked_default(feature: Feature) -> Any:
 
 
 def _to_tuples(value: Any) -> Any:
-    return tuple(map(_to_tuples, value)) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(map(_to_tuples, value))
+    return math.nan if value != value else value  # always the same NaN: features compare equal
 
 
 def _default_to_json(value: Any) -> Any:

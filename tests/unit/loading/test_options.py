@@ -1,19 +1,24 @@
 """Options: what they are unless told otherwise, and what is refused."""
 
+import inspect
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import datum
 from datum.loading.options import LoadKeywords, LoadOptions, present_name
+from datum.mixing import Mix
 from datum.schema import Feature, Schema
 
 SCHEMA = Schema({"image": Feature("uint8"), "label": Feature("int64")})
 
 
 def test_keywords_and_options_are_the_same():
-    assert list(LoadKeywords.__annotations__) == list(LoadOptions.__dataclass_fields__)
+    options = [option.name for option in fields(LoadOptions) if option.init]
+    assert list(LoadKeywords.__annotations__) == options
 
 
 def test_a_misspelt_option_names_the_nearest():
@@ -58,7 +63,6 @@ def test_values_that_cannot_be_are_refused(wrong):
     [
         {"batch_size": 1.5},
         {"batch_size": None},
-        {"seed": None},
         {"shuffle": 0.5},
         {"shuffle": None},
         {"cache": "memory"},
@@ -162,4 +166,24 @@ def test_presence_is_told_where_nothing_else_tells_it(feature, expected):
 def test_the_guide_lists_every_option():
     guide = (Path(__file__).parents[3] / "docs/guides/loading.md").read_text()
     listed = re.findall(r"^\| `(\w+)` ", guide.partition("## All options")[2], re.MULTILINE)
-    assert sorted(listed) == sorted(LoadOptions.__dataclass_fields__)
+    assert sorted(listed) == sorted(LoadKeywords.__annotations__)
+
+
+@pytest.mark.parametrize("owner", [datum.Dataset, Mix])
+@pytest.mark.parametrize("name", ["to_numpy", "to_torch", "to_jax"])
+def test_help_lists_every_option_with_its_text(owner, name):
+    method = getattr(owner, name)
+    parameters = inspect.signature(method).parameters
+    for option in LoadKeywords.__annotations__:
+        assert parameters[option].kind is inspect.Parameter.KEYWORD_ONLY
+        assert re.search(rf"^    {option}: \S", method.__doc__, re.MULTILINE), option
+    assert parameters["batch_size"].default == 32
+    assert parameters["epochs"].annotation == "int | None"
+    assert "options" not in parameters
+
+
+def test_a_seed_of_none_is_drawn():
+    first, second = LoadOptions(seed=None), LoadOptions(seed=None)
+    assert first.seed != second.seed
+    assert first.is_seed_drawn
+    assert not LoadOptions(seed=0).is_seed_drawn

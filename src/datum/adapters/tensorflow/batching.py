@@ -7,6 +7,7 @@ from typing import Any
 
 from datum._optional import require
 from datum.adapters.tensorflow.options import TfOptions
+from datum.loading.supervised import select_parts
 from datum.transforms.graph import leave_as_is
 
 __all__ = ["batch_records", "pad_batches", "select_supervised", "unbatch"]
@@ -114,18 +115,11 @@ def select_supervised(batches: Any, options: TfOptions) -> Any:
     """`(inputs, targets)` tuples out of dicts, as Keras takes them."""
     if options.supervised is None:
         return batches
-    names = options.supervised_names()
-    spec = batches.element_spec
-    if not isinstance(spec, dict) or not set(names) <= set(spec):
-        got = ", ".join(map(str, spec)) if isinstance(spec, dict) else str(spec)
-        raise ValueError(f"expected records with {', '.join(names)} for `supervised`, got {got}")
     parts = options.supervised
+    select_parts(batches.element_spec, parts)  # refuses names that are not there
 
     @leave_as_is
     def select(batch: Any) -> Any:
-        return tuple(
-            batch[part] if isinstance(part, str) else {name: batch[name] for name in part}
-            for part in parts
-        )
+        return select_parts(batch, parts)
 
     return batches.map(select, num_parallel_calls=tf.data.AUTOTUNE)

@@ -140,7 +140,14 @@ class _Source:
     ) -> None:
         seed = secrets.randbits(62) if options.seed is None else options.seed
         ordered = order_split(
-            split, LoadOptions(shuffle=options.shuffle, seed=seed, reshuffle=options.reshuffle)
+            split,
+            LoadOptions(
+                shuffle=options.shuffle,
+                seed=seed,
+                reshuffle=options.reshuffle,
+                columns=list(schema),
+                missing=options.missing,
+            ),
         )
         self._finish = finish
         self._parser = Parser(schema)

@@ -17,12 +17,12 @@ from datum.loading.checks import (
     check_kind,
     check_known,
 )
-from datum.loading.options import present_name
+from datum.loading.missing import Missing, check_missing, fill_missing
+from datum.loading.options import owners_of
+from datum.loading.supervised import Names, Supervised, check_presence, supervised_names
 from datum.schema import Schema
 
 __all__ = ["Names", "TfOptions"]
-
-Names = str | tuple[str, ...] | list[str]
 
 _FLAGS = ("drop_remainder", "reshuffle", "shuffle_files")
 
@@ -39,7 +39,8 @@ class TfOptions:
     drop_remainder: bool = False
     host: Any = None
     engine: Engine = "auto"
-    supervised: tuple[Names, ...] | None = None
+    supervised: Supervised | None = None
+    missing: Missing = None
     decode: bool | Mapping[str, bool | Callable[[Any], Any]] = True
     map: Callable[..., Any] | None = None
     batch_map: Callable[..., Any] | None = None
@@ -71,6 +72,7 @@ class TfOptions:
             check_function(name, getattr(self, name))
         if self.read is not None:
             check_kind("read", self.read, TFRReadConfigs, "a datum.configs.TFRReadConfigs")
+        check_missing(self.missing)
         self._check_buckets()
         self.supervised_names()
 
@@ -112,18 +114,7 @@ class TfOptions:
 
     def supervised_names(self) -> list[str]:
         """All columns that `supervised` names."""
-        given: Any = self.supervised
-        if given is None:
-            return []
-        if isinstance(given, (tuple, list)) and len(given) in (2, 3):
-            parts = [part if isinstance(part, (tuple, list)) else [part] for part in given]
-            names = [name for part in parts for name in part]
-            if all(isinstance(name, str) for name in names):
-                return names
-        raise TypeError(
-            "expected `supervised` to name the inputs, the targets, and maybe the weights,"
-            f" got {given!r}\nhint: supervised=('image', 'label')"
-        )
+        return supervised_names(self.supervised)
 
     def check_names(self, schema: Schema) -> None:
         """Refuse names that the dataset does not have."""
@@ -132,10 +123,13 @@ class TfOptions:
         if isinstance(self.pad, Mapping) and self.map is None:
             check_known("pad", self.pad, schema)
         if self.map is None and self.batch_map is None:
-            check_known("supervised", self.supervised_names(), _owners(schema))
+            columns = owners_of(fill_missing(schema, self.missing))
+            check_known("supervised", self.supervised_names(), columns)
+            check_presence(self.supervised_names(), columns)
 
     def selected(self, schema: Schema) -> Schema:
-        """The features to be read: `columns`, or those that the result is made of."""
+        """The features to be read, as they are parsed: `columns`, or what the result is made of."""
+        schema = fill_missing(schema, self.missing)
         if self.columns is not None:
             columns = [self.columns] if isinstance(self.columns, str) else list(self.columns)
             if not columns:
@@ -145,11 +139,5 @@ class TfOptions:
         has_functions = any((self.map, self.batch_map, self.bucket_fn))
         if self.supervised is None or has_functions:
             return schema
-        owners = _owners(schema)
+        owners = owners_of(schema)
         return schema.select(dict.fromkeys(owners[name] for name in self.supervised_names()))
-
-
-def _owners(schema: Schema) -> dict[str, str]:
-    """The feature that each column comes from."""
-    owners = {present_name(name, feature): name for name, feature in schema.items()}
-    return {name: owner for name, owner in owners.items() if name} | {name: name for name in schema}

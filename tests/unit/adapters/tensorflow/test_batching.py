@@ -80,5 +80,5 @@ def test_inputs_and_targets_are_picked():
 
 def test_inputs_that_are_not_there_are_told():
     batches = batch_records(records(3), TfOptions(batch_size=3))
-    with pytest.raises(ValueError, match="expected records with pixels, x"):
+    with pytest.raises(ValueError, match="expected batches with pixels, x"):
         select_supervised(batches, TfOptions(supervised=("pixels", "x")))
