@@ -1,4 +1,4 @@
-# Each target sets up what it needs in .venv, given Python >= 3.10 and a C++20 compiler.
+# Each target sets up what it needs in .venv, given Python >= 3.11 and a C++20 compiler.
 PYTHON ?= python3
 SECONDS ?= 60
 export PATH := $(CURDIR)/.venv/bin:$(PATH)

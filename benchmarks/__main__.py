@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import generate, report
@@ -72,7 +72,7 @@ def _is_memory_wanted(suite: Suite, setting: Setting) -> bool:
 def _save(results: list[report.Result], out: Path, *, quick: bool) -> None:
     from benchmarks import chart
 
-    date = datetime.now(timezone.utc).date().isoformat()
+    date = datetime.now(UTC).date().isoformat()
     out.mkdir(parents=True, exist_ok=True)
     figures = report.as_json(results, date, quick=quick)
     (out / f"{date}.json").write_text(json.dumps(figures, indent=1) + "\n")

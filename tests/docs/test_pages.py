@@ -2,7 +2,7 @@
 
 import json
 import re
-import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,11 +11,6 @@ import yaml
 from tests.docs.fences import PAGES, ROOT, Block, blocks, indented_code, name_of, runnable_lines
 from tests.docs.running import run_page
 from tests.docs.shell import assert_alike, commands, environment, run_script, run_session
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 # `hex` are bytes that tests/contract/test_golden_bytes.py holds against those written.
 LANGUAGES = {"python", "sh", "console", "toml", "json", "yaml", "text", "hex"}

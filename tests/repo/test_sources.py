@@ -1,7 +1,7 @@
 """The shape of the source tree."""
 
 import re
-import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -24,10 +24,6 @@ def name_of(path: Path) -> str:
 
 
 def project() -> dict:
-    if sys.version_info < (3, 11):
-        pytest.skip("tomllib came with Python 3.11")
-    import tomllib
-
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
@@ -90,7 +86,6 @@ def test_the_dependencies_are_few():
         "pyarrow",
         "rich",
         "simplejpeg",
-        "tomli",
         "typer",
     ]
 

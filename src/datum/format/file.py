@@ -19,7 +19,9 @@ from datum.format.index import FRAME_BYTES, Index
 from datum.format.records import HEADER_BYTES, Records
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer, Self
+    from typing import Self
+
+    from typing_extensions import Buffer
 
 __all__ = ["RecordFile", "Recovery", "check_recovery"]
 

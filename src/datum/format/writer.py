@@ -19,7 +19,7 @@ from datum.format.index import Index
 from datum.format.records import HEADER_BYTES, Records
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 __all__ = ["Framed", "RecordWriter", "frame"]
 

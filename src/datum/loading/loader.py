@@ -24,7 +24,7 @@ from datum.reading.numbered import NumberedRecords
 from datum.schema import Schema
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 __all__ = ["Loader", "one_host", "one_worker"]
 

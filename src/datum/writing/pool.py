@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from datum.errors import WriteError
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 __all__ = ["WorkerProcesses", "can_use_processes", "map_ordered", "worker_main"]
 

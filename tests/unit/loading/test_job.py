@@ -54,8 +54,7 @@ def test_the_error_of_the_first_record_is_the_one_raised(threads: int) -> None:
     with pytest.raises(KeyError) as caught:
         load(source, list(range(300)), threads=threads, map=change)
     assert caught.value.args == (70,)
-    if sys.version_info >= (3, 11):
-        assert "memory: record 70 at byte 700" in caught.value.__notes__[0]
+    assert "memory: record 70 at byte 700" in caught.value.__notes__[0]
 
 
 def test_after_an_error_the_next_batch_is_sound(source: MemorySource) -> None:
@@ -74,8 +73,7 @@ def test_an_error_of_batch_map_keeps_its_type(source: MemorySource) -> None:
 
     with pytest.raises(ZeroDivisionError, match="mine") as caught:
         load(source, [1, 2], batch_map=fail)
-    if sys.version_info >= (3, 11):
-        assert caught.value.__notes__ == ["in `batch_map`, epoch 0, batch at 0"]
+    assert caught.value.__notes__ == ["in `batch_map`, epoch 0, batch at 0"]
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="counts no references")

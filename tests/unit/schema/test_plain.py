@@ -200,7 +200,7 @@ def test_pictures_are_told_by_what_they_are():
     assert not is_picture("a.png")
 
 
-@pytest.mark.parametrize("zones", [[None, None], [EAST, dt.timezone.utc], [EAST, None]])
+@pytest.mark.parametrize("zones", [[None, None], [EAST, dt.UTC], [EAST, None]])
 def test_many_times_are_what_each_is(zones):
     stamps = [dt.datetime(1, 1, 1, tzinfo=zones[0]), dt.datetime(2020, 1, 2, 3, tzinfo=zones[1])]
     found = plain_times(stamps)

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +28,7 @@ _FAILED = ("missing", "wrong", "refused")
 _OTHER_KIND = "a file of another kind is there; --force writes over it"
 
 
-class Form(str, Enum):
+class Form(StrEnum):
     """What an index file looks like."""
 
     datum = "datum"

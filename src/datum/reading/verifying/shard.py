@@ -20,7 +20,7 @@ from datum.reading.verifying.findings import Findings
 from datum.reading.verifying.records import RecordChecks
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 __all__ = ["Checksum", "ShardFound", "verify_shard"]
 
