@@ -7,10 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import datum
+from tests.signals import usual_signals
 
 DATUM = [sys.executable, "-m", "datum"]
 COLOUR = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "TTY_COMPATIBLE", "GITHUB_ACTIONS"}
@@ -108,21 +110,43 @@ def test_a_file_name_may_be_any_bytes(numbers, tmp_path):
     assert json.loads(finished.stdout)["number"] == 0
 
 
+def demonstration(folder: Path, *, ignored: frozenset[signal.Signals] = frozenset()):
+    """A command that takes some seconds, in the midst of its work."""
+    with usual_signals(ignored=ignored):
+        process = subprocess.Popen(
+            [*DATUM, "demo"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(TMPDIR=str(folder), PYTHONUNBUFFERED="1"),
+        )
+    while line := process.stdout.readline():
+        if "1. Real data" in line:
+            return process
+    pytest.fail(process.communicate()[1])
+
+
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_it_cleanly(tmp_path, sent, code):
-    process = subprocess.Popen(
-        [*DATUM, "demo"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(TMPDIR=str(tmp_path), PYTHONUNBUFFERED="1"),
-    )
-    while "1. Real data" not in process.stdout.readline():
-        pass
+    process = demonstration(tmp_path)
     process.send_signal(sent)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=120)
     assert process.returncode in (code, -sent)  # CPython may end itself by the signal it got
-    assert err == ("stopped\n" if sent == signal.SIGINT else "")
+    told = [line for line in err.splitlines() if line == "stopped" or "Traceback" in line]
+    assert told == (["stopped"] if sent == signal.SIGINT else [])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_signals_that_were_ignored_at_its_start_do_not_end_it(tmp_path):
+    ignored = frozenset({signal.SIGINT, signal.SIGHUP})  # by nohup, and in the background
+    process = demonstration(tmp_path, ignored=ignored)
+    for number in ignored:
+        process.send_signal(number)
+    while "2. " not in process.stdout.readline():  # it goes on
+        assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
 
 

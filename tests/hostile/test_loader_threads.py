@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from datum import Feature, Schema
+from tests.signals import usual_signals
 from tests.unit.reading.opened import ALL, opened, parts_of, write_parts
 from tests.unit.reading.written import write_dataset
 
@@ -148,7 +149,8 @@ SCRIPT = """
 def run_script(folder, code):
     script = textwrap.dedent(SCRIPT) + textwrap.dedent(code)
     command = [sys.executable, "-c", script, folder]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    with usual_signals():
+        return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")

@@ -16,6 +16,7 @@ import pytest
 from datum import CorruptRecordError, Feature, Schema, SchemaError
 from datum.format import encode, parse, read_batches
 from tests.hostile.shards import flipped
+from tests.signals import usual_signals
 
 SCHEMA = Schema({"x": Feature("int64", (200,))})
 ROWS = [{"x": list(range(i, i + 200))} for i in range(300)]
@@ -147,9 +148,10 @@ from datum.format import read_batches
 schema = Schema({"x": Feature("int64", (200,))})
 for batch in read_batches([sys.argv[1]] * 1000, schema, batch_size=10, threads=3):
     os.kill(os.getpid(), signal.SIGINT)"""
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=120
-    )
+    with usual_signals():
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=120
+        )
     assert "KeyboardInterrupt" in done.stderr
     assert done.returncode == -signal.SIGINT
 

@@ -16,6 +16,7 @@ import pytest
 import datum
 from datum import Feature, Schema
 from datum.sources import Block
+from tests.signals import usual_signals
 from tests.unit.writing.datasets import digests, read, write
 
 COUNT = 9000  # three blocks, so that there is work for several processes
@@ -254,14 +255,15 @@ def program(source, out):
         f" source = {type(source).__name__}({source.folder!r});"
         f" datum.write(source, {out!r}, workers=2, progress=False)"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
+    with usual_signals():
+        process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
     try:
         yield process
     finally:
@@ -318,15 +320,19 @@ def test_a_generator_that_is_stopped_leaves_nothing_behind(tmp_path):
         "        yield {'x': number}\n"
         f"datum.write(rows(), {str(tmp_path / 'out')!r}, progress=False)"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    ) as process:
+    with usual_signals():
+        process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+    try:
         await_word(process, "blocked")
         process.send_signal(signal.SIGINT)
-        said = process.stderr.read()
+        said = finish(process, -signal.SIGINT)
+    finally:
+        process.kill()
     assert "stopped, nothing was published" in said
     assert not list(tmp_path.iterdir())

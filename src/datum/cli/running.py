@@ -71,9 +71,14 @@ def end_well(*, is_process: bool = True) -> Iterator[None]:
     It is told if what was written cannot be kept; what was ended by the reader of a pipe ends
     without a word. Where the command is all of the process (`is_process`), SIGTERM and SIGHUP end
     it as an exit does, so that nothing is left behind, and after Ctrl-C another one ends it at
-    once.
+    once. A signal that was ignored when the command started stays ignored: `nohup` and jobs in the
+    background of a script rely on it.
     """
-    before = {number: signal.signal(number, _exit_by_signal) for number in _ENDING * is_process}
+    before = {
+        number: signal.signal(number, _exit_by_signal)
+        for number in _ENDING * is_process
+        if not _is_ignored(number)
+    }
     try:
         try:
             yield
@@ -92,7 +97,7 @@ def end_well(*, is_process: bool = True) -> Iterator[None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(BAD_DATA)
     except SystemExit as end:
-        if end.code == INTERRUPTED and is_process:
+        if end.code == INTERRUPTED and is_process and not _is_ignored(signal.SIGINT):
             before[signal.SIGINT] = signal.SIG_DFL  # a thread may still keep the process alive
         raise
     finally:
@@ -100,7 +105,11 @@ def end_well(*, is_process: bool = True) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-_ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_ENDING = [signal.SIGTERM, signal.SIGHUP]
+
+
+def _is_ignored(number: signal.Signals) -> bool:
+    return signal.getsignal(number) == signal.SIG_IGN
 
 
 def _exit_by_signal(number: int, _frame: Any) -> NoReturn:
@@ -114,8 +123,6 @@ def _leave_if_unread() -> None:
 
 
 def _is_unread(stream: Any) -> bool:
-    if not hasattr(select, "poll"):
-        return True
     try:
         asked = select.poll()
         asked.register(stream.fileno(), 0)  # errors are told whatever is asked for

@@ -4,6 +4,9 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import typer
@@ -111,22 +114,40 @@ def test_what_cannot_be_kept_is_told(monkeypatch, capsys):
     assert capsys.readouterr().err == "error: stdout: no space left on device\n"
 
 
-def test_signals_that_end_a_process_end_it_as_an_exit_does():
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(SystemExit) as ended, end_well():
-        signal.raise_signal(signal.SIGTERM)
-    assert ended.value.code == 128 + signal.SIGTERM
-    assert signal.getsignal(signal.SIGTERM) == before
+@contextmanager
+def handled(number: signal.Signals, action: Any) -> Iterator[None]:
+    """A signal handled like this, whatever the tests inherited from who started them."""
+    before = signal.signal(number, action)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_that_end_a_process_end_it_as_an_exit_does(number):
+    with handled(number, signal.SIG_DFL):
+        with pytest.raises(SystemExit) as ended, end_well():
+            signal.raise_signal(number)
+        assert ended.value.code == 128 + number
+        assert signal.getsignal(number) == signal.SIG_DFL
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_was_ignored_before_stays_ignored(number):
+    with handled(number, signal.SIG_IGN):
+        with end_well():
+            signal.raise_signal(number)
+        with pytest.raises(SystemExit), end_well():
+            sys.exit(130)
+        assert signal.getsignal(number) == signal.SIG_IGN
 
 
 def test_after_an_interrupt_another_one_ends_it_at_once():
-    before = signal.getsignal(signal.SIGINT)
-    try:
+    with handled(signal.SIGINT, signal.default_int_handler):
         with pytest.raises(SystemExit), end_well():
             sys.exit(130)
         assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def test_signals_of_others_are_left_alone():
