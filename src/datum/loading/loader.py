@@ -159,11 +159,25 @@ class Loader:
         return pipeline
 
     def __len__(self) -> int:
-        """How many batches the pass that is under way has on this host, or else the next one."""
-        count = self._stream().count(self._begin.start)
+        """How many batches a whole pass has on this host, wherever the loader is now."""
+        count = self._stream().count(Place())
         if count is None:
             raise TypeError(f"{self!r}: expected a number of `epochs`, got None, which has no end")
         return count
+
+    @property
+    def remaining(self) -> int | None:
+        """How many batches of the pass that is under way are still to come; None is without end.
+
+        After `load_state_dict` that is what the next iteration gives, and before the first batch of
+        a pass it is `len(loader)`.
+        """
+        progress = self._progress
+        count = self._stream().count(progress.start)
+        if count is None:
+            return None
+        index, workers = progress.worker
+        return max(0, -(-(count - index) // workers) - progress.batches)
 
     def close(self) -> None:
         """End the iterations that are under way, and their threads."""

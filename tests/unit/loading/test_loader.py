@@ -62,17 +62,25 @@ def test_each_iteration_is_the_next_epoch(ds):
     assert flat(whole) == [i for one in passes for i in one]
 
 
-def test_len_is_what_an_iteration_gives(ds):
+def test_len_is_that_of_a_whole_pass_and_remaining_what_is_left_of_it(ds):
     loader = ds.to_numpy(batch_size=8, epochs=2)
-    assert len(loader) == len(list(loader)) == 6
+    assert len(loader) == loader.remaining == len(list(loader)) == 6
     loader.load_state_dict(loader.state_dict() | {"epoch": 4, "position": 16})
-    assert len(loader) == len(list(loader)) == 4
+    assert len(loader) == 6
+    assert loader.remaining == 4
+    left = []
+    for _ in loader:
+        left.append(loader.remaining)
+        assert len(loader) == 6
+    assert left == [3, 2, 1, 0]
+    assert loader.remaining == 6  # of the next pass
 
 
 def test_no_end_has_no_len(ds):
     loader = ds.to_numpy(batch_size=8, epochs=None)
     with pytest.raises(TypeError, match="expected a number of `epochs`, got None"):
         len(loader)
+    assert loader.remaining is None
     assert len(list(islice(loader, 10))) == 10
 
 
@@ -116,7 +124,7 @@ def test_after_the_last_batch_the_rest_of_the_pass_is_empty(ds):
     iterator.close()
     other = ds.to_numpy(batch_size=8, epochs=2)
     other.load_state_dict(state)
-    assert len(other) == 0
+    assert other.remaining == 0
     assert ids(other) == []
     assert other.state_dict()["epoch"] == 2
     assert len(ids(other)) == 6
