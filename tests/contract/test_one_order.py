@@ -18,6 +18,8 @@ pytest.importorskip("jax")
 pytest.importorskip("tensorflow")
 pytest.importorskip("torch")
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*remainder='keep' ends:UserWarning")
+
 RECORDS, EPOCHS, BATCH, SEED = 157, 3, 10, 4
 SHUFFLES = [False, True, "blocks", 64]
 HOSTS = [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]
@@ -76,7 +78,8 @@ def test_orders_are_as_documented(documented, records):
 
 
 def by_loader(ds, framework, **options) -> list[list[int]]:
-    options = dict(batch_size=BATCH, epochs=EPOCHS, seed=SEED, columns=["id", "x"]) | options
+    always = dict(batch_size=BATCH, epochs=EPOCHS, seed=SEED, columns=["id", "x"])
+    options = {**always, "remainder": "keep", **options}
     loader = getattr(ds, f"to_{framework}")("train", **options)
     batches = list(loader)
     for batch in batches:
@@ -116,7 +119,7 @@ def test_workers_of_a_dataloader_give_it_too(ds):
         for shuffle, host in product(SHUFFLES, [(0, 1), (1, 2), (2, 3)])
         for workers, threads in ((2, 1), (3, 2))
     ]
-    always = dict(batch_size=BATCH, epochs=EPOCHS, seed=SEED)
+    always = dict(batch_size=BATCH, epochs=EPOCHS, seed=SEED, remainder="keep")
     program = Path(__file__).with_name("order_in_workers.py")
     ran = subprocess.run(
         [sys.executable, program, ds.path, json.dumps([always | one for one in asked])],

@@ -176,6 +176,7 @@ def test_several_iterators_at_once_each_see_every_record(ds: datum.Dataset) -> N
     assert one != other
 
 
+@pytest.mark.filterwarnings("ignore:.*remainder='keep' ends:UserWarning")
 @pytest.mark.parametrize("hosts", [2, 3])
 @pytest.mark.parametrize("by_record", [False, True])
 def test_hosts_share_each_batch(ds: datum.Dataset, hosts: int, by_record: bool) -> None:
@@ -185,7 +186,7 @@ def test_hosts_share_each_batch(ds: datum.Dataset, hosts: int, by_record: bool) 
         for at in range(hosts)
     ]
     for at, part in enumerate(made):
-        loader = ds.to_numpy(host=(at, hosts), **options)
+        loader = ds.to_numpy(host=(at, hosts), remainder="keep", **options)
         assert ids_of(part) == ids_of(loader)
     assert sorted(number for part in made for number in ids_of(part)) == list(range(RECORDS))
     assert [int(part.cardinality()) for part in made] == [len(list(part)) for part in made]

@@ -23,21 +23,24 @@ def table(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "workers",
+    ("workers", "remainder"),
     [
-        {},
-        {"num_workers": 2, "multiprocessing_context": "fork"},
+        ({}, None),
+        ({"num_workers": 2, "multiprocessing_context": "fork"}, "keep"),
         # Started without the process group, and once only, which takes seconds.
-        {"num_workers": 2, "multiprocessing_context": "spawn", "persistent_workers": True},
+        ({"num_workers": 2, "multiprocessing_context": "spawn", "persistent_workers": True}, None),
     ],
     ids=["alone", "forked workers", "spawned workers that last"],
 )
-def test_two_ranks_share_every_epoch_and_end_with_the_same_weights(table, tmp_path, workers):
-    options = {"shuffle": True, "seed": 7}
+def test_two_ranks_share_every_epoch_and_end_with_the_same_weights(
+    table, tmp_path, workers, remainder
+):
+    options = {"shuffle": True, "seed": 7, "remainder": remainder}
     ranks = train_together(table, tmp_path, options, workers)
     assert ranks[0]["weights"] == ranks[1]["weights"]
     assert ranks[0]["state"] == ranks[1]["state"]
 
+    options["remainder"] = remainder or "wrap"
     alone = datum.load(table).to_torch("train", batch_size=BATCH * RANKS, **options)
     assert [rank["length"] for rank in ranks] == [len(alone)] * RANKS
     for epoch in range(EPOCHS):
@@ -45,4 +48,6 @@ def test_two_ranks_share_every_epoch_and_end_with_the_same_weights(table, tmp_pa
         assert [len(part) for part in parts] == [len(alone)] * RANKS
         together = [[*a, *b] for a, b in zip(*parts, strict=True)]
         assert together == [batch["id"].tolist() for batch in alone]
-        assert sorted(number for batch in together for number in batch) == list(range(RECORDS))
+        seen = [number for batch in together for number in batch]
+        assert sorted(seen[:RECORDS]) == list(range(RECORDS))
+        assert seen[RECORDS:] == (seen[:7] if remainder is None else [])

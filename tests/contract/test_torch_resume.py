@@ -18,6 +18,7 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 import datum
 
 pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*remainder='keep' ends:UserWarning"),
     # Of more workers than the machine has cores.
     pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning"),
     # Of torchdata, with a PyTorch that is newer than it knows.
@@ -207,7 +208,7 @@ def play_all(ds: Any, options: Any, state: Any, hosts: int, workers: int, patch:
 def test_stopped_anywhere_it_goes_on_with_any_other_number(
     ds, shuffle, hosts, workers, monkeypatch
 ):
-    options = dict(batch_size=2, shuffle=shuffle, seed=11)
+    options = dict(batch_size=2, shuffle=shuffle, seed=11, remainder="keep")
     order = flat(ids(ds.to_torch(**options)))
     assert sorted(order) == list(range(RECORDS))
     batches = len(ds.to_torch(**options, host=(0, hosts)))

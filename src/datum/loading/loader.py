@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -77,6 +78,7 @@ class Loader:
         self._begin = Progress()  # where the next iteration starts
         self._begun: Progress | None = None  # where the last one did that gave anything
         self._progress = self._begin
+        self._has_warned = False
         self._open: weakref.WeakSet[Pipeline] = weakref.WeakSet()
 
     def with_records(self, ordered: Ordered) -> Loader:
@@ -96,6 +98,7 @@ class Loader:
         # that outlast a pass can agree on no other rule: how far the program came they don't know.
         if self._begun is self._begin:
             self._move_to(Progress(self._next_start(), self._progress.worker))
+        self._warn_of_short_batches(self._stream(), self._begin.start)
         return self._batches(self._begin)
 
     def _next_start(self) -> Place:
@@ -148,7 +151,23 @@ class Loader:
         if options.bucket_by is not None:
             lengths = LengthReader(self.ordered, options.bucket_by, options.on_error)
             order = Bucketed(order, lengths, options.batch_size * host[1], options)
-        return Stream(order, options.batch_size, host, options.remainder, options.epochs)
+        remainder = options.remainder_on(host[1])
+        return Stream(order, options.batch_size, host, remainder, options.epochs)
+
+    def _warn_of_short_batches(self, stream: Stream, place: Place) -> None:
+        """Tell once what "keep" does to several hosts: a mean of no losses is not a number."""
+        last = stream.last_batches(place)
+        if self._has_warned or len(last) == 1 or min(last) == stream.batch_size:
+            return
+        self._has_warned = True
+        sizes = ", ".join(map(str, last[:16])) + (", ..." if len(last) > 16 else "")
+        warnings.warn(
+            f"split {self.ordered.name!r}: remainder='keep' ends each epoch with batches of {sizes}"
+            f" records on hosts 0 to {len(last) - 1}, instead of {stream.batch_size}\n"
+            "hint: remainder='wrap' (the default on several hosts), 'drop' or 'pad' gives only full"
+            " batches",
+            stacklevel=3,
+        )
 
     def _open_pipeline(self, threads: int) -> Pipeline:
         source = NumberedRecords(

@@ -49,7 +49,7 @@ class LoadKeywords(TypedDict, total=False):
     epochs: int | None
     columns: Iterable[str] | None
     drop_remainder: bool
-    remainder: Remainder
+    remainder: Remainder | None
     host: tuple[int, int] | None
     supervised: Supervised | None
     missing: Missing
@@ -83,7 +83,8 @@ class LoadOptions:
             every host: "keep" gives a short batch, an even part to each host, which can be empty;
             "drop" leaves them out; "pad" fills up with other records, and every batch has a
             column `batch_mask` that is False for those; "wrap" fills up with the first records
-            of the epoch.
+            of the epoch. None is "keep" on one host and "wrap" on several, where every host then
+            has full batches and no record is lost.
         host: (index, count): this host reads its part of each global batch. None asks the
             framework, where there is one.
         supervised: Names of inputs and targets, for tuples instead of dicts: ("image", "label"),
@@ -115,7 +116,7 @@ class LoadOptions:
     epochs: int | None = 1
     columns: Iterable[str] | None = None
     drop_remainder: bool = False
-    remainder: Remainder = "keep"
+    remainder: Remainder | None = None
     host: tuple[int, int] | None = None
     supervised: Supervised | None = None
     missing: Missing = None
@@ -185,13 +186,18 @@ class LoadOptions:
         object.__setattr__(self, "columns", tuple(columns))
 
     def _check_remainder(self) -> None:
-        check_choice("remainder", self.remainder, ("keep", "drop", "pad", "wrap"))
+        if self.remainder is not None:
+            check_choice("remainder", self.remainder, ("keep", "drop", "pad", "wrap"))
         if self.drop_remainder:
-            if self.remainder not in ("keep", "drop"):
+            if self.remainder not in (None, "drop"):
                 raise ValueError(
                     f"expected `drop_remainder` or `remainder`, got both: {self.remainder!r}"
                 )
             object.__setattr__(self, "remainder", "drop")
+
+    def remainder_on(self, hosts: int) -> Remainder:
+        """What becomes of the last records of an epoch where there are so many hosts."""
+        return self.remainder or ("keep" if hosts == 1 else "wrap")
 
     def _check_shuffle(self) -> None:
         if isinstance(self.shuffle, str):

@@ -107,6 +107,14 @@ class Stream:
             return None
         return self._left(place.position) + (epochs - 1) * self._left(0)
 
+    def last_batches(self, place: Place) -> list[int]:
+        """How many records each host has in the last batch of the epoch of a place."""
+        hosts = self.host[1]
+        rest = max(0, self.order.records - place.position) % self.global_batch
+        if self.remainder != "keep" or not rest:
+            return [self.batch_size] * hosts
+        return [rest * (host + 1) // hosts - rest * host // hosts for host in range(hosts)]
+
     def after(self, place: Place, batches: int) -> Place:
         """The place that so many batches lead to, in one step."""
         left = self._left(place.position)

@@ -204,10 +204,31 @@ def test_a_bucketed_order_goes_on_with_the_same_global_batch_only(ds):
 
 
 def test_bucketed_hosts_share_batches_of_one_length(ds):
-    options = dict(batch_size=2, shuffle=True, bucket_by="items", columns=["id"])
+    options = dict(batch_size=2, shuffle=True, bucket_by="items", columns=["id"], remainder="wrap")
     alone = ids(ds.to_numpy(**options | {"batch_size": 4}))
     hosts = [ids(ds.to_numpy(**options, host=(host, 2))) for host in range(2)]
     assert [a + b for a, b in zip(*hosts, strict=True)] == alone
+
+
+@pytest.mark.parametrize("records", [23, 24])
+def test_several_hosts_have_only_full_batches_unless_asked_otherwise(tmp_path, records):
+    datum.write({"id": range(records)}, tmp_path / "d", shuffle=False, progress=False)
+    ds = datum.load(tmp_path / "d")
+    parts = [ids(ds.to_numpy(batch_size=3, host=(host, 4))) for host in range(4)]
+    assert [[len(batch) for batch in part] for part in parts] == [[3, 3]] * 4
+    order = [i for turn in zip(*parts, strict=True) for batch in turn for i in batch]
+    assert order == [*range(records), *range(24 - records)]
+
+
+def test_short_batches_on_several_hosts_are_warned_of_once(ds):
+    options = dict(batch_size=3, host=(1, 4), remainder="keep", epochs=1)
+    loader = ds.to_numpy(**options)
+    with pytest.warns(UserWarning, match="batches of 2, 3, 3, 3 records on hosts 0 to 3.*\n.*wrap"):
+        assert [len(batch) for batch in ids(loader)] == [3, 3]
+    ids(loader)
+    with pytest.warns(UserWarning, match="batches of 0, 1, 1, 1 records"):
+        ids(ds.to_numpy(**options | {"batch_size": 5}))
+    ids(ds.to_numpy(**options | {"batch_size": 1, "host": (0, 23)}))  # full ones
 
 
 def test_the_report_counts_the_current_pass(ds):

@@ -57,9 +57,10 @@ class JaxLoader(Loader):
         """A batch that is not full cannot be cut: better told now than at the end of an epoch."""
         shardings = self.sharding if isinstance(self.sharding, Mapping) else {"": self.sharding}
         is_cut = any(one is not None and not one.is_fully_replicated for one in shardings.values())
-        if not is_cut or self.options.remainder != "keep":
+        stream = self._stream()
+        if not is_cut or stream.remainder != "keep":
             return
-        size = self._stream().global_batch
+        size = stream.global_batch
         short = self.ordered.order.records % size
         if short:
             raise ValueError(
