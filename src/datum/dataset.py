@@ -282,13 +282,14 @@ class Dataset:
                 zeros, or by feature the value to fill it with.
             deterministic: False lets records come as they are ready, where that is faster; None is
                 what `read.options` say, else True.
-            prefetch: how many batches are made ahead; None lets tf.data find out.
+            prefetch: how many batches are made ahead; None and `tf.data.AUTOTUNE` let tf.data
+                find out.
             on_error: "skip" leaves out damaged records, with a warning that lists them. All of
                 the split is read and checked for that before the first batch.
             reshuffle: whether each epoch has another order.
             shuffle_files: whether a shuffle mixes blocks from all over the split, too.
-            num_parallel_calls: how many records or batches are worked on at once; None lets
-                tf.data find out.
+            num_parallel_calls: how many records or batches are worked on at once; None and
+                `tf.data.AUTOTUNE` let tf.data find out.
             read: how files are read, in more detail.
 
         >>> import datum

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from datum.adapters.tensorflow.engines import Engine
 from datum.configs import BucketConfigs, TFRReadConfigs
-from datum.configs.reading import ENGINES
+from datum.configs.reading import AUTOTUNE, ENGINES
 from datum.loading.checks import (
     check_choice,
     check_count,
@@ -58,6 +58,9 @@ class TfOptions:
     read: TFRReadConfigs | None = None
 
     def __post_init__(self) -> None:
+        for name in ("prefetch", "num_parallel_calls"):
+            if getattr(self, name) == AUTOTUNE:
+                object.__setattr__(self, name, None)
         self._check_numbers()
         check_choice("engine", self.engine, ENGINES)
         check_choice("on_error", self.on_error, ("raise", "skip"))

@@ -17,7 +17,7 @@ SCHEMA = Schema(
         ({"epochs": -1}, "`epochs` of 1 or more, got -1"),
         ({"echo": 0}, "`echo` of 1 or more"),
         ({"shuffle": -5}, "`shuffle` of 0 or more"),
-        ({"prefetch": -1}, "`prefetch` of 0 or more"),
+        ({"prefetch": -2}, "`prefetch` of 0 or more"),
         ({"num_parallel_calls": 0}, "`num_parallel_calls` of 1 or more"),
         ({"engine": "fast"}, "`engine` to be 'auto' or 'graph' or 'native', got 'fast'"),
         ({"on_error": "ignore"}, "`on_error` to be 'raise' or 'skip', got 'ignore'"),
@@ -34,6 +34,11 @@ SCHEMA = Schema(
 def test_an_option_out_of_range_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         TfOptions(**options)
+
+
+@pytest.mark.parametrize("name", ["prefetch", "num_parallel_calls"])
+def test_autotune_leaves_the_number_to_tf_data(name):
+    assert getattr(TfOptions(**{name: -1}), name) is None
 
 
 @pytest.mark.parametrize(
