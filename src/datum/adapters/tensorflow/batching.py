@@ -10,7 +10,7 @@ from datum.adapters.tensorflow.options import TfOptions
 from datum.loading.supervised import select_parts
 from datum.transforms.graph import leave_as_is
 
-__all__ = ["batch_records", "pad_batches", "select_supervised", "unbatch"]
+__all__ = ["batch_records", "densify_single", "pad_batches", "select_supervised", "unbatch"]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
@@ -43,8 +43,9 @@ def batch_records(records: Any, options: TfOptions) -> Any:
 
 
 def _batch(records: Any, size: Any, options: TfOptions) -> Any:
-    has_shapes = all(map(_has_static_shape, tf.nest.flatten(records.element_spec)))
-    if has_shapes:
+    specs = tf.nest.flatten(records.element_spec)
+    is_dense = isinstance(size, int) and size == 1  # nothing differs from the only one
+    if is_dense or all(map(_has_static_shape, specs)):
         return records.batch(size, drop_remainder=options.drop_remainder)
     return records.ragged_batch(size, drop_remainder=options.drop_remainder)
 
@@ -69,6 +70,27 @@ def _batch_by_length(records: Any, options: TfOptions) -> Any:
         reduce_func=lambda bucket, window: _batch(window, sizes[bucket], options),
         window_size_func=lambda bucket: sizes[bucket],
     )
+
+
+def densify_single(batches: Any, options: TfOptions) -> Any:
+    """Batches of one record, without ragged columns where the record itself has none."""
+    specs = tf.nest.flatten(batches.element_spec)
+    if options.batch_size != 1 or not any(_is_list(spec) for spec in specs):
+        return batches
+
+    @leave_as_is
+    def densify(batch: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: tf.expand_dims(column.values, 0) if _is_list(spec) else column
+            for (name, column), spec in zip(batch.items(), spec_of.values(), strict=True)
+        }
+
+    spec_of = batches.element_spec
+    return batches.map(densify, num_parallel_calls=tf.data.AUTOTUNE)
+
+
+def _is_list(spec: Any) -> bool:
+    return isinstance(spec, tf.RaggedTensorSpec) and spec.ragged_rank == 1
 
 
 def pad_batches(batches: Any, options: TfOptions) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from datum._optional import require
-from datum.adapters.tensorflow.batching import pad_batches, unbatch
+from datum.adapters.tensorflow.batching import densify_single, pad_batches, unbatch
 from datum.adapters.tensorflow.caching import Cache
 from datum.adapters.tensorflow.hosts import part_of
 from datum.adapters.tensorflow.mapping import apply
@@ -58,7 +58,8 @@ class GraphReader:
                 chunks = self._shuffle_cached(self._cache.keep(chunks, plan.reading.chunk))
             chunks = shuffle_chunks(chunks, plan.shuffling, deterministic=options.is_deterministic)
         chunks = chunks.rebatch(options.batch_size, drop_remainder=options.drop_remainder)
-        batches = pad_batches(apply(chunks, self._parse, options), options)
+        batches = densify_single(apply(chunks, self._parse, options), options)
+        batches = pad_batches(batches, options)
         if options.cache is not False and plan.shuffling is None:
             form = (options.batch_size, options.drop_remainder, options.pad)
             batches = self._cache.keep(batches, *form)

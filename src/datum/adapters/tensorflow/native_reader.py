@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum._optional import require
-from datum.adapters.tensorflow.batching import pad_batches, unbatch
+from datum.adapters.tensorflow.batching import densify_single, pad_batches, unbatch
 from datum.adapters.tensorflow.blocks import bytes_of
 from datum.adapters.tensorflow.buffers import Buffers
 from datum.adapters.tensorflow.damage import find_lost
@@ -110,7 +110,8 @@ class NativeReader:
         packed = Handover(start, unpacker.spec)
         if together > 1:
             packed = packed.flat_map(_numbering(unpacker))
-        return pad_batches(apply(packed, leave_as_is(unpacker.unpack), options), options)
+        batches = apply(packed, leave_as_is(unpacker.unpack), options)
+        return pad_batches(densify_single(batches, options), options)
 
     def read(self, decode: Callable[..., Any] | None, *_form: Any) -> Any:
         """The single records of one epoch, decoded."""

@@ -91,6 +91,27 @@ def test_lengths_that_differ_are_ragged_or_padded(dataset, way, engine):
     assert filled.numpy().tolist() == [[-1, -1], [1, -1], [2, 2]]
 
 
+@pytest.mark.parametrize("way", both_ways(columns=["items"], batch_size=1))
+def test_a_batch_of_one_record_is_dense(dataset, way, engine):
+    batches = dataset.to_tf("train[3:6]", engine=engine, **way)
+    assert [batch["items"].numpy().tolist() for batch in batches] == [[[n] * n] for n in (3, 4, 5)]
+    spec = dataset.to_tf(engine=engine, **way, drop_remainder=True).element_spec["items"]
+    assert spec == tf.TensorSpec([1, None], tf.int64)
+
+
+def test_a_convolution_takes_a_batch_of_one_image_of_any_size(tmp_path, engine):
+    rows = [{"image": np.full((8 + n, 9, 3), n, np.uint8), "label": 1} for n in range(3)]
+    schema = {"image": datum.Feature("uint8", (None, None, 3), encoding="image")}
+    datum.write(rows, tmp_path, schema=schema, shuffle=False, progress=False)
+    dataset = datum.load(tmp_path)
+    layer = tf.keras.layers.Conv2D(2, 3)
+    for n, batch in enumerate(dataset.to_tf(batch_size=1, engine=engine)):
+        assert batch["image"].shape == (1, 8 + n, 9, 3)
+        assert layer(tf.cast(batch["image"], tf.float32)).shape == (1, 6 + n, 7, 2)
+    last = list(dataset.to_tf(batch_size=2, engine=engine))[-1]["image"]
+    assert isinstance(last, tf.RaggedTensor)  # as all of that dataset are, though it is alone
+
+
 def test_callbacks_see_records_and_batches(dataset, engine):
     batches = dataset.to_tf(
         engine=engine,
