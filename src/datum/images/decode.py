@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.images.header import ImageError, parse_header
+from datum.images.header import ImageError, ImageHeader, parse_header
 from datum.images.pillow import open_image, pixels_of
 from datum.images.png import decode_png
 from datum.schema import Feature
 
-__all__ = ["decode", "decode_pixels", "ids_of_colours"]
+__all__ = ["check_channels", "decode", "decode_pixels", "fit_depth", "ids_of_colours"]
+
+WIDENED = 257  # what a value of 8 bits is multiplied by: 255 becomes 65535
 
 _JPEG_COLOURS = {1: "GRAY", 3: "RGB", 4: "RGBA"}
 
@@ -23,30 +25,51 @@ def decode(data: bytes, feature: Feature) -> NDArray[Any]:
 
     With None for the channels they are as many as the image has. With one a palette gives its
     ids, not its colours; grey is repeated for three; what is opaque gets the highest alpha for
-    four. An orientation in EXIF is not applied; of several frames the first is given. Pixels keep
-    their values: those of 16 bits that do not fit into uint8 are an ImageError.
+    four. An orientation in EXIF is not applied; of several frames the first is given. For how
+    8 bits become 16, see `fit_depth`.
     """
     channels = feature.shape[-1]
     if channels is None:
         channels = parse_header(data).channels
     if channels not in _JPEG_COLOURS:
         raise ImageError(f"expected a feature of 1, 3 or 4 channels, got {feature!r}")
-    array = decode_pixels(data, channels)
-    if feature.dtype == "uint8" and array.dtype != np.uint8:
-        if array.max() > 255:
-            raise ImageError(f"expected pixels of 8 bits, got {array.max()}")
-        array = array.astype(np.uint8)
+    array = fit_depth(decode_pixels(data, channels), feature.dtype)
     fits = all(n is None or n == got for n, got in zip(feature.shape, array.shape, strict=True))
     if not fits:
         raise ImageError(f"expected an image of shape {feature.shape}, got {array.shape}")
-    return array.astype(feature.dtype, copy=False)
+    return array
+
+
+def fit_depth(array: NDArray[Any], dtype: str) -> NDArray[Any]:
+    """Pixels as uint8 or uint16, whichever their feature has.
+
+    Colours keep their look: white is 255 in 8 bits and 65535 in 16, so values are multiplied by
+    257, or lose their low byte. The values of a single channel may be ids, and are never changed:
+    an ImageError if they do not fit.
+
+    >>> fit_depth(np.array([[[0, 128, 255]]], np.uint8), "uint16")
+    array([[[    0, 32896, 65535]]], dtype=uint16)
+    >>> fit_depth(np.array([[[7]]], np.uint8), "uint16")
+    array([[[7]]], dtype=uint16)
+    """
+    if array.dtype == dtype:
+        return array
+    if array.shape[-1] == 1:
+        if dtype == "uint8" and array.max() > 255:
+            raise ImageError(
+                f"expected pixels of 8 bits, got {array.max()}\n"
+                "hint: a feature of dtype uint16 holds them"
+            )
+        return array.astype(dtype)
+    if dtype == "uint16":
+        return array.astype(np.uint16) * np.uint16(WIDENED)
+    return (array >> 8).astype(np.uint8)
 
 
 def decode_pixels(data: bytes, channels: int) -> NDArray[Any]:
     """The pixels of an image, uint8 or uint16, with 1, 3 or 4 channels."""
     header = parse_header(data)
-    if header.dtype == "uint16" and channels == 1 != header.channels:
-        raise ImageError("expected grey or a palette for one channel, got 16-bit colour")
+    check_channels(header, channels)
     if header.format == "jpeg":
         array = _decode_jpeg(data, channels)
         if array is not None:
@@ -61,6 +84,15 @@ def decode_pixels(data: bytes, channels: int) -> NDArray[Any]:
         raise ImageError(
             f"expected a whole {header.format.upper()} image, got a damaged one: {error}"
         ) from None
+
+
+def check_channels(header: ImageHeader, channels: int | None) -> None:
+    """Raise ImageError for colours that are not made grey."""
+    if header.dtype == "uint16" and channels == 1 != header.channels:
+        raise ImageError(
+            "expected grey or a palette for one channel, got 16-bit colour\n"
+            "hint: a feature of 3 channels holds it, or convert it to grey"
+        )
 
 
 def _decode_jpeg(data: bytes, channels: int) -> NDArray[np.uint8] | None:

@@ -9,7 +9,15 @@ from typing import Any, Literal
 from datum.errors import SourceError
 from datum.images.pillow import describe_pixels, open_image
 
-__all__ = ["MAX_PIXELS", "ImageError", "ImageFormat", "ImageHeader", "parse_header", "sniff_format"]
+__all__ = [
+    "MAX_PIXELS",
+    "ImageError",
+    "ImageFormat",
+    "ImageHeader",
+    "jpeg_frame",
+    "parse_header",
+    "sniff_format",
+]
 
 ImageFormat = Literal["bmp", "gif", "jpeg", "png", "tiff", "webp"]
 
@@ -98,7 +106,15 @@ def parse_header(data: bytes) -> ImageHeader:
 
 
 def _parse_jpeg(data: bytes) -> ImageHeader | None:
-    """Walk the markers up to the frame; None where they are odd, for Pillow to say."""
+    frame = jpeg_frame(data)
+    return None if frame is None else ImageHeader("jpeg", *frame[:2], 1 if frame[2] == 1 else 3)
+
+
+def jpeg_frame(data: bytes) -> tuple[int, int, int] | None:
+    """Height, width and components of a JPEG; None where its markers are odd, for Pillow to say.
+
+    Of four components, an image is in CMYK.
+    """
     at = 2
     while data[at] == 0xFF:
         marker = data[at + 1]
@@ -110,7 +126,7 @@ def _parse_jpeg(data: bytes) -> ImageHeader | None:
             bits, height, width, count = struct.unpack_from(">BHHB", data, at + 4)
             if bits != 8 or height == 0 or count not in (1, 3, 4):
                 return None
-            return ImageHeader("jpeg", height, width, 1 if count == 1 else 3)
+            return height, width, count
         else:
             at += 2 + (data[at + 2] << 8) + data[at + 3]
     return None
@@ -121,7 +137,10 @@ def _parse_png(data: bytes) -> ImageHeader:
     if (length, kind) != (13, b"IHDR") or bits not in _PNG_BITS.get(colour, ()):
         raise ImageError("expected a PNG image, got a damaged header")
     if bits == 16 and colour == 4:
-        raise ImageError("expected grey or colour, got 16-bit grey with transparency")
+        raise ImageError(
+            "expected grey or colour, got 16-bit grey with transparency\n"
+            "hint: save it as 16-bit RGBA, or without its alpha"
+        )
     has_palette = colour == 3
     channels = 4 if has_palette and b"tRNS" in png_chunks(data) else _PNG_CHANNELS[colour]
     dtype: Literal["uint8", "uint16"] = "uint16" if bits == 16 else "uint8"

@@ -7,10 +7,11 @@ from typing import Any
 
 from datum.transforms.graph import checked, fail, tensorflow
 
-__all__ = ["Wanted", "checked_length", "fit_channels", "refuse", "to_grey"]
+__all__ = ["Wanted", "checked_length", "fit_channels", "fit_depth", "refuse", "to_grey"]
 
 _LUMA = (19595, 38470, 7471)  # what Pillow takes of red, green and blue, of 65536
 _OPAQUE = 255
+_WIDENED = 257  # what colours of 8 bits are multiplied by for 16, as `datum.images` does
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,23 @@ def fit_channels(image: Any, got: int, wanted: Wanted) -> Any:
     elif wanted.channels == 4 and got == 3:
         alpha = tf.ones_like(image[..., :1]) * _OPAQUE
         image = tf.concat([image, alpha], axis=-1)
-    return tf.cast(image, wanted.dtype)
+    return fit_depth(image, wanted)
+
+
+def fit_depth(image: Any, wanted: Wanted) -> Any:
+    """Pixels of 8 bits as the type that is wanted.
+
+    In 16 bits colours look the same; the values of a single channel, which may be ids, stay.
+    """
+    tf = tensorflow()
+    if wanted.dtype == "uint8":
+        return tf.cast(image, tf.uint8)
+    wide = tf.cast(image, tf.int32)  # uint16 has few operations
+    if wanted.channels is None:
+        wide *= tf.where(tf.shape(image)[-1] == 1, 1, _WIDENED)
+    elif wanted.channels > 1:
+        wide *= _WIDENED
+    return tf.cast(wide, tf.uint16)
 
 
 def to_grey(image: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from datum.transforms.channels import Wanted, checked_length, fit_channels, refuse
+from datum.transforms.channels import Wanted, checked_length, fit_channels, fit_depth, refuse
 from datum.transforms.graph import checked, tensorflow
 
 __all__ = ["decode_bmp", "decode_gif", "decode_jpeg", "decode_webp", "is_jpeg"]
@@ -33,7 +33,7 @@ def decode_jpeg(data: Any, wanted: Wanted, *, window: Any = None, ratio: int = 1
         image = tf.io.decode_jpeg(data, **options)
     else:
         image = tf.io.decode_and_crop_jpeg(data, window, **options)
-    return fit_channels(image, 3, wanted) if wanted.channels == 4 else tf.cast(image, wanted.dtype)
+    return fit_channels(image, 3, wanted) if wanted.channels == 4 else fit_depth(image, wanted)
 
 
 def decode_gif(data: Any, wanted: Wanted) -> Any:
@@ -124,9 +124,9 @@ def _of_palette(data: Any, head: Any, ids: Any, wanted: Wanted) -> Any:
     with tf.control_dependencies([ids]):  # whose bytes are checked to be there
         stored = tf.io.decode_raw(tf.strings.substr(data, start, first - start), tf.uint8)
     colours = tf.reverse(tf.reshape(stored, [-1, 4])[:, :3], [1])
-    image = fit_channels(tf.gather(colours, tf.cast(ids[..., 0], tf.int32)), 3, wanted)
-    if wanted.channels is None:
-        grey = tf.range(tf.shape(colours)[0])[:, None]
-        is_grey = tf.reduce_all(tf.cast(colours, tf.int32) == grey)
-        image = image[..., : tf.where(is_grey, 1, 3)]
-    return image
+    image = tf.gather(colours, tf.cast(ids[..., 0], tf.int32))
+    if wanted.channels is not None:
+        return fit_channels(image, 3, wanted)
+    grey = tf.range(tf.shape(colours)[0])[:, None]
+    is_grey = tf.reduce_all(tf.cast(colours, tf.int32) == grey)
+    return fit_depth(image[..., : tf.where(is_grey, 1, 3)], wanted)

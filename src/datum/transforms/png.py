@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from datum.transforms.channels import Wanted, checked_length, to_grey
+from datum.transforms.channels import Wanted, checked_length, fit_depth, to_grey
 from datum.transforms.graph import checked, tensorflow
 
 __all__ = ["decode_png", "decode_simple_png", "is_simple_png"]
@@ -35,13 +35,14 @@ def is_simple_png(data: Any, wanted: Wanted) -> Any:
 def decode_simple_png(data: Any, wanted: Wanted) -> Any:
     """A PNG image of 8 bits that TensorFlow decodes as is wanted."""
     tf = tensorflow()
-    return tf.cast(tf.io.decode_png(data, wanted.channels), wanted.dtype)
+    return fit_depth(tf.io.decode_png(data, wanted.channels), wanted)
 
 
 def decode_png(data: Any, wanted: Wanted) -> Any:
     """A PNG image; with one channel, of a palette the ids.
 
-    Values of 16 bits are not made smaller, and those of fewer are not made larger.
+    Colours of 8 bits look the same in 16, and the other way round; the values of a single channel
+    are neither made smaller nor larger.
     """
     tf = tensorflow()
     head = tf.io.decode_raw(data, tf.uint8, fixed_length=_HEADER_END)
@@ -68,17 +69,26 @@ def _decode(data: Any, channels: int, bits: Any, wanted: Wanted) -> Any:
 
     def decode_deep() -> Any:
         image = tf.io.decode_png(data, channels, tf.uint16)
-        if wanted.dtype == "uint16":
-            return image
-        most = tf.reduce_max(tf.cast(image, tf.int32))
-        image = checked(image, most <= 255, "expected pixels of 8 bits, got", most)
-        return tf.cast(image, tf.uint8)
+        return image if wanted.dtype == "uint16" else _narrowed(image)
 
     def decode_shallow() -> Any:
         image = tf.io.decode_png(data, channels)
-        return tf.cast(_with_right_alpha(image, bits) if channels == 4 else image, wanted.dtype)
+        return fit_depth(_with_right_alpha(image, bits) if channels == 4 else image, wanted)
 
     return tf.cond(bits == 16, decode_deep, decode_shallow)
+
+
+def _narrowed(image: Any) -> Any:
+    """Pixels of 16 bits in 8: of colours the high byte; other values, if they fit."""
+    tf = tensorflow()
+    wide = tf.cast(image, tf.int32)
+
+    def keep() -> Any:
+        most = tf.reduce_max(wide)
+        return checked(wide, most <= 255, "expected pixels of 8 bits, got", most)
+
+    is_single = tf.shape(image)[-1] == 1
+    return tf.cast(tf.cond(is_single, keep, lambda: tf.bitwise.right_shift(wide, 8)), tf.uint8)
 
 
 def _with_right_alpha(image: Any, bits: Any) -> Any:

@@ -69,6 +69,25 @@ def test_values_of_8_bits_are_kept_in_16():
     np.testing.assert_array_equal(found[..., 0], array)
 
 
+@pytest.mark.parametrize("channels", [3, 4])
+def test_colours_of_8_bits_look_the_same_in_16(channels):
+    array = pixels(5, 6, channels)
+    feature = image_feature(channels, dtype="uint16")
+    found = decode(encoded(array, "PNG"), feature)
+    assert found.dtype == np.uint16
+    np.testing.assert_array_equal(found, array.astype(np.uint16) * 257)
+    grey = decode(encoded(array[..., 0], "PNG"), feature)
+    np.testing.assert_array_equal(grey[..., 2], array[..., 0].astype(np.uint16) * 257)
+    if channels == 4:
+        assert (grey[..., 3] == 65535).all()
+
+
+def test_colours_of_16_bits_lose_their_low_byte_in_8():
+    array = pixels(5, 6, 3, dtype=np.uint16, most=65535)
+    found = decode(png_of_16_bits(array), image_feature(3))
+    np.testing.assert_array_equal(found, array >> 8)
+
+
 def test_values_of_16_bits_are_kept_in_8_if_they_fit():
     small = pixels(5, 6, 1, dtype=np.uint16, most=255)
     found = decode(encoded(small, "PNG"), image_feature(1))

@@ -8,7 +8,15 @@ import pytest
 from PIL import Image
 
 from datum import Feature
-from datum.images import ImageError, ImageHeader, ImageOptions, decode, prepare
+from datum.images import (
+    ImageError,
+    ImageHeader,
+    ImageOptions,
+    decode,
+    decode_pixels,
+    prepare,
+)
+from datum.images.header import parse_header
 from tests.unit.images.samples import (
     encoded,
     palette,
@@ -16,6 +24,7 @@ from tests.unit.images.samples import (
     pixels,
     png_of_16_bits,
     save,
+    tiff_of_16_bits,
 )
 
 OPEN = Feature("uint8", (None, None, None), encoding="image")
@@ -29,7 +38,7 @@ def opened(data):
     return image
 
 
-@pytest.mark.parametrize("name", ["BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP"])
+@pytest.mark.parametrize("name", ["BMP", "GIF", "JPEG", "PNG", "WEBP"])
 @pytest.mark.parametrize("feature", [None, OPEN, COLOUR])
 def test_encoded_bytes_are_kept_as_they_are(name, feature):
     data = encoded(pixels(20, 30), name)
@@ -91,7 +100,7 @@ def test_arrays_become_png_and_come_back(array):
         np.zeros((3, 3, 2), np.uint8),
         np.zeros((3, 3), np.float32),
         np.zeros((3, 3), np.int64),
-        np.zeros((3, 3, 3), np.uint16),
+        np.zeros((3, 3, 2), np.uint16),
         np.zeros((0, 3), np.uint8),
         np.zeros(3, np.uint8),
         np.zeros((2, 3, 3, 3), np.uint8),
@@ -164,7 +173,8 @@ def test_a_large_image_is_shrunk_in_its_own_format(name, feature):
     assert prepared.header.format == stored
     assert (prepared.header.height, prepared.header.width) == (20, 30)
     assert not prepared.header.has_palette
-    assert prepare(data, feature, ImageOptions(max_side=60)).data == data
+    unchanged = prepare(data, feature, ImageOptions(max_side=60))
+    assert unchanged == prepare(data, feature)
 
 
 @pytest.mark.parametrize(("size", "expected"), [((1000, 3), (30, 1)), ((45, 60), (23, 30))])
@@ -333,3 +343,69 @@ def test_odd_images_are_shrunk_or_refused(shared_data):
             assert max(header.height, header.width) <= 20
             shrunk += 1
     assert shrunk > 350
+
+
+def odd_files():
+    """Files of which not every reader gives the same pixels."""
+    grey = pixels(9, 7, 1)
+    cut = bytearray(encoded(palette_image(grey), "GIF"))
+    cut[6:8] = (20).to_bytes(2, "little")  # a screen wider than the first frame
+    return {
+        "TIFF": encoded(pixels(9, 7), "TIFF"),
+        "16-bit TIFF": tiff_of_16_bits(pixels(9, 7, dtype=np.uint16, most=65535)),
+        "grey 16-bit TIFF": encoded(pixels(9, 7, 1, dtype=np.uint16, most=65535), "TIFF"),
+        "1-bit TIFF": encoded(Image.fromarray(grey).convert("1"), "TIFF"),
+        "palette TIFF": encoded(palette_image(grey), "TIFF"),
+        "CMYK TIFF": encoded(Image.fromarray(pixels(9, 7)).convert("CMYK"), "TIFF"),
+        "grey GIF": encoded(np.arange(256, dtype=np.uint8).reshape(16, 16), "GIF"),
+        "transparent GIF": encoded(palette_image(grey), "GIF", transparency=int(grey[0, 0])),
+        "GIF with a small frame": bytes(cut),
+        "1-bit BMP": encoded(Image.fromarray(grey).convert("1"), "BMP"),
+        "palette BMP": encoded(palette_image(grey), "BMP"),
+        "grey BMP": encoded(grey, "BMP"),
+        "32-bit BMP": encoded(pixels(9, 7, 4), "BMP"),
+        "JPEG with junk": b"\xff\xd8\xff\xff\x00\x00" + encoded(pixels(9, 7), "JPEG")[2:],
+    }
+
+
+@pytest.mark.parametrize("name", odd_files())
+def test_what_readers_differ_on_is_stored_as_a_png_of_the_same_pixels(name):
+    data = odd_files()[name]
+    header = parse_header(data)
+    for feature in (None, OPEN):
+        prepared = prepare(data, feature)
+        assert prepared.header.format == "png"
+        assert prepared.converted == header.format
+        assert (prepared.header.channels, prepared.header.dtype) == (header.channels, header.dtype)
+        expected = decode_pixels(data, header.channels)
+        np.testing.assert_array_equal(decode_pixels(prepared.data, header.channels), expected)
+
+
+@pytest.mark.parametrize("name", ["PNG", "WEBP", "BMP"])
+def test_colours_in_a_feature_of_one_channel_are_stored_as_grey(name):
+    data = encoded(pixels(9, 7), name)
+    prepared = prepare(data, MASK)
+    assert (prepared.header.format, prepared.header.channels) == ("png", 1)
+    np.testing.assert_array_equal(decode_pixels(prepared.data, 1), decode_pixels(data, 1))
+    assert prepare(encoded(pixels(9, 7), "JPEG"), MASK).converted is None
+    cmyk = encoded(Image.fromarray(pixels(9, 7)).convert("CMYK"), "JPEG")
+    assert prepare(cmyk, COLOUR).data == cmyk
+    assert prepare(cmyk, MASK).converted == "jpeg"
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_arrays_of_16_bit_colours_are_kept(channels):
+    array = pixels(9, 7, channels, dtype=np.uint16, most=65535)
+    prepared = prepare(array)
+    assert prepared.header == ImageHeader("png", 9, 7, channels, "uint16")
+    np.testing.assert_array_equal(decode_pixels(prepared.data, channels), array)
+    with pytest.raises(ImageError, match="16-bit colour\nhint"):
+        prepare(array, options=ImageOptions(max_side=5))
+
+
+def test_16_bit_colours_are_no_ids():
+    with pytest.raises(ImageError, match="one channel, got 16-bit colour\nhint"):
+        prepare(pixels(9, 7, dtype=np.uint16), MASK)
+    deep = png_of_16_bits(pixels(9, 7, dtype=np.uint16))
+    with pytest.raises(ImageError, match="one channel, got 16-bit colour\nhint"):
+        prepare(deep, MASK)

@@ -16,19 +16,20 @@ def test_grey_values_are_those_of_pillow():
     np.testing.assert_array_equal(to_grey(tf.constant(image))[..., 0], expected)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+@pytest.mark.parametrize(("dtype", "step"), [("uint8", 1), ("uint16", 257)])
 @pytest.mark.parametrize("got", [3, 4])
-def test_channels_are_left_out_or_opaque(got, dtype):
+def test_channels_are_left_out_or_opaque(got, dtype, step):
     image = pixels(5, 6, got)
+    expected = image.astype(dtype) * np.array(step, dtype)
     same = fit_channels(tf.constant(image), got, Wanted(None, dtype))
-    np.testing.assert_array_equal(same, image)
+    np.testing.assert_array_equal(same, expected)
     assert same.dtype == dtype
     np.testing.assert_array_equal(
-        fit_channels(tf.constant(image), got, Wanted(3, dtype)), image[..., :3]
+        fit_channels(tf.constant(image), got, Wanted(3, dtype)), expected[..., :3]
     )
     opaque = fit_channels(tf.constant(image), got, Wanted(4, dtype)).numpy()
-    np.testing.assert_array_equal(opaque[..., :3], image[..., :3])
-    assert got == 4 or (opaque[..., 3] == 255).all()
+    np.testing.assert_array_equal(opaque[..., :3], expected[..., :3])
+    assert got == 4 or (opaque[..., 3] == 255 * step).all()
 
 
 def test_data_that_is_too_short_is_told_by_its_length_only():

@@ -85,8 +85,13 @@ def _find_decoders(
         if callable(how):
             decoders[name] = how
         elif how:
-            formats = metadata.get(name, {}).get("formats", ())
-            decoders[name] = decoder_for(_as_image(name, feature), formats=formats)
+            decoders[name] = decoder_for(
+                _as_image(name, feature),
+                name=name,
+                formats=metadata.get(name, {}).get("formats", ()),
+                # Python runs in this process only, and not where the graph alone was asked for.
+                natively=options.engine != "graph" and options.host != SERVICE,
+            )
     return decoders
 
 
@@ -95,7 +100,7 @@ def _as_image(name: str, feature: Feature) -> Feature:
         return feature
     if not feature.is_string or feature.shape:
         raise ValueError(f"expected `decode` of a feature that holds an image, got {name!r}")
-    return Feature("uint8", (None, None, 3), encoding="image")
+    return Feature("uint8", (None, None, 3), encoding="image", optional=feature.optional)
 
 
 def _by_record(reader: Reader, decoders: Decoders, options: TfOptions) -> Any:
