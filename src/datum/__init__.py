@@ -33,6 +33,7 @@ if typing.TYPE_CHECKING:
         transforms,
     )
     from datum.dataset import Dataset
+    from datum.loading.padding import Pad
     from datum.measuring import Measurement, measure
     from datum.mixing import mix
     from datum.profiling import Profile, profile
@@ -57,6 +58,7 @@ __all__ = [
     "Masked",
     "Measurement",
     "MissingDependencyError",
+    "Pad",
     "Profile",
     "Ragged",
     "RepairReport",
@@ -99,6 +101,7 @@ _LAZY = {
     "Dataset": "datum.dataset",
     "ExportReport": "datum.remaking",
     "Measurement": "datum.measuring",
+    "Pad": "datum.loading.padding",
     "Profile": "datum.profiling",
     "RepairReport": "datum.remaking",
     "Split": "datum.reading",

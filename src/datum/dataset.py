@@ -17,6 +17,7 @@ from datum.loading import Loader, LoadKeywords, LoadOptions
 from datum.loading.missing import Missing
 from datum.loading.options import lists_options
 from datum.loading.ordered import order_split
+from datum.loading.padding import PadOption
 from datum.reading import Split
 from datum.reading.adopt import save_manifest
 from datum.reading.contents import Contents
@@ -232,7 +233,7 @@ class Dataset:
         echo: int = 1,
         bucket_fn: Callable[[Any], Any] | None = None,
         bucket_op: BucketConfigs | None = None,
-        pad: bool | Mapping[str, Any] = False,
+        pad: PadOption = False,
         deterministic: bool | None = None,
         prefetch: int | None = None,
         on_error: Literal["raise", "skip"] = "raise",
@@ -278,8 +279,10 @@ class Dataset:
             echo: give each batch so many times.
             bucket_fn: the length of a record, to put those of about the same into a batch.
             bucket_op: the bounds of lengths, and the batch size of each bucket.
-            pad: fill up what differs in length, and what is sparse, to dense tensors: True with
-                zeros, or by feature the value to fill it with.
+            pad: Fill up what differs in length, and what is sparse, to dense tensors. True pads
+                with zeros to the longest row of the batch, a number to that length, and a
+                `datum.Pad` as it says. A dict has for each feature a `datum.Pad`, or the value to
+                fill it with. A length and a `datum.Pad` add a column `<name>_mask`.
             deterministic: False lets records come as they are ready, where that is faster; None is
                 what `read.options` say, else True.
             prefetch: how many batches are made ahead; None and `tf.data.AUTOTUNE` let tf.data

@@ -77,9 +77,9 @@ class Work:
         at = 0 if offset is None else offset
         return Damage(file, at, at, record, "image")
 
-    def complete(self, batch: Any, plan: BatchPlan) -> Any:
+    def complete(self, batch: Any, plan: BatchPlan, describe: Callable[[int], str]) -> Any:
         """Fill up what differs in length, call `batch_map`, and choose what is `supervised`."""
-        batch = self._mapped(self.padder.pad(batch), plan)
+        batch = self._mapped(self.padder.pad(batch, describe=describe), plan)
         return batch if self.supervised is None else select_parts(batch, self.supervised)
 
     def _mapped(self, batch: Any, plan: BatchPlan) -> Any:
@@ -203,7 +203,8 @@ class Making:
             work.empty = empty_like(batch)
         if work.is_padded:
             batch = self._with_mask(batch, self._rows if kept is None else self._rows[kept])
-        return work.complete(batch, self._plan)
+        rows = range(len(self)) if index is None else index.tolist()
+        return work.complete(batch, self._plan, lambda row: self._describe(rows[row]))
 
     def empty(self) -> Any:
         """The batch that has no sound record: columns of no rows, as others of it are."""
@@ -215,7 +216,7 @@ class Making:
             batch = self._work.finisher.settle(batch)
         if self._work.is_padded:
             batch = self._with_mask(batch, np.arange(0))
-        return self._work.complete(batch, self._plan)
+        return self._work.complete(batch, self._plan, self._describe)
 
     def _columns(self, index: Rows | None) -> dict[str, Any]:
         """The columns of the rows that `index` chooses, None for all; before `map`."""

@@ -18,6 +18,7 @@ from datum.loading.checks import (
     check_known,
 )
 from datum.loading.missing import Missing, check_missing, fill_missing, present_name
+from datum.loading.padding import PadOption, check_pad, mask_owners
 from datum.loading.supervised import Supervised, check_presence, supervised_names
 from datum.schema import Schema
 
@@ -57,7 +58,7 @@ class LoadKeywords(TypedDict, total=False):
     map: Callable[..., Any] | None
     batch_map: Callable[..., Any] | None
     cache: bool
-    pad: bool | Mapping[str, Any]
+    pad: PadOption
     bucket_by: str | None
     threads: int | None
     prefetch: int | None
@@ -101,8 +102,10 @@ class LoadOptions:
             of threads, workers and hosts.
         batch_map: called with each batch, likewise.
         cache: keep what was read and decoded in memory.
-        pad: fill up what differs in length, and what is sparse, to dense arrays: True with zeros,
-            or by feature the value to fill it with.
+        pad: Fill up what differs in length, and what is sparse, to dense arrays. True pads with
+            zeros to the longest row of the batch, a number to that length, and a `datum.Pad` as
+            it says. A dict has for each feature a `datum.Pad`, or the value to fill it with. A
+            length and a `datum.Pad` add a column `<name>_mask`, True where there is a value.
         bucket_by: a feature; records of about the same length of it come into the same batch.
         threads: how many work on batches; None is one for each core.
         prefetch: how many batches are made ahead.
@@ -124,7 +127,7 @@ class LoadOptions:
     map: Callable[..., Any] | None = None
     batch_map: Callable[..., Any] | None = None
     cache: bool = False
-    pad: bool | Mapping[str, Any] = False
+    pad: PadOption = False
     bucket_by: str | None = None
     threads: int | None = None
     prefetch: int | None = None
@@ -153,9 +156,9 @@ class LoadOptions:
                 self._keep_count(name, least=1)
         for name in ("drop_remainder", "cache", "reshuffle"):
             check_kind(name, getattr(self, name), bool, "True or False")
-        for name in ("decode", "pad"):
-            expected = "True, False, or a dict by feature"
-            check_kind(name, getattr(self, name), (bool, Mapping), expected)
+        expected = "True, False, or a dict by feature"
+        check_kind("decode", self.decode, (bool, Mapping), expected)
+        check_pad(self.pad)
         for name in ("map", "batch_map"):
             check_function(name, getattr(self, name))
         check_choice("on_error", self.on_error, ("raise", "skip"))
@@ -246,7 +249,7 @@ class LoadOptions:
             return schema.select(columns)
         if self.supervised is None or self.map is not None or self.batch_map is not None:
             return schema
-        owners = owners_of(schema)
+        owners = owners_of(schema) | mask_owners(self.pad, schema)
         names = [name for name in supervised_names(self.supervised) if name != MASK]
         check_known("supervised", names, owners)
         return schema.select(dict.fromkeys(owners[name] for name in names))
@@ -262,7 +265,7 @@ class LoadOptions:
                 f"hint: name it as the weights: supervised=(..., ..., {MASK!r})"
             )
         if self.map is None and self.batch_map is None:
-            known = owners_of(schema)
+            known = owners_of(schema) | mask_owners(self.pad, schema)
             check_known("supervised", [name for name in names if name != MASK], known)
             check_presence(names, known)
 

@@ -2,28 +2,173 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.columns import BytesColumn, Ragged, Sparse
-from datum.loading.checks import check_known
+from datum.columns import Ragged, Sparse
+from datum.loading.checks import check_count, check_kind, check_known
+from datum.loading.filling import Describe, fill_arrays, fill_ragged, fill_sparse
+from datum.schema import Schema
 
-__all__ = ["Padder"]
+__all__ = ["Pad", "PadOption", "Padder", "check_pad", "find_pad", "mask_name", "mask_owners"]
+
+Shape = tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """How a column whose rows differ in length becomes one dense array.
+
+    `to_numpy`, `to_torch`, `to_jax` and `to_tf` take it as `pad`: one for all columns that differ
+    in length, or a dict of them by feature. Beside each column `<name>` that it pads comes
+    `<name>_mask`, a boolean array that is True where there is a value. The mask has the shape of
+    the column, without the dimensions after the last one that differs: (rows, length) for lists,
+    (rows, height, width) for images. A sparse column becomes dense, and has no mask.
+
+    Attributes:
+        length: The length of every row, in every batch. A tuple gives one for each dimension that
+            differs: (sentences, words) of nested lists, (height, width) of images. None pads to
+            the longest row of the batch.
+        multiple: Pad to the next multiple of this number that holds the longest row of the batch,
+            and at least to one. A tuple gives one for each dimension that differs.
+        value: The value to fill up with; None is 0 or the empty string.
+        truncate: Whether to cut rows that are longer than `length`. If not, such a row is a
+            ValueError that names its record.
+        mask: Whether to add the mask.
+
+    >>> import datum
+    >>> report = datum.write({"ids": [[7, 8], [9]]}, "lists", shuffle=False, progress=False)
+    >>> (batch,) = datum.load("lists").to_numpy("train", pad=datum.Pad(length=3))
+    >>> batch["ids"]
+    array([[7, 8, 0],
+           [9, 0, 0]])
+    >>> batch["ids_mask"]
+    array([[ True,  True, False],
+           [ True, False, False]])
+    """
+
+    length: int | tuple[int, ...] | None = None
+    multiple: int | tuple[int, ...] | None = None
+    value: Any = None
+    truncate: bool = False
+    mask: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("length", "multiple"):
+            given = getattr(self, name)
+            if isinstance(given, (tuple, list)):
+                numbers = tuple(check_count(f"Pad.{name}", number, least=1) for number in given)
+                object.__setattr__(self, name, numbers)
+            elif given is not None:
+                object.__setattr__(self, name, check_count(f"Pad.{name}", given, least=1))
+        if self.length is not None and self.multiple is not None:
+            raise ValueError(f"expected `length` or `multiple`, got both: {self!r}")
+        for name in ("truncate", "mask"):
+            check_kind(f"Pad.{name}", getattr(self, name), bool, "True or False")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it only fills up to the longest row of a batch."""
+        return self.length is None and self.multiple is None and not self.mask
+
+    @property
+    def levels(self) -> int | None:
+        """For how many dimensions it gives numbers; None if it gives none, or one for all."""
+        given = self.multiple if self.length is None else self.length
+        if isinstance(given, tuple):
+            return len(given)
+        return None if self.length is None else 1
+
+    def targets(self, levels: int, *, name: str) -> tuple[int | None, ...]:
+        """The `length`, or else the `multiple`, of each dimension that differs."""
+        given = self.multiple if self.length is None else self.length
+        if given is None or (self.length is None and not isinstance(given, tuple)):
+            return (given,) * levels
+        numbers = given if isinstance(given, tuple) else (given,)
+        if len(numbers) != levels:
+            option = "multiple" if self.length is None else "length"
+            raise ValueError(
+                f"feature {name!r}: expected `{option}` of {levels} number(s), one for each"
+                f" dimension that differs, got {given!r}\n"
+                f"hint: pad={{{name!r}: datum.Pad({option}={_example(levels)})}}"
+            )
+        return numbers
+
+    def extents(self, longest: Sequence[int], *, name: str) -> list[int]:
+        """How long each dimension becomes, if the longest rows of a batch have these lengths."""
+        targets = self.targets(len(longest), name=name)
+        if self.length is not None:
+            return [target for target in targets if target is not None]
+        return [
+            length if unit is None else -(-max(1, length) // unit) * unit
+            for length, unit in zip(longest, targets, strict=True)
+        ]
+
+
+PadOption = bool | int | Pad | Mapping[str, Any]
+
+
+def _example(levels: int) -> str:
+    return "64" if levels == 1 else f"({', '.join(['64'] * levels)})"
+
+
+def check_pad(pad: Any) -> None:
+    """Refuse what the option `pad` cannot be."""
+    if isinstance(pad, (bool, Pad, Mapping)):
+        return
+    if not hasattr(pad, "__index__"):
+        expected = "True, False, a length, a datum.Pad, or a dict by feature"
+        check_kind("pad", pad, (), expected)
+    check_count("pad", pad, least=1)
+
+
+def find_pad(pad: PadOption, name: str | None = None) -> Pad | None:
+    """What the option `pad` says of a column; None leaves it as it is.
+
+    >>> find_pad({"ids": -1}, "ids")
+    Pad(length=None, multiple=None, value=-1, truncate=False, mask=False)
+    """
+    if isinstance(pad, Mapping):
+        if name is None or name not in pad:
+            return None
+        given = pad[name]
+        return given if isinstance(given, Pad) else Pad(value=given, mask=False)
+    if isinstance(pad, bool):
+        return Pad(mask=False) if pad else None
+    return pad if isinstance(pad, Pad) else Pad(length=pad)
+
+
+def mask_name(name: str) -> str:
+    """The column that tells the values of a padded one from what fills it up."""
+    return f"{name}_mask"
+
+
+def mask_owners(pad: PadOption, schema: Schema) -> dict[str, str]:
+    """The masks that padding adds to the features of a schema, each with its feature."""
+    owners = {}
+    for name, feature in schema.items():
+        found = find_pad(pad, name)
+        if found is not None and found.mask and None in feature.shape:
+            owners[mask_name(name)] = name
+    return owners
 
 
 class Padder:
     """Fills up the columns of a batch as the option `pad` says.
 
-    Rows of a `Ragged` are filled up to the longest of the batch, a list of arrays to the largest in
-    every dimension, and a `Sparse` to its dense shape. Columns that are dense stay as they are.
+    Rows of a `Ragged` are filled up to the longest of the batch, or as a `Pad` says; a list of
+    arrays in every dimension that differs; and a `Sparse` to its dense shape. Columns that are
+    dense stay as they are, unless their feature may differ in shape, or a `Pad` names them: then
+    rows only happen to be alike in this batch.
 
     Args:
-        pad: True for all columns, with zeros and empty strings; or by name the value to fill with,
-            None for these.
+        pad: the option.
         names: the columns of a batch, if they are known before there is one.
+        shapes: the shapes of features, as far as they are known and these are not sparse.
 
     >>> column = Ragged(np.array([1, 2, 3]), np.array([0, 2, 3]))
     >>> Padder({"x": -1}).pad({"x": column})["x"]
@@ -31,103 +176,134 @@ class Padder:
            [ 3, -1]])
     """
 
-    def __init__(self, pad: bool | Mapping[str, Any], names: Iterable[str] | None = None) -> None:
-        self._values: Mapping[str, Any] = pad if isinstance(pad, Mapping) else {}
-        self._is_all = pad is True
-        if names is not None:
-            check_known("pad", self._values, names)
+    def __init__(
+        self,
+        pad: PadOption,
+        names: Iterable[str] | None = None,
+        shapes: Mapping[str, Shape] | None = None,
+    ) -> None:
+        self._pad = pad
+        self._is_by_name = isinstance(pad, Mapping)
+        self._shapes: Mapping[str, Shape] = shapes or {}
+        self._is_exact = names is not None
+        if names is None:
+            return
+        names = list(names)
+        if isinstance(pad, Mapping):
+            check_known("pad", pad, names)
+        for name, shape in self._shapes.items():
+            found = find_pad(pad, name)
+            if found is None or found.is_plain:
+                continue
+            if None in shape:
+                self._check_mask(found, name, names)
+                found.targets(len(_axes(shape)), name=name)
+            elif self._is_by_name:
+                raise ValueError(
+                    f"feature {name!r}: expected `pad` with a length for what differs in length,"
+                    f" got {found!r} for rows of shape {shape}"
+                )
 
-    def pad(self, batch: Any) -> Any:
-        """The batch, filled up."""
-        if not self._is_all and not self._values:
+    def pad(self, batch: Any, *, describe: Describe = "row {}".format) -> Any:
+        """The batch, filled up; `describe` names the record of a row, for messages."""
+        if not self._pad:
             return batch
-        if self._is_all:
-            return _pad_all(batch)
-        if not isinstance(batch, dict):
+        if isinstance(self._pad, Mapping):
+            if not isinstance(batch, dict):
+                raise ValueError(
+                    "expected dicts from `map` with `pad` by name, got"
+                    f" {type(batch).__name__}\nhint: pad=True fills up all there is"
+                )
+            check_known("pad", self._pad, batch)
+        return self._pad_part(batch, describe)
+
+    def _pad_part(self, part: Any, describe: Describe) -> Any:
+        if isinstance(part, dict):
+            return self._pad_columns(part, describe)
+        if isinstance(part, tuple):
+            parts = [self._pad_part(column, describe) for column in part]
+            return type(part)(*parts) if hasattr(part, "_fields") else tuple(parts)
+        found = find_pad(self._pad)
+        assert found is not None
+        dense, mask = self._fill(part, found, "", describe)
+        if mask is not None:
             raise ValueError(
-                "expected dicts from `map` with `pad` by name, got"
-                f" {type(batch).__name__}\nhint: pad=True fills up all there is"
+                "expected dicts from `map` with a `pad` that adds masks, which are named after"
+                " their columns, got a tuple\nhint: datum.Pad(mask=False) adds none"
             )
-        check_known("pad", self._values, batch)
-        return {
-            name: _dense(column, self._values[name], name) if name in self._values else column
-            for name, column in batch.items()
-        }
+        return dense
+
+    def _pad_columns(self, columns: dict[Any, Any], describe: Describe) -> dict[Any, Any]:
+        made = {}
+        for name, column in columns.items():
+            if isinstance(column, (dict, tuple)) and not self._is_by_name:
+                made[name] = self._pad_part(column, describe)
+                continue
+            found = find_pad(self._pad, name)
+            if found is None:
+                made[name] = column
+                continue
+            made[name], mask = self._fill(column, found, str(name), describe)
+            if mask is not None:
+                self._check_mask(found, name, columns)
+                made[mask_name(name)] = mask
+        return made
+
+    def _check_mask(self, pad: Pad, name: str, columns: Iterable[str]) -> None:
+        if pad.mask and mask_name(name) in columns:
+            raise ValueError(
+                f"expected no column {mask_name(name)!r} beside {name!r}, whose mask has that name"
+                "\nhint: datum.Pad(mask=False) adds no mask; or leave one out with `columns`"
+            )
+
+    def _fill(
+        self, column: Any, pad: Pad, name: str, describe: Describe
+    ) -> tuple[Any, NDArray[np.bool_] | None]:
+        """A column as a dense array, and its mask if it has one."""
+        if isinstance(column, Sparse):
+            return fill_sparse(column, pad, name), None
+        if isinstance(column, Ragged):
+            return fill_ragged(column, pad, name, describe)
+        if isinstance(column, list):
+            is_alike = column and all(isinstance(row, np.ndarray) for row in column)
+            if not is_alike or len({row.ndim for row in column}) > 1:
+                return column, None
+            return fill_arrays(
+                column, pad, self._axes_of(column[0].ndim, pad, name), name, describe
+            )
+        if isinstance(column, np.ndarray) and not pad.is_plain and self._may_differ(name):
+            axes = self._axes_of(column.ndim - 1, pad, name, is_array=True)
+            return fill_arrays(column, pad, axes, name, describe)
+        return column, None
+
+    def _may_differ(self, name: str) -> bool:
+        """Whether an array is of rows that have one shape in this batch only."""
+        if self._is_exact and name in self._shapes:
+            return None in self._shapes[name]
+        return self._is_by_name
+
+    def _axes_of(
+        self, rank: int, pad: Pad, name: str, *, is_array: bool = False
+    ) -> tuple[int, ...] | None:
+        """The dimensions of rows that differ; None where that need not be known."""
+        shape = self._shapes.get(name, ())
+        if None in shape and len(shape) == rank:
+            return _axes(shape)
+        if pad.is_plain:
+            return None
+        levels = pad.levels or (1 if is_array else None)  # rows of lists, all of one length
+        if levels is None:
+            raise ValueError(
+                f"column {name!r}: expected `pad` with a number for each dimension that differs,"
+                f" got {pad!r} for arrays of {rank} dimensions\n"
+                f"hint: pad={{{name!r}: datum.Pad(length=(64, 64))}}, for instance"
+            )
+        if levels > rank:
+            raise ValueError(
+                f"column {name!r}: expected rows of {levels} or more dimensions to pad, got {rank}"
+            )
+        return tuple(range(levels))
 
 
-def _pad_all(batch: Any) -> Any:
-    if isinstance(batch, dict):
-        return {name: _pad_all(column) for name, column in batch.items()}
-    if isinstance(batch, tuple):
-        parts = [_pad_all(column) for column in batch]
-        return type(batch)(*parts) if hasattr(batch, "_fields") else tuple(parts)
-    return _dense(batch, None, "")
-
-
-def _dense(column: Any, value: Any, name: str) -> Any:
-    if isinstance(column, Ragged):
-        return column.to_padded(fill=_fill(value, _innermost(column), name))
-    if isinstance(column, Sparse):
-        return _dense_sparse(column, _fill(value, column.values, name))
-    if isinstance(column, list):
-        return _dense_list(column, value, name)
-    return column
-
-
-def _innermost(column: Ragged) -> Any:
-    values: Any = column.values
-    while isinstance(values, Ragged):
-        values = values.values
-    return values
-
-
-def _dense_sparse(column: Sparse, fill: Any) -> NDArray[Any]:
-    if fill is None:
-        return column.to_dense()
-    values = np.asarray(column.values)
-    dense = np.full(column.dense_shape, fill, values.dtype)
-    dense[tuple(column.indices.T)] = values
-    return dense
-
-
-def _dense_list(rows: list[Any], value: Any, name: str) -> Any:
-    """One array of all rows; what is no list of arrays alike in rank stays as it is."""
-    if not rows or not all(isinstance(row, np.ndarray) for row in rows):
-        return rows
-    if len({row.ndim for row in rows}) > 1:
-        return rows
-    dtype = np.result_type(*{row.dtype for row in rows})
-    shape = np.max([row.shape for row in rows], axis=0).tolist()
-    fill = _fill(value, np.empty(0, dtype), name)
-    dense = np.full((len(rows), *shape), 0 if fill is None else fill, dtype)
-    for at, row in enumerate(rows):
-        place: Any = (at, *map(slice, row.shape))
-        dense[place] = row
-    return dense
-
-
-def _fill(value: Any, values: Any, name: str) -> Any:
-    """The value, if such a column can hold it."""
-    if value is None:
-        return None
-    if isinstance(values, BytesColumn):
-        kind = str if values.is_text else bytes
-        if isinstance(value, kind):
-            return value
-        raise _wrong(name, kind.__name__, value)
-    wanted = np.asarray(value)
-    if values.dtype == object:
-        return value
-    if wanted.ndim or wanted.dtype.kind not in "biufcmM":
-        raise _wrong(name, str(values.dtype), value)
-    try:
-        made = wanted.astype(values.dtype)
-    except (TypeError, ValueError):
-        raise _wrong(name, str(values.dtype), value) from None
-    if values.dtype.kind in "biu" and made != wanted:
-        raise _wrong(name, str(values.dtype), value)
-    return made[()]
-
-
-def _wrong(name: str, expected: str, value: Any) -> ValueError:
-    return ValueError(f"expected `pad` of {name!r} to be a value of {expected}, got {value!r}")
+def _axes(shape: Shape) -> tuple[int, ...]:
+    return tuple(axis for axis, extent in enumerate(shape) if extent is None)

@@ -8,7 +8,7 @@ from collections import deque
 from contextlib import suppress
 
 from datum.loading.caching import RecordCache
-from datum.loading.decoding import find_decoders
+from datum.loading.decoding import Decoders, find_decoders
 from datum.loading.fetching import ColumnSource, Fetcher
 from datum.loading.finishing import Finisher
 from datum.loading.job import BatchJob
@@ -144,7 +144,9 @@ def _plan_work(
         map=options.map and UserFunction("map", options.map, seed=options.seed),
         batch_map=options.batch_map
         and UserFunction("batch_map", options.batch_map, seed=options.seed),
-        padder=Padder(options.pad, None if has_map else finisher.names),
+        padder=Padder(
+            options.pad, None if has_map else finisher.names, _shapes_of(schema, decoders)
+        ),
         skips_damage=options.on_error == "skip",
         is_padded=options.remainder == "pad",
         supervised=options.supervised,
@@ -152,3 +154,13 @@ def _plan_work(
     if decoders.images:
         return work, PIECE_IMAGES
     return work, PIECE_RECORDS if has_map or decoders.functions else None
+
+
+def _shapes_of(schema: Schema, decoders: Decoders) -> dict[str, tuple[int | None, ...]]:
+    """What is known of the shapes of columns: not of those that functions decode."""
+    features = {**schema, **decoders.images}
+    return {
+        name: feature.shape if feature.encoding != "image" or name in decoders.images else ()
+        for name, feature in features.items()
+        if feature.encoding != "sparse" and name not in decoders.functions
+    }

@@ -11,6 +11,7 @@ from datum.loading import Loader, LoadOptions
 from datum.loading.checks import check_known
 from datum.loading.options import MASK, present_name
 from datum.loading.ordered import Ordered
+from datum.loading.padding import mask_owners
 from datum.schema import Schema
 
 __all__ = ["JaxLoader", "make_loader"]
@@ -42,7 +43,7 @@ class JaxLoader(Loader):
         sharding = _as_shardings(sharding)
         super().__init__(ordered, options, convert=Placer(sharding), find_host=find_host)
         if isinstance(sharding, Mapping) and options.map is None and options.batch_map is None:
-            check_known("sharding", sharding, _columns_of(self.schema))
+            check_known("sharding", sharding, _columns_of(self.schema, options))
         self.sharding = sharding
 
     def with_records(self, ordered: Ordered) -> JaxLoader:
@@ -70,9 +71,10 @@ class JaxLoader(Loader):
             )
 
 
-def _columns_of(schema: Schema) -> list[str]:
-    beside = (present_name(name, feature) for name, feature in schema.items())
-    return [*schema, *(name for name in beside if name is not None), MASK]
+def _columns_of(schema: Schema, options: LoadOptions) -> list[str]:
+    beside = [present_name(name, feature) for name, feature in schema.items()]
+    masks = mask_owners(options.pad, schema)
+    return [*schema, *(name for name in beside if name is not None), *masks, MASK]
 
 
 def _as_shardings(sharding: Any) -> Any:

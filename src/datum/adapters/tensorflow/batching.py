@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from datum._optional import require
+from datum.adapters.tensorflow.checks import checked
 from datum.adapters.tensorflow.options import TfOptions
 from datum.loading.supervised import select_parts
+from datum.loading.padding import Pad, find_pad, mask_name
 from datum.transforms.graph import leave_as_is
 
 __all__ = ["batch_records", "densify_single", "pad_batches", "select_supervised", "unbatch"]
@@ -97,18 +98,19 @@ def pad_batches(batches: Any, options: TfOptions) -> Any:
     """Batches whose ragged and sparse columns are filled up to dense ones, where asked."""
     if options.pad is False:
         return batches
-    values: Mapping[str, Any] = options.pad if isinstance(options.pad, Mapping) else {}
-    is_all = options.pad is True
 
     @leave_as_is
     def pad(*batch: Any) -> Any:
         found = batch[0] if len(batch) == 1 else batch
         if isinstance(found, dict):
-            return {
-                name: _dense(column, values.get(name), name) if is_all or name in values else column
-                for name, column in found.items()
-            }
-        return tf.nest.map_structure(lambda column: _dense(column, None, ""), found)
+            return _pad_columns(found, options)
+        how = find_pad(options.pad) or Pad(mask=False)
+        if how.mask:
+            raise ValueError(
+                "expected dicts from `map` with a `pad` that adds masks, which are named after"
+                " their columns, got a tuple\nhint: datum.Pad(mask=False) adds none"
+            )
+        return tf.nest.map_structure(lambda column: _dense(column, how, "")[0], found)
 
     specs = tf.nest.flatten(batches.element_spec)
     if not any(isinstance(spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)) for spec in specs):
@@ -116,12 +118,67 @@ def pad_batches(batches: Any, options: TfOptions) -> Any:
     return batches.map(pad, num_parallel_calls=tf.data.AUTOTUNE)
 
 
-def _dense(column: Any, value: Any, name: str) -> Any:
-    if isinstance(column, tf.RaggedTensor):
-        return column.to_tensor(_fill(value, column.dtype, name))
+def _pad_columns(columns: dict[str, Any], options: TfOptions) -> dict[str, Any]:
+    made = {}
+    for name, column in columns.items():
+        how = find_pad(options.pad, name)
+        made[name], mask = (column, None) if how is None else _dense(column, how, name)
+        if mask is None:
+            continue
+        if mask_name(name) in columns:
+            raise ValueError(
+                f"expected no column {mask_name(name)!r} beside {name!r}, whose mask has that name"
+                "\nhint: datum.Pad(mask=False) adds no mask; or leave one out with `columns`"
+            )
+        made[mask_name(name)] = mask
+    return made
+
+
+def _dense(column: Any, pad: Pad, name: str) -> tuple[Any, Any]:
+    """A column as a tensor, and its mask if it has one."""
     if isinstance(column, tf.SparseTensor):
-        return tf.sparse.to_dense(column, _fill(value, column.dtype, name))
-    return column
+        return tf.sparse.to_dense(column, _fill(pad.value, column.dtype, name)), None
+    if not isinstance(column, tf.RaggedTensor):
+        return column, None
+    fill, levels = _fill(pad.value, column.dtype, name), column.ragged_rank
+    shape = _padded_shape(column, pad, name)
+    if pad.length is not None and not pad.truncate:
+        for axis in range(1, levels + 1):
+            if shape[axis] is not None:
+                column = _refuse_longer(column, axis, shape[axis], name, pad)
+    is_static = all(extent is None or isinstance(extent, int) for extent in shape)
+    wanted = (
+        shape if is_static else tf.stack([tf.cast(-1 if n is None else n, tf.int64) for n in shape])
+    )
+    dense = column.to_tensor(fill, shape=wanted)
+    if not pad.mask:
+        return dense, None
+    is_there = tf.ones(tf.shape(column.flat_values)[:1], tf.bool)
+    values = tf.RaggedTensor.from_nested_row_splits(
+        is_there, column.nested_row_splits, validate=False
+    )
+    return dense, values.to_tensor(False, shape=wanted[: levels + 1])
+
+
+def _padded_shape(column: Any, pad: Pad, name: str) -> list[Any]:
+    """The shape to pad to: None where the longest row tells, tensors for multiples."""
+    shape: list[Any] = [None] * column.shape.rank
+    axes = [axis for axis in range(1, column.ragged_rank + 1) if column.shape[axis] is None]
+    for axis, number in zip(axes, pad.targets(len(axes), name=name), strict=True):
+        shape[axis] = number
+        if number is not None and pad.length is None:
+            longest = tf.maximum(tf.cast(column.bounding_shape(axis=axis), tf.int64), 1)
+            shape[axis] = -(-longest // number) * number
+    return shape
+
+
+def _refuse_longer(column: Any, axis: int, extent: int, name: str, pad: Pad) -> Any:
+    problem = (
+        f"feature `{name}`: expected at most {extent} values, the `length` to pad to, got more\n"
+        f"hint: datum.Pad(length={pad.length}, truncate=True) cuts what is longer"
+    )
+    is_short = column.bounding_shape(axis=axis) <= extent
+    return column.with_flat_values(checked(column.flat_values, is_short, problem))
 
 
 def _fill(value: Any, dtype: Any, name: str) -> Any:

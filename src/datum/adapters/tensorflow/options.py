@@ -19,6 +19,7 @@ from datum.loading.checks import (
 )
 from datum.loading.missing import Missing, check_missing, fill_missing
 from datum.loading.options import owners_of
+from datum.loading.padding import PadOption, check_pad, mask_owners
 from datum.loading.supervised import Names, Supervised, check_presence, supervised_names
 from datum.schema import Schema
 
@@ -48,7 +49,7 @@ class TfOptions:
     echo: int = 1
     bucket_fn: Callable[[Any], Any] | None = None
     bucket_op: BucketConfigs | None = None
-    pad: bool | Mapping[str, Any] = False
+    pad: PadOption = False
     deterministic: bool | None = None
     prefetch: int | None = None
     on_error: Literal["raise", "skip"] = "raise"
@@ -67,9 +68,9 @@ class TfOptions:
         for name in _FLAGS:
             check_kind(name, getattr(self, name), bool, "True or False")
         check_kind("deterministic", self.deterministic, (bool, type(None)), "True, False or None")
-        for name in ("decode", "pad"):
-            expected = "True, False, or a dict by feature"
-            check_kind(name, getattr(self, name), (bool, Mapping), expected)
+        expected = "True, False, or a dict by feature"
+        check_kind("decode", self.decode, (bool, Mapping), expected)
+        check_pad(self.pad)
         check_kind("cache", self.cache, (bool, str, os.PathLike), "True, False, or a file name")
         for name in ("map", "batch_map", "bucket_fn"):
             check_function(name, getattr(self, name))
@@ -126,7 +127,7 @@ class TfOptions:
         if isinstance(self.pad, Mapping) and self.map is None:
             check_known("pad", self.pad, schema)
         if self.map is None and self.batch_map is None:
-            columns = owners_of(fill_missing(schema, self.missing))
+            columns = owners_of(fill_missing(schema, self.missing)) | mask_owners(self.pad, schema)
             check_known("supervised", self.supervised_names(), columns)
             check_presence(self.supervised_names(), columns)
 
@@ -142,5 +143,5 @@ class TfOptions:
         has_functions = any((self.map, self.batch_map, self.bucket_fn))
         if self.supervised is None or has_functions:
             return schema
-        owners = owners_of(schema)
+        owners = owners_of(schema) | mask_owners(self.pad, schema)
         return schema.select(dict.fromkeys(owners[name] for name in self.supervised_names()))

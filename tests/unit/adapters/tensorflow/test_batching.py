@@ -4,6 +4,7 @@ import tensorflow as tf
 from datum.adapters.tensorflow.batching import batch_records, pad_batches, select_supervised
 from datum.adapters.tensorflow.options import TfOptions
 from datum.configs import BucketConfigs
+from datum.loading.padding import Pad
 
 
 def records(count=6):
@@ -36,6 +37,53 @@ def test_padding_fills_with_zeros_or_what_is_asked_for():
     assert isinstance(some["name"], tf.RaggedTensor)
     (text,) = pad_batches(batches, TfOptions(pad={"name": "?"}))
     assert text["name"].numpy().tolist() == [[b"?", b"?"], [b"a", b"?"], [b"a", b"a"]]
+
+
+def pad_one(column, pad):
+    (batch,) = pad_batches(tf.data.Dataset.from_tensors({"x": column}), TfOptions(pad=pad))
+    return {name: tensor.numpy().tolist() for name, tensor in batch.items()}
+
+
+def test_multiples_hold_the_longest_row_and_are_at_least_one():
+    rows = tf.ragged.constant([[1], [2, 3, 4]])
+    made = pad_one(rows, Pad(multiple=2, value=9))
+    assert made["x"] == [[1, 9, 9, 9], [2, 3, 4, 9]]
+    assert made["x_mask"] == [[True, False, False, False], [True, True, True, False]]
+    assert pad_one(tf.ragged.constant([[], []], tf.int32), Pad(multiple=2))["x"] == [[0, 0]] * 2
+
+
+def test_longer_rows_are_cut_only_where_asked():
+    rows = tf.ragged.constant([[1], [2, 3, 4]])
+    assert pad_one(rows, Pad(length=2, truncate=True, mask=False)) == {"x": [[1, 0], [2, 3]]}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="`x`: expected at most 2 values"):
+        pad_one(rows, Pad(length=2))
+
+
+def test_every_dimension_that_differs_has_a_length():
+    images = tf.ragged.constant([[[[1], [1]]], [[[2]], [[2]]]], ragged_rank=2)
+    made = pad_one(images, Pad(length=(2, 3)))
+    assert made["x"] == [[[[1], [1], [0]], [[0]] * 3], [[[2], [0], [0]]] * 2]
+    assert made["x_mask"] == [[[True, True, False], [False] * 3], [[True, False, False]] * 2]
+    assert tf.constant(pad_one(images, Pad(multiple=(1, 4)))["x"]).shape == (2, 2, 4, 1)
+    with pytest.raises(ValueError, match=r"`length` of 2 number\(s\).*got 3"):
+        pad_one(images, 3)
+
+
+def test_masks_need_names_that_are_free():
+    rows = tf.ragged.constant([[1], [2, 3]])
+    batches = tf.data.Dataset.from_tensors({"x": rows, "x_mask": 1})
+    with pytest.raises(ValueError, match="expected no column 'x_mask' beside 'x'"):
+        pad_batches(batches, TfOptions(pad=3))
+    assert (
+        pad_batches(batches, TfOptions(pad=Pad(length=3, mask=False))).element_spec["x"].shape[1:]
+        == 3
+    )
+    pairs = tf.data.Dataset.from_tensors((rows, rows))
+    with pytest.raises(ValueError, match="a `pad` that adds masks"):
+        pad_batches(pairs, TfOptions(pad=3))
+    assert (
+        pad_batches(pairs, TfOptions(pad=Pad(length=3, mask=False))).element_spec[0].shape[1:] == 3
+    )
 
 
 def test_sparse_columns_are_filled_too():

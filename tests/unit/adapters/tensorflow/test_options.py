@@ -46,7 +46,7 @@ def test_autotune_leaves_the_number_to_tf_data(name):
     [
         ({"batch_size": 1.5}, "`batch_size` to be a whole number, got 1.5"),
         ({"seed": "a"}, "`seed` to be a whole number, got 'a'"),
-        ({"pad": 1}, "`pad` to be True, False, or a dict by feature, got 1"),
+        ({"pad": 1.5}, "`pad` to be True, False, a length, a datum.Pad, or a dict by feature"),
         ({"decode": "image"}, "`decode` to be True, False, or a dict by feature"),
         ({"decode": ["image"]}, "`decode` to be True, False, or a dict by feature"),
         ({"drop_remainder": "yes"}, "`drop_remainder` to be True or False, got 'yes'"),

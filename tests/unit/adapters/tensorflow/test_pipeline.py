@@ -112,6 +112,18 @@ def test_a_convolution_takes_a_batch_of_one_image_of_any_size(tmp_path, engine):
     assert isinstance(last, tf.RaggedTensor)  # as all of that dataset are, though it is alone
 
 
+@pytest.mark.parametrize("way", both_ways(batch_size=3))
+def test_a_length_makes_shapes_static_and_adds_masks(dataset, way, engine):
+    batches = dataset.to_tf("train[:3]", engine=engine, pad=4, drop_remainder=True, **way)
+    assert batches.element_spec["items"].shape == (3, 4)
+    assert batches.element_spec["items_mask"] == tf.TensorSpec((3, 4), tf.bool)
+    (batch,) = batches
+    assert batch["items"].numpy().tolist() == [[0, 0, 0, 0], [1, 0, 0, 0], [2, 2, 0, 0]]
+    assert tf.math.count_nonzero(batch["items_mask"], axis=1).numpy().tolist() == [0, 1, 2]
+    pairs = dataset.to_tf(engine=engine, pad=100, supervised=("items", "items_mask"), **way)
+    assert [spec.shape[1] for spec in pairs.element_spec] == [100, 100]
+
+
 def test_callbacks_see_records_and_batches(dataset, engine):
     batches = dataset.to_tf(
         engine=engine,
