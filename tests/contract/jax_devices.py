@@ -26,15 +26,21 @@ def place(index: int, count: int, port: int, data: str) -> dict[str, object]:
     rows = NamedSharding(mesh, PartitionSpec("data"))
     ds = datum.load(data)
     options = dict(batch_size=BATCH // count, shuffle=True, seed=2, columns=["id", "x"])
-    loader = ds.to_jax("train", sharding=rows, remainder="pad", **options)
+    padded = {**options, "columns": ["id", "x", "items"], "pad": 4}
+    loader = ds.to_jax("train", sharding=rows, remainder="pad", **padded)
     sum_all = jax.jit(lambda b: (b["x"].sum(axis=1) * b["batch_mask"]).sum())
-    result: dict[str, object] = {"batches": [], "sums": [], "length": len(loader)}
+    count_items = jax.jit(lambda b: (b["items_mask"] & b["batch_mask"][:, None]).sum())
+    result: dict[str, object] = {"batches": [], "sums": [], "items": [], "length": len(loader)}
     for batch in loader:
         shards = batch["id"].addressable_shards
         result["batches"].append([shard.data.tolist() for shard in shards])
         result["sums"].append(float(sum_all(batch)))
+        result["items"].append(int(count_items(batch)))
+        assert batch["items"].shape == batch["items_mask"].shape == (BATCH, 4)
+        assert batch["items_mask"].sharding == rows
         assert batch["x"].shape == (BATCH, 3)
         assert batch["x"].sharding == rows
+    result["programs"] = count_items._cache_size()
     result["state"] = loader.state_dict()
     try:
         iter(ds.to_jax("train", sharding=rows, **options))

@@ -20,7 +20,10 @@ RECORDS, BATCH = 27, 8
 @pytest.fixture(scope="module")
 def ds(tmp_path_factory):
     folder = tmp_path_factory.mktemp("devices") / "rows"
-    rows = [{"id": i, "x": np.full(3, i, np.float32), "name": f"n{i}"} for i in range(RECORDS)]
+    rows = [
+        {"id": i, "x": np.full(3, i, np.float32), "name": f"n{i}", "items": [i] * (i % 5)}
+        for i in range(RECORDS)
+    ]
     datum.write(rows, folder, shuffle=False, shards=2, progress=False)
     return datum.load(folder)
 
@@ -56,7 +59,9 @@ def expected(ds):
     loader = ds.to_numpy(batch_size=BATCH, shuffle=True, seed=2, remainder="pad")
     batches = list(loader)
     sums = [float((batch["x"].sum(axis=1) * batch["batch_mask"]).sum()) for batch in batches]
-    return [batch["id"].tolist() for batch in batches], sums, loader.state_dict()
+    ids = [batch["id"].tolist() for batch in batches]
+    masks = [batch["batch_mask"].tolist() for batch in batches]
+    return ids, sums, loader.state_dict(), list(zip(ids, masks, strict=True))
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one process", "two processes"])
@@ -81,6 +86,13 @@ def test_padding_only_fills_up(results, expected):
 def test_a_computation_over_all_devices_sees_all_of_a_batch(results, expected):
     for result in results:
         assert result["sums"] == expected[1]
+
+
+def test_masks_are_cut_over_devices_like_their_columns(results, expected):
+    real = [ids[: sum(mask)] for ids, mask in expected[3]]
+    for result in results:
+        assert result["items"] == [sum(i % 5 for i in ids) for ids in real]
+        assert result["programs"] == 1
 
 
 def test_the_state_is_that_of_one_process(results, expected):

@@ -57,8 +57,9 @@ def to_bcoo(sparse: Sparse) -> Any:
 def to_padded(ragged: Ragged, *, length: int, fill: Any = 0) -> Any:
     """Make a dense array, rows of numbers filled up or cut to `length`; also within `jit`.
 
-    Where it should be as long as the longest row, which `jit` cannot know, ask the loader to
-    `pad`. Of nested rows the inner ones have to be padded first.
+    A function that is given a `Ragged` is compiled anew for each number of values, whatever it
+    does with it. To compile it once, have the loader pad: `to_jax(pad=length)`. Of nested rows the
+    inner ones have to be padded first.
 
     >>> import numpy as np
     >>> rows = Ragged(np.array([1, 2, 3], np.int32), np.array([0, 2, 2, 3]))

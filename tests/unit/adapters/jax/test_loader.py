@@ -126,3 +126,66 @@ def test_a_mix_of_splits_goes_to_jax(ds):
 
 def test_its_name_is_told(ds):
     assert repr(ds.to_jax()).startswith("JaxLoader('train', 10 records")
+
+
+# How often `jit` compiles.
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    rows = [{"tokens": rng.integers(1, 9, n)} for n in rng.integers(0, 100, 150)]
+    folder = tmp_path_factory.mktemp("texts") / "texts"
+    datum.write(rows, folder, progress=False)
+    return datum.load(folder)
+
+
+def count_programs(loader):
+    """How many programs `jit` makes for all batches of a pass, and how many batches there are."""
+    traces = []
+
+    @jax.jit
+    def step(batch):
+        traces.append(jax.tree.map(jax.numpy.shape, batch))
+        return jax.tree.map(lambda column: column.sum(), batch)
+
+    batches = 0
+    for batch in loader:
+        step(batch)
+        batches += 1
+    assert step._cache_size() == len(traces)
+    return len(traces), batches
+
+
+@pytest.mark.parametrize("remainder", ["pad", "drop", "wrap"])
+@pytest.mark.parametrize("pad", [100, datum.Pad(length=64, truncate=True, mask=False)])
+def test_one_length_for_all_batches_is_one_program(texts, pad, remainder):
+    loader = texts.to_jax(batch_size=4, shuffle=True, pad=pad, remainder=remainder, epochs=2)
+    assert count_programs(loader) == (1, 76 if remainder != "drop" else 74)
+
+
+def test_multiples_make_as_many_programs_as_there_are(texts):
+    loader = texts.to_jax(batch_size=4, pad=datum.Pad(multiple=32), remainder="pad", epochs=2)
+    programs, batches = count_programs(loader)
+    assert 2 <= programs <= 4 < batches
+
+
+def test_what_is_not_padded_makes_a_program_for_each_number_of_values(texts):
+    programs, batches = count_programs(texts.to_jax(batch_size=4, remainder="drop"))
+    assert programs > batches / 2
+
+
+def test_masks_are_placed_with_the_sharding_or_by_name(ds):
+    options = {"batch_size": 4, "remainder": "pad", "pad": 5, "columns": ["items"]}
+    for batch in ds.to_jax(sharding=ROWS, **options):
+        assert {name: column.sharding for name, column in batch.items()} == {
+            "items": ROWS,
+            "items_mask": ROWS,
+            "batch_mask": ROWS,
+        }
+    last = list(ds.to_jax(sharding={"items_mask": WHOLE}, **options))[-1]
+    assert last["items_mask"].sharding == WHOLE
+    assert last["items_mask"].sum(axis=1).tolist() == [0, 1, 0, 1]  # of records 8, 9, 0 and 1
+    assert last["batch_mask"].tolist() == [True, True, False, False]
+    with pytest.raises(ValueError, match="expected `sharding` to name features, got 'items_mask'"):
+        ds.to_jax(sharding={"items_mask": WHOLE}, pad=True)
