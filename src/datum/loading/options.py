@@ -13,9 +13,9 @@ from typing import Any, Literal, TypedDict, TypeVar
 from datum.loading.checks import (
     check_choice,
     check_count,
-    check_function,
     check_kind,
     check_known,
+    check_numpy_function,
 )
 from datum.loading.missing import Missing, check_missing, fill_missing, present_name
 from datum.loading.padding import PadOption, check_pad, mask_owners
@@ -160,7 +160,10 @@ class LoadOptions:
         check_kind("decode", self.decode, (bool, Mapping), expected)
         check_pad(self.pad)
         for name in ("map", "batch_map"):
-            check_function(name, getattr(self, name))
+            check_numpy_function(name, getattr(self, name))
+        for feature, how in self.decode.items() if isinstance(self.decode, Mapping) else ():
+            if callable(how):
+                check_numpy_function("decode", how, feature=feature)
         check_choice("on_error", self.on_error, ("raise", "skip"))
         check_missing(self.missing)
         supervised_names(self.supervised)

@@ -10,6 +10,7 @@ from datum.errors import SchemaError
 from datum.transforms.channels import Wanted, refuse
 from datum.transforms.formats import decode_bmp, decode_gif, decode_jpeg, decode_webp, is_jpeg
 from datum.transforms.graph import apart, leave_as_is, tensorflow
+from datum.transforms.origins import Origin
 from datum.transforms.png import decode_png, decode_simple_png, is_simple_png
 
 __all__ = ["CHANNELS", "decode_any", "decode_image", "decode_other"]
@@ -35,7 +36,8 @@ def decode_image(channels: int | None = 3, *, exact: bool = False) -> Callable[[
     if channels not in CHANNELS:
         raise SchemaError(f"decode_image: expected `channels` of 1, 3, 4 or None, got {channels!r}")
     wanted = Wanted(channels, exact=exact)
-    return leave_as_is(lambda data: decode_any(data, wanted))
+    origin = Origin.of_pixels("decode_image", call=f"decode_image({channels!r})")
+    return leave_as_is(lambda data: decode_any(data, wanted), origin=origin)
 
 
 def decode_any(

@@ -8,6 +8,7 @@ from typing import Any
 
 from datum._optional import require
 from datum.errors import SchemaError
+from datum.transforms.origins import Origin, remember
 
 __all__ = [
     "Record",
@@ -36,11 +37,16 @@ def tensorflow() -> Any:
     return require("tensorflow", purpose="datum.transforms")
 
 
-def leave_as_is(function: Callable[..., Any], *, takes_seed: bool = False) -> Callable[..., Any]:
-    """`function`, which AutoGraph is not to rewrite, marked if it takes `seed=` besides."""
+def leave_as_is(
+    function: Callable[..., Any], *, takes_seed: bool = False, origin: Origin | None = None
+) -> Callable[..., Any]:
+    """`function`, which AutoGraph is not to rewrite, marked if it takes `seed=` besides.
+
+    `origin` is remembered of what users are given, so that other frameworks can refuse it.
+    """
     made: Any = tensorflow().autograph.experimental.do_not_convert(function)
     made.takes_seed = takes_seed
-    return made  # type: ignore[no-any-return]
+    return made if origin is None else remember(made, origin)
 
 
 def apart(function: Callable[..., Any], *specs: Any) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from datum.errors import SchemaError
 from datum.transforms.graph import Record, RecordFunction, leave_as_is, take, tensorflow
+from datum.transforms.origins import Origin
 
 __all__ = ["IMAGENET_MEAN", "IMAGENET_STD", "caffe", "normalize", "scale"]
 
@@ -42,7 +43,9 @@ def normalize(
         offset = tf.constant([-m / s for m, s in zip(mean, std, strict=True)], tf.float32)
         return {**record, name: tf.cast(image, tf.float32) * tf.cast(factor, tf.float32) + offset}
 
-    return leave_as_is(apply)
+    means, deviations = (tuple(map(float, values)) for values in (mean, std))
+    value = f"(record[{name!r}] / 255.0 - {means!r}) / {deviations!r}"
+    return leave_as_is(apply, origin=_origin("normalize", name, value))
 
 
 def scale(name: str, low: float = 0.0, high: float = 1.0) -> RecordFunction:
@@ -64,7 +67,8 @@ def scale(name: str, low: float = 0.0, high: float = 1.0) -> RecordFunction:
         factor = (high - low) / _largest(image)
         return {**record, name: tf.cast(image, tf.float32) * factor + low}
 
-    return leave_as_is(apply)
+    value = f"record[{name!r}] / 255.0 * {float(high - low)!r} + {float(low)!r}"
+    return leave_as_is(apply, origin=_origin("scale", name, value))
 
 
 def caffe(name: str) -> RecordFunction:
@@ -93,7 +97,12 @@ def caffe(name: str) -> RecordFunction:
             pixels *= factor
         return {**record, name: pixels - _CAFFE_MEAN}
 
-    return leave_as_is(apply)
+    value = f"record[{name!r}][..., ::-1] - {_CAFFE_MEAN!r}"
+    return leave_as_is(apply, origin=_origin("caffe", name, value))
+
+
+def _origin(factory: str, name: str, value: str) -> Origin:
+    return Origin.of_update(factory, name, f"({value}).astype('float32')")
 
 
 def _largest(image: Any) -> float:

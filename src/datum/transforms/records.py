@@ -16,6 +16,7 @@ from datum.transforms.graph import (
     take,
     tensorflow,
 )
+from datum.transforms.origins import Origin, join_origins
 
 __all__ = ["cast", "compose", "one_hot", "select", "supervised"]
 
@@ -43,7 +44,7 @@ def compose(*functions: Callable[..., Any]) -> Callable[..., Any]:
         return value
 
     is_random = any(getattr(function, "takes_seed", False) for function in functions)
-    return leave_as_is(apply, takes_seed=is_random)
+    return leave_as_is(apply, takes_seed=is_random, origin=join_origins("compose", functions))
 
 
 def select(*names: str) -> RecordFunction:
@@ -56,7 +57,9 @@ def select(*names: str) -> RecordFunction:
     def apply(record: Record) -> Record:
         return {name: take(record, name, "select") for name in names}
 
-    return leave_as_is(apply)
+    code = f"record = {{name: record[name] for name in {names!r}}}"
+    call = f"select({', '.join(map(repr, names))})"
+    return leave_as_is(apply, origin=Origin("select", call, code=(code,), is_for_graphs=False))
 
 
 def supervised(
@@ -77,7 +80,16 @@ def supervised(
         found = {name: take(record, name, "supervised") for name in listed(names)}
         return found[names] if isinstance(names, str) else found
 
-    return leave_as_is(lambda record: (part(record, inputs), part(record, targets)))
+    def written(names: str | Sequence[str]) -> str:
+        parts = [f"{name!r}: record[{name!r}]" for name in listed(names)]
+        return f"record[{names!r}]" if isinstance(names, str) else f"{{{', '.join(parts)}}}"
+
+    code = f"record = ({written(inputs)}, {written(targets)})"
+    call = f"supervised({inputs!r}, {targets!r})"
+    return leave_as_is(
+        lambda record: (part(record, inputs), part(record, targets)),
+        origin=Origin("supervised", call, code=(code,), is_for_graphs=False),
+    )
 
 
 def cast(name: str, dtype: str) -> RecordFunction:
@@ -97,7 +109,8 @@ def cast(name: str, dtype: str) -> RecordFunction:
     def apply(record: Record) -> Record:
         return {**record, name: tensorflow().cast(take(record, name, "cast"), wanted)}
 
-    return leave_as_is(apply)
+    value = f"record[{name!r}].astype({wanted.name!r})"
+    return leave_as_is(apply, origin=Origin.of_update("cast", name, value))
 
 
 def one_hot(name: str, classes: int | Sequence[str], *, dtype: str = "float32") -> RecordFunction:
@@ -130,4 +143,5 @@ def one_hot(name: str, classes: int | Sequence[str], *, dtype: str = "float32") 
         label = label.with_flat_values(values) if is_ragged else values
         return {**record, name: tf.one_hot(label, count, dtype=dtype)}
 
-    return leave_as_is(apply)
+    value = f"numpy.eye({count}, dtype={dtype!r})[record[{name!r}]]"
+    return leave_as_is(apply, origin=Origin.of_update("one_hot", name, value, "import numpy"))

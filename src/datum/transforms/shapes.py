@@ -16,6 +16,7 @@ from datum.transforms.graph import (
     take,
     tensorflow,
 )
+from datum.transforms.origins import Origin, update
 
 __all__ = ["BOXES", "random_flip", "resize"]
 
@@ -64,7 +65,39 @@ def resize(
             changed |= _moved_boxes(record, box_names, fitted, (height, width))
         return changed
 
-    return leave_as_is(apply)
+    code = _resizing_code(name, (height, width), keep_ratio, listed(masks), box_names)
+    imports = ("import numpy", "from PIL import Image, ImageOps")
+    return leave_as_is(apply, origin=Origin("resize", code=code, imports=imports, is_single=True))
+
+
+def _resizing_code(
+    name: str,
+    size: tuple[int, int],
+    keep_ratio: bool,
+    masks: Sequence[str],
+    boxes: Sequence[str],
+) -> tuple[str, ...]:
+    """The same with Pillow."""
+    height, width = size
+
+    def resized(key: str, method: str) -> str:
+        photo = f"Image.fromarray(record[{key!r}].squeeze())"
+        how = f"({width}, {height}), Image.Resampling.{method}"
+        made = f"ImageOps.pad({photo}, {how})" if keep_ratio else f"{photo}.resize({how})"
+        return f"numpy.asarray({made}).reshape({height}, {width}, -1)"
+
+    values = {name: resized(name, "BILINEAR")} | {key: resized(key, "NEAREST") for key in masks}
+    if not keep_ratio or not boxes:
+        return (update(values),)
+    for number, key in enumerate(boxes):
+        part = "across" if number < 2 else "down"
+        values[key] = f"record[{key!r}] * {part} + (1 - {part}) / 2"
+    return (
+        f"height, width = record[{name!r}].shape[:2]",
+        f"scale = min({height} / height, {width} / width)",
+        f"down, across = scale * height / {height}, scale * width / {width}",
+        update(values),
+    )
 
 
 def _fit(image: Any, height: int, width: int) -> Any:
@@ -147,7 +180,16 @@ def random_flip(
             changed[box_names[1]] = _chosen(is_flipped, 1 - low, high)
         return changed
 
-    return leave_as_is(lambda record, seed=None: apply(record, seed), takes_seed=True)
+    values = {key: f"record[{key!r}][:, ::-1]" for key in (name, *listed(masks))}
+    if box_names:
+        low, high = box_names[:2]
+        values |= {low: f"1 - record[{high!r}]", high: f"1 - record[{low!r}]"}
+    code = ("if rng.random() < 0.5:", f"    {update(values)}")
+    return leave_as_is(
+        lambda record, seed=None: apply(record, seed),
+        takes_seed=True,
+        origin=Origin("random_flip", code=code, draws=True, is_single=True),
+    )
 
 
 def _flipped(image: Any, is_flipped: Any) -> Any:

@@ -18,6 +18,7 @@ from datum.transforms.graph import (
     random_seed,
     tensorflow,
 )
+from datum.transforms.origins import Origin
 
 __all__ = ["center_crop", "random_crop"]
 
@@ -76,7 +77,18 @@ def random_crop(
         is_flipped = tf.random.stateless_uniform([], fold_in(numbers, 1)) < 0.5
         return tf.cond(is_flipped, lambda: tf.reverse(image, [1]), lambda: image)
 
-    return leave_as_is(lambda data, seed=None: crop(data, seed), takes_seed=True)
+    return leave_as_is(
+        lambda data, seed=None: crop(data, seed),
+        takes_seed=True,
+        origin=_origin(
+            "random_crop",
+            (height, width),
+            f"rng.uniform({area[0]:g}, {area[1]:g}) ** 0.5",
+            "rng.integers(photo.width - width + 1), rng.integers(photo.height - height + 1)",
+            side="[:, :: rng.choice([-1, 1])]" if flip else "",
+            draws=True,
+        ),
+    )
 
 
 def center_crop(height: int, width: int, *, fraction: float = 0.875) -> Callable[[Any], Any]:
@@ -104,7 +116,40 @@ def center_crop(height: int, width: int, *, fraction: float = 0.875) -> Callable
         size = tf.maximum(1.0, tf.round(scale * [height, width]))
         return tf.cast(tf.concat([(sides - size) // 2, size], axis=0), tf.int32)
 
-    return leave_as_is(lambda data: _decode_window(data, choose, height, width))
+    return leave_as_is(
+        lambda data: _decode_window(data, choose, height, width),
+        origin=_origin(
+            "center_crop",
+            (height, width),
+            f"{fraction:g}",
+            "(photo.width - width) // 2, (photo.height - height) // 2",
+        ),
+    )
+
+
+def _origin(
+    name: str,
+    size: tuple[int, int],
+    fraction: str,
+    place: str,
+    *,
+    side: str = "",
+    draws: bool = False,
+) -> Origin:
+    """The same with Pillow: a window of the shape wanted, of a part of the image's sides."""
+    height, width = size
+    return Origin.of_pixels(
+        name,
+        "photo = Image.fromarray(record[<image>].squeeze()).convert('RGB')",
+        f"scale = min(photo.width / {width}, photo.height / {height}) * {fraction}",
+        f"width, height = max(1, int({width} * scale)), max(1, int({height} * scale))",
+        f"left, top = {place}",
+        "box = (left, top, left + width, top + height)",
+        f"pixels = numpy.asarray(photo.resize(({width}, {height}), box=box)){side}",
+        "record = {**record, <image>: pixels}",
+        call=f"{name}({height}, {width})",
+        draws=draws,
+    )
 
 
 def _decode_window(data: Any, choose: Callable[[Any], Any], height: int, width: int) -> Any:

@@ -14,6 +14,7 @@ from datum.loading.checks import (
     check_choice,
     check_count,
     check_function,
+    check_graph_function,
     check_kind,
     check_known,
 )
@@ -72,8 +73,12 @@ class TfOptions:
         check_kind("decode", self.decode, (bool, Mapping), expected)
         check_pad(self.pad)
         check_kind("cache", self.cache, (bool, str, os.PathLike), "True, False, or a file name")
-        for name in ("map", "batch_map", "bucket_fn"):
-            check_function(name, getattr(self, name))
+        for name in ("map", "batch_map"):
+            check_graph_function(name, getattr(self, name))
+        for feature, how in self.decode.items() if isinstance(self.decode, Mapping) else ():
+            if callable(how):
+                check_graph_function("decode", how, feature=feature)
+        check_function("bucket_fn", self.bucket_fn)
         if self.read is not None:
             check_kind("read", self.read, TFRReadConfigs, "a datum.configs.TFRReadConfigs")
         check_missing(self.missing)
