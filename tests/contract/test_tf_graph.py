@@ -186,7 +186,6 @@ def test_the_spec_names_dtypes_and_shapes(ds: datum.Dataset, engine: Any) -> Non
         "words": tf.RaggedTensorSpec([None, None], tf.string, 1, tf.int64),
         "bag": tf.SparseTensorSpec([None, 20], tf.float32),
         "score": scalars(tf.float64, None),
-        "score_present": scalars(tf.bool, None),
     }
     full = spec_of(batch_size=10, drop_remainder=True)
     assert full["x"] == scalars(tf.float32, 10, 3)

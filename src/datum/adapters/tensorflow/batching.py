@@ -7,8 +7,8 @@ from typing import Any
 from datum._optional import require
 from datum.adapters.tensorflow.checks import checked
 from datum.adapters.tensorflow.options import TfOptions
-from datum.loading.supervised import select_parts
 from datum.loading.padding import Pad, find_pad, mask_name
+from datum.loading.supervised import select_parts
 from datum.transforms.graph import leave_as_is
 
 __all__ = ["batch_records", "densify_single", "pad_batches", "select_supervised", "unbatch"]

@@ -65,7 +65,7 @@ def test_each_feature_has_its_type(ds):
     assert [row.tolist() for row in batch["items"].unbind()] == [[], [0], [0, 1], [0, 1, 2]]
     assert isinstance(batch["deep"].values.values, torch.Tensor)
     assert batch["words"] == [[], ["w"], ["w", "w"], []]
-    assert batch["weight_present"].tolist() == [True, True, True, False]
+    assert batch["weight"].isnan().tolist() == [False, False, False, True]
     assert (batch["image"].dtype, batch["image"].shape) == (torch.uint8, (4, 4, 5, 3))
     assert batch["image"].permute(0, 3, 1, 2).shape == (4, 3, 4, 5)
     assert [tuple(image.shape) for image in batch["any_size"]] == [(2, 2, 1), (3, 2, 1)] * 2
