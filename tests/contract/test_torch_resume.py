@@ -184,7 +184,9 @@ def play_host(ds: Any, options: Any, state: Any, workers: int, monkeypatch: Any)
     parts = []
     for index in range(max(1, workers)):
         with monkeypatch.context() as patch:
-            info = SimpleNamespace(id=index, num_workers=workers) if workers else None
+            info = (
+                SimpleNamespace(id=index, num_workers=workers, seed=7 + index) if workers else None
+            )
             patch.setattr(torch.utils.data, "get_worker_info", lambda info=info: info)
             loader = ds.to_torch(**options)
             loader.load_state_dict(state)
@@ -252,7 +254,7 @@ def test_real_workers_go_on_from_a_number_of_batches(ds, before, after):
 def test_a_state_of_one_worker_says_what_it_is(ds, monkeypatch):
     loader = ds.to_torch(batch_size=4)
     with monkeypatch.context() as patch:
-        info = SimpleNamespace(id=1, num_workers=2)
+        info = SimpleNamespace(id=1, num_workers=2, seed=8)
         patch.setattr(torch.utils.data, "get_worker_info", lambda: info)
         next(iter(loader))
         state = loader.state_dict()

@@ -120,6 +120,62 @@ def test_every_remainder_is_the_same_with_workers(ds, workers, remainder):
     assert ids(start(loader, workers)) == ids(ds.to_torch(**options))
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_that_start_anew_go_on_to_the_next_epoch(ds, method):
+    options = dict(batch_size=16, shuffle=True, columns=["id"])
+    plain = ds.to_torch(**options)
+    expected = [ids(plain) for _ in range(7)]
+    loader = ds.to_torch(**options)
+    workers = start(loader, 2, method)
+    assert ids(workers) == expected[0]
+    for batch in workers:  # broken off, which counts as a pass
+        assert batch["id"].tolist() == expected[1][0]
+        break
+    assert ids(loader) == expected[2]  # read here
+    if method == "fork":  # the others take seconds to start
+        torch.manual_seed(0)
+        assert ids(workers) == expected[3]
+        torch.manual_seed(0)  # the same seed for the workers as before
+        assert ids(workers) == expected[4]
+        assert [ids(start(loader, n)) for n in (1, 3)] == expected[5:]
+        loader.load_state_dict(loader.state_dict(batches=0) | {"epoch": 4, "position": 16})
+    else:
+        loader.set_epoch(3)
+        loader.load_state_dict(loader.state_dict() | {"epoch": 4, "position": 16})
+    assert loader.remaining == 3
+    assert ids(workers) == expected[4][1:]
+    assert ids(start(loader, 2)) == expected[5]
+
+
+def test_the_main_process_does_not_claim_to_know_how_far_workers_are(ds):
+    loader = ds.to_torch(batch_size=16, shuffle=True, columns=["id"])
+    given = iter(start(loader, 2))
+    next(given)
+    with pytest.raises(datum.StateError, match=r"loader.state_dict\(batches=n\).*\n?.*Stateful"):
+        loader.state_dict()
+    with pytest.raises(datum.StateError, match="only they know how far"):
+        _ = loader.remaining
+    state = loader.state_dict(batches=1)
+    rest = ids(given)
+    ids(start(loader, 2))  # the second epoch
+    assert loader.state_dict(batches=1) == state | {"epoch": 1}
+    loader.load_state_dict(state)
+    assert loader.state_dict() == state
+    assert ids(start(loader, 2)) == rest
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_batches_of_batches_are_refused(ds, workers):
+    loader = ds.to_torch(batch_size=16, columns=["id"])
+    with pytest.raises(ValueError, match=r"hint: DataLoader\(loader, batch_size=None\)"):
+        list(DataLoader(loader, batch_size=2, num_workers=workers))
+    # A function of the program's own knows what it does.
+    own = DataLoader(
+        loader, batch_size=1, num_workers=workers, collate_fn=lambda batches: batches[0]
+    )
+    assert len(ids(own)) == 4
+
+
 def test_the_epoch_is_set_where_workers_start_anew(ds):
     loader = ds.to_torch(batch_size=4, shuffle=True, columns=["id"])
     expected = [ids(loader) for _ in range(3)]
@@ -139,6 +195,10 @@ def test_workers_that_last_go_on_to_the_next_epoch_by_themselves(ds):
         assert batch["id"].tolist() == expected[3][0]
         break
     assert ids(workers) == expected[4]
+    for epoch in (1, 1, 0):
+        loader.set_epoch(epoch)
+        assert ids(workers) == expected[epoch]
+    assert ids(workers) == expected[1]
     del workers
 
 
@@ -217,7 +277,7 @@ def test_random_numbers_of_a_function_are_the_same_with_workers(ds):
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_workers_have_the_rank_of_their_process(ds, method, monkeypatch):
-    whole = ids(ds.to_torch(batch_size=8, shuffle=True))
+    whole = ids(ds.to_torch(batch_size=8, shuffle=True, remainder="wrap"))
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
     parts = []

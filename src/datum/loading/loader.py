@@ -78,6 +78,7 @@ class Loader:
         self._begin = Progress()  # where the next iteration starts
         self._begun: Progress | None = None  # where the last one did that gave anything
         self._progress = self._begin
+        self._is_told = False  # whether the program has said where the next iteration starts
         self._has_warned = False
         self._open: weakref.WeakSet[Pipeline] = weakref.WeakSet()
 
@@ -117,6 +118,7 @@ class Loader:
         if progress.worker != worker:  # the place is one of all workers together
             progress = Progress(progress.start, worker)
         self._begun = begin
+        self._is_told = False
         self.report = report = LoadReport()
         self._progress = progress
         pipeline = self._open_pipeline(threads)
@@ -144,6 +146,11 @@ class Loader:
 
     def _move_to(self, progress: Progress) -> None:
         self._begin = self._progress = progress
+
+    def _start_at(self, progress: Progress) -> None:
+        """Start the next iteration where the program says."""
+        self._move_to(progress)
+        self._is_told = True
 
     def _stream(self) -> Stream:
         options, order = self.options, self.ordered.order
@@ -191,7 +198,7 @@ class Loader:
         After `load_state_dict` that is what the next iteration gives, and before the first batch of
         a pass it is `len(loader)`.
         """
-        progress = self._progress
+        progress = self._current()
         count = self._stream().count(progress.start)
         if count is None:
             return None
@@ -217,8 +224,14 @@ class Loader:
     # Where it is.
 
     def set_epoch(self, epoch: int) -> None:
-        """Start the next iteration with this epoch."""
-        self._move_to(Progress(Place(check_count("epoch", epoch, least=0))))
+        """Start the next iteration with this epoch.
+
+        Right after `load_state_dict` of a state within the same epoch it stays where that was
+        taken: a program that goes on can name the epoch, as it does before any other.
+        """
+        epoch = check_count("epoch", epoch, least=0)
+        if not (self._is_told and self._begin.start.epoch == epoch):
+            self._start_at(Progress(Place(epoch)))
 
     def state_dict(self, batches: int | None = None) -> dict[str, Any]:
         """The place after the last batch that was given, as plain values that fit into JSON.
@@ -226,13 +239,22 @@ class Loader:
         In a program whose DataLoader has workers these count for themselves; `batches`, how many
         the program has taken from it since it started, tells the place instead.
         """
-        progress = self._progress
-        if batches is not None:
+        if batches is None:
+            progress = self._current()
+        else:
             batches = check_count("batches", batches, least=0)
-            progress = Progress(self._begin.start, batches=batches)
+            progress = Progress(self._pass_start(), batches=batches)
         if progress.worker[1] == 1:
             progress = Progress(self._stream().reached(progress.start, progress.batches))
         return to_state(self._identity(), progress)
+
+    def _current(self) -> Progress:
+        """Where this loader is."""
+        return self._progress
+
+    def _pass_start(self) -> Place:
+        """Where the pass that is under way was started."""
+        return self._begin.start
 
     def _identity(self) -> dict[str, Any]:
         """What a state has to agree with."""
@@ -246,7 +268,7 @@ class Loader:
         """Start the next iteration where a state was taken; StateError if it does not fit."""
         where = f"split {self.ordered.name!r}"
         worker = self._find_worker()
-        self._move_to(check_state(state, self._identity(), worker=worker, where=where))
+        self._start_at(check_state(state, self._identity(), worker=worker, where=where))
 
     def __getstate__(self) -> dict[str, Any]:
         # What is native, and threads, stay with their process.

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from datum._optional import require
-from datum.adapters.torch.processes import Rank, find_worker, is_worker
+from datum.adapters.torch.callers import find_collation
+from datum.adapters.torch.passes import Passes
+from datum.adapters.torch.processes import Rank, find_base_seed, find_worker, is_worker
 from datum.adapters.torch.shipping import to_shipped
 from datum.adapters.torch.tensors import to_pinned, to_tensors
+from datum.errors import StateError
 from datum.loading import Loader, LoadOptions
 from datum.loading.checks import check_kind
 from datum.loading.ordered import Ordered
 from datum.loading.state import Progress
+from datum.loading.stream import Place, Stream
 
 __all__ = ["TorchLoader", "make_loader"]
 
@@ -34,10 +39,8 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
     the same batches in the same order. Of several ranks of `torch.distributed` each gets its part
     of every batch.
 
-    A worker is given the epoch when it is started, and from then on goes to the next one with
-    every pass, also after one that was broken off. So call `set_epoch` before each pass, unless
-    the workers are persistent. `report` tells of what this process has read; workers warn of
-    damage that they skip.
+    Each pass is the next epoch, also one that workers make, and after one that was broken off.
+    `report` tells of what this process has read; workers warn of damage that they skip.
 
     Args:
         ordered: the records, and their order.
@@ -54,12 +57,78 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
             check_kind("pin_memory", pin_memory, bool, "True, False or None")
         super().__init__(ordered, options, find_host=Rank(), find_worker=find_worker)
         self.pin_memory = pin_memory
+        self._passes = Passes()
+        self._told_in = 0  # the process in which the program said where to start
 
     def with_records(self, ordered: Ordered) -> TorchLoader:
         """A loader of other records that is like this one in all else."""
         return make_loader(ordered, self.options, pin_memory=self.pin_memory)
 
+    def __iter__(self) -> Iterator[Any]:
+        self._refuse_collation()
+        stream = self._stream()
+        if not is_worker():
+            last = self._passes.begun_by_workers()
+            if last is not None:
+                self._move_to(Progress(stream.next_pass(last)))
+        elif not self._is_told_here():
+            worker = find_worker()
+            place = self._passes.next_start(find_base_seed(), worker[0], stream.next_pass)
+            self._move_to(Progress(place, worker))
+        return super().__iter__()
+
+    def _refuse_collation(self) -> None:
+        """A DataLoader that makes batches of batches adds a dimension that nobody asked for."""
+        asked = find_collation()
+        if asked is not None:
+            raise ValueError(
+                f"split {self.ordered.name!r}: expected a DataLoader with batch_size=None, since"
+                f" the loader gives batches of {self.options.batch_size} already; got one that"
+                " makes batches of them\n"
+                "hint: DataLoader(loader, batch_size=None); or to_torch(batch_size=None) for single"
+                " records, which a DataLoader makes batches of"
+            )
+
+    def set_epoch(self, epoch: int) -> None:
+        """Start the next iteration with this epoch; also that of workers which run already."""
+        if self._passes.begun_by_workers() is not None:
+            self._is_told = False  # what was said last is done
+        super().set_epoch(epoch)
+
+    def _start_at(self, progress: Progress) -> None:
+        super()._start_at(progress)
+        self._told_in = os.getpid()
+        if not is_worker():
+            self._passes.tell(progress.start)
+
+    def _is_told_here(self) -> bool:
+        """Whether it was told in this very process where to start, as torchdata does in workers."""
+        return self._is_told and self._told_in == os.getpid()
+
+    def _warn_of_short_batches(self, stream: Stream, place: Place) -> None:
+        is_short = min(stream.last_batches(place)) < stream.batch_size
+        if is_short and find_worker()[0] == 0 and self._passes.is_first_to_warn():
+            super()._warn_of_short_batches(stream, place)
+
+    def _current(self) -> Progress:
+        if not is_worker() and self._passes.begun_by_workers() is not None:
+            raise StateError(
+                f"split {self.ordered.name!r}: workers of a DataLoader have read, and only they"
+                " know how far\n"
+                "hint: loader.state_dict(batches=n), with the number of batches taken in this pass;"
+                " or torchdata's StatefulDataLoader, whose own state_dict asks its workers"
+            )
+        return super()._current()
+
+    def _pass_start(self) -> Place:
+        last = None if is_worker() else self._passes.begun_by_workers()
+        return super()._pass_start() if last is None else last
+
     def _batches(self, begin: Progress) -> Iterator[Any]:
+        if is_worker():
+            self._passes.take(find_base_seed(), find_worker()[0], begin.start)
+        else:
+            self._passes.begin(begin.start)
         self._convert = self._find_convert()
         yield from super()._batches(begin)
         if self.report.skipped and is_worker():

@@ -6,7 +6,7 @@ from typing import Any
 
 from datum._optional import require
 
-__all__ = ["Rank", "find_worker", "is_worker"]
+__all__ = ["Rank", "find_base_seed", "find_worker", "is_worker"]
 
 torch: Any = require("torch", purpose="`to_torch`")
 
@@ -22,6 +22,13 @@ def find_worker() -> Share:
     """The index of this worker of a DataLoader, and how many there are."""
     info = torch.utils.data.get_worker_info()
     return (0, 1) if info is None else (info.id, info.num_workers)
+
+
+def find_base_seed() -> int:
+    """What all workers of one iteration of a DataLoader have in common; only in a worker."""
+    info = torch.utils.data.get_worker_info()
+    base: int = info.seed - info.id
+    return base
 
 
 class Rank:
