@@ -15,7 +15,7 @@ from datum.errors import Damage
 from datum.format import Compression, SplitInfo
 from datum.loading import Loader, LoadKeywords, LoadOptions
 from datum.loading.missing import Missing
-from datum.loading.options import lists_options
+from datum.loading.options import Remainder, Shuffle, lists_options
 from datum.loading.ordered import order_split
 from datum.loading.padding import PadOption
 from datum.reading import Split
@@ -217,11 +217,12 @@ class Dataset:
         split: str = "train",
         *,
         batch_size: int | None = 32,
-        shuffle: bool | int = False,
+        shuffle: Shuffle = False,
         seed: int | None = 0,
         epochs: int | None = 1,
         columns: Iterable[str] | None = None,
         drop_remainder: bool = False,
+        remainder: Remainder | None = None,
         host: Any = None,
         engine: Engine = "auto",
         supervised: tuple[Names, ...] | None = None,
@@ -230,9 +231,11 @@ class Dataset:
         map: Callable[..., Any] | None = None,
         batch_map: Callable[..., Any] | None = None,
         cache: bool | str | os.PathLike[str] = False,
+        cache_after: Literal["decode", "map"] = "decode",
         echo: int = 1,
         bucket_fn: Callable[[Any], Any] | None = None,
         bucket_op: BucketConfigs | None = None,
+        bucket_by: str | None = None,
         pad: PadOption = False,
         deterministic: bool | None = None,
         prefetch: int | None = None,
@@ -241,6 +244,7 @@ class Dataset:
         shuffle_files: bool = True,
         num_parallel_calls: int | None = None,
         read: TFRReadConfigs | None = None,
+        **misspelt: Any,
     ) -> Any:
         """A `tf.data.Dataset` of batches: dicts of tensors.
 
@@ -252,19 +256,25 @@ class Dataset:
         Args:
             split: "train", "train[:10%]", "train[10:-5]", "train+val" or "all".
             batch_size: how many records a batch has on this host; None gives single records.
-            shuffle: whether to mix the records, or the number of those that are mixed with one
-                another; blocks of records come in random order from all over the split as well.
-                With the native engine True mixes all records of the split.
+            shuffle: True or "full" mixes all records of the split; "blocks" mixes runs of
+                neighbours and then the records of 64 such runs, which suits slow disks; a number
+                does that with so many records at a time. False keeps the order of writing.
             seed: of the order; None gives another order each time.
             epochs: how often the split is gone through; None is without end.
             columns: the features to read; all others are left unparsed.
-            drop_remainder: whether a last batch that is not full is left out.
-            host: reads an even part of the split: (index, count), a tf.distribute.InputContext or
-                a tf.distribute.Strategy. "service" leaves it to the tf.data service to deal out
-                the records; how many batches there are is not known then.
-            engine: "graph" reads with TensorFlow's own operations alone; "native" with the native
-                core, in the order of `to_numpy` and several times faster where records are small,
-                but only within this process; "auto" chooses, and `repr` tells what and why.
+            drop_remainder: whether a last batch that is not full is left out: remainder="drop".
+            remainder: what becomes of the records at the end of an epoch that make no full batch
+                on every host: "keep" gives a short batch, "drop" leaves them out, "pad" fills up
+                with other records, for which the column `batch_mask` is False, "wrap" fills up
+                with the first records of the epoch. None is "keep" on one host and "wrap" on
+                several.
+            host: reads its part of each global batch: (index, count), a
+                tf.distribute.InputContext or a tf.distribute.Strategy. "service" leaves it to
+                the tf.data service to deal out the records; how many batches there are, and
+                their order, is not known then.
+            engine: "native" reads with the native core, but only within this process; "graph"
+                with TensorFlow's own operations alone; "auto" is "native" where that can be, and
+                `repr` tells which and why.
             supervised: names of inputs and targets, for tuples instead of dicts: ("image",
                 "label"), or (["a", "b"], "label") for a dict of inputs. A third is the weights.
             missing: What a feature gets where a record lacks it, for all of them or in a dict by
@@ -276,6 +286,7 @@ class Dataset:
             map: called with each record, before it is put into a batch.
             batch_map: called with each batch.
             cache: keep what was read and decoded: True in memory, a name in files of that name.
+            cache_after: "map" keeps what `map` made, so that it is called once for each record.
             echo: give each batch so many times.
             bucket_fn: the length of a record, to put those of about the same into a batch.
             bucket_op: the bounds of lengths, and the batch size of each bucket.
@@ -283,6 +294,7 @@ class Dataset:
                 with zeros to the longest row of the batch, a number to that length, and a
                 `datum.Pad` as it says. A dict has for each feature a `datum.Pad`, or the value to
                 fill it with. A length and a `datum.Pad` add a column `<name>_mask`.
+            bucket_by: a feature; records of about the same length of it come into the same batch.
             deterministic: False lets records come as they are ready, where that is faster; None is
                 what `read.options` say, else True.
             prefetch: how many batches are made ahead; None and `tf.data.AUTOTUNE` let tf.data
@@ -294,6 +306,7 @@ class Dataset:
             num_parallel_calls: how many records or batches are worked on at once; None and
                 `tf.data.AUTOTUNE` let tf.data find out.
             read: how files are read, in more detail.
+            misspelt: refused, with the name of the option that is nearest.
 
         >>> import datum
         >>> report = datum.write({"x": [5, 6, 7]}, "three", shuffle=False, progress=False)
@@ -303,6 +316,7 @@ class Dataset:
         """
         from datum.adapters.tensorflow.pipeline import make_dataset  # brings TensorFlow
 
+        TfOptions.refuse_unknown(misspelt)
         options = TfOptions(
             batch_size=batch_size,
             shuffle=shuffle,
@@ -310,6 +324,7 @@ class Dataset:
             epochs=epochs,
             columns=columns,
             drop_remainder=drop_remainder,
+            remainder=remainder,
             host=host,
             engine=engine,
             supervised=supervised,
@@ -318,9 +333,11 @@ class Dataset:
             map=map,
             batch_map=batch_map,
             cache=cache,
+            cache_after=cache_after,
             echo=echo,
             bucket_fn=bucket_fn,
             bucket_op=bucket_op,
+            bucket_by=bucket_by,
             pad=pad,
             deterministic=deterministic,
             prefetch=prefetch,

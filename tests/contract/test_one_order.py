@@ -98,8 +98,9 @@ def test_every_framework_gives_the_order_that_is_defined(ds, framework, shuffle,
 
 
 @pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("shuffle", [False, True, WINDOW_RECORDS, 64])
-def test_tensorflow_with_the_native_engine_gives_it_too(ds, shuffle, host):
+@pytest.mark.parametrize("shuffle", SHUFFLES)
+@pytest.mark.parametrize("way", [{}, {"map": dict}, {"cache": True}], ids=["", "map", "cache"])
+def test_tensorflow_gives_it_too(ds, shuffle, host, way):
     batches = ds.to_tf(
         "train",
         batch_size=BATCH,
@@ -107,7 +108,8 @@ def test_tensorflow_with_the_native_engine_gives_it_too(ds, shuffle, host):
         seed=SEED,
         shuffle=shuffle,
         host=host,
-        engine="native",
+        remainder="keep",
+        **way,
     )
     got = [batch["id"].numpy().tolist() for batch in batches]
     assert got == [batch for batch in expected(shuffle, host) if batch]

@@ -47,7 +47,7 @@ def layouts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, datum.Dataset
     }
 
 
-SHUFFLED: dict[str, Any] = {"shuffle": True, "seed": None}
+SHUFFLED: dict[str, Any] = {"shuffle": True, "seed": 5}
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,14 @@ def test_hosts_read_every_record_once_and_about_as_many(
 ) -> None:
     ds = layouts[layout]
     made = [
-        ds.to_tf(split, batch_size=8, columns=["id"], host=(index, hosts), **options)
+        ds.to_tf(
+            split,
+            batch_size=8,
+            columns=["id"],
+            host=(index, hosts),
+            remainder="keep",
+            **options,
+        )
         for index in range(hosts)
     ]
     parts = [ids_of(part) for part in made]
@@ -86,19 +93,20 @@ def test_hosts_read_every_record_once_and_about_as_many(
 
 
 def test_hosts_without_a_record_read_nothing(layouts: Mapping[str, datum.Dataset]) -> None:
-    made = layouts["fewer records than hosts"].to_tf(host=(0, 7), epochs=None, shuffle=True)
+    made = layouts["fewer records than hosts"].to_tf(
+        host=(0, 7), epochs=None, shuffle=True, remainder="keep"
+    )
     assert int(made.cardinality()) == 0
     assert list(made) == []
 
 
 def test_an_input_context_tells_the_part(layouts: Mapping[str, datum.Dataset]) -> None:
     contexts = [tf.distribute.InputContext(3, index, 6) for index in range(3)]
-    parts = [layouts["nine shards"].to_tf(host=context) for context in contexts]
-    assert [ids_of(part) for part in parts] == [
-        list(range(17)),
-        list(range(17, 35)),
-        list(range(35, 53)),
-    ]
+    made = [layouts["nine shards"].to_tf(batch_size=10, host=context) for context in contexts]
+    parts = [ids_of(part) for part in made]
+    assert [part[:10] for part in parts] == [list(range(at, at + 10)) for at in (0, 10, 20)]
+    # Every host has as many batches, all of them full: what is short begins anew.
+    assert [n for part in parts for n in part[10:]] == [*range(30, 53), *range(7)]
 
 
 def test_a_strategy_of_one_host_reads_everything(layouts: Mapping[str, datum.Dataset]) -> None:
@@ -120,7 +128,8 @@ def test_what_tensorflow_shards_by_itself_comes_once(
 ) -> None:
     chosen = tf.data.Options()
     chosen.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy[policy]
-    made = layouts["nine shards"].to_tf(batch_size=4, **options).with_options(chosen)
+    made = layouts["nine shards"].to_tf(batch_size=4, engine="graph", **options)
+    made = made.with_options(chosen)
     parts = [shard_automatically(made, 3, index) for index in range(3)]
     times = options.get("echo", 1)
     assert sorted(number for part in parts for number in ids_of(part)) == sorted(
@@ -272,7 +281,7 @@ def test_workers_of_a_service_share_the_records(
 
 
 @pytest.mark.parametrize(
-    ("mode", "host"), [("parallel_epochs", None), (service.ShardingPolicy.OFF, "service")]
+    ("mode", "host"), [("parallel_epochs", "service"), (service.ShardingPolicy.OFF, "service")]
 )
 def test_workers_of_a_service_may_each_read_everything(
     layouts: Mapping[str, datum.Dataset], dispatcher: str, mode: Any, host: str | None

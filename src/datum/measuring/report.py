@@ -169,15 +169,10 @@ def _auto_engine(found: Findings) -> str | None:
     from datum.adapters.tensorflow.engines import choose_engine
     from datum.adapters.tensorflow.options import TfOptions
     from datum.adapters.tensorflow.situation import find_situation
-    from datum.adapters.tensorflow.small_images import find_small
 
-    options, split = found.options, found.split
-    asked = TfOptions(batch_size=options.batch_size, shuffle=bool(options.shuffle))
-    schema = options.selected(split.schema)
-    images = {name for name, feature in schema.items() if feature.encoding == "image"}
-    is_decoded = found.sizes is not None and images != find_small(schema, asked, split.metadata)
-    situation = find_situation(split, asked, is_by_record=is_decoded or options.map is not None)
-    return choose_engine("auto", situation).engine
+    options = found.options
+    asked = TfOptions(batch_size=options.batch_size, shuffle=options.shuffle)
+    return choose_engine("auto", find_situation(asked)).engine
 
 
 def _notes(found: Findings) -> Iterator[str]:

@@ -58,7 +58,7 @@ def make_by_hand(sample: Sample, options: LoadOptions) -> Any:
     images = find_decoders(schema, options).images
     if images:
         decoded = unbatch(batches).map(_decoder(images), num_parallel_calls=tf.data.AUTOTUNE)
-        batches = batch_records(decoded, TfOptions(batch_size=size))
+        batches = batch_records(decoded, TfOptions(batch_size=size), is_full=False)
     return _with_threads(batches.prefetch(tf.data.AUTOTUNE), options)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Literal
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from datum import _core
 
-__all__ = ["BLOCKS_PER_WINDOW", "WINDOW_RECORDS", "Mode", "Order", "key_of"]
+__all__ = ["BLOCKS_PER_WINDOW", "WINDOW_RECORDS", "Mode", "Order", "key_of", "mix", "seeds_at"]
 
 Mode = Literal["none", "full", "blocks"]
 
@@ -21,14 +20,49 @@ BLOCKS_PER_WINDOW = 64
 WINDOW_RECORDS = 16384
 
 
+_GOLDEN = 0x9E3779B97F4A7C15
+_MASK = 2**64 - 1
+
+
+def mix(number: int) -> int:
+    """The finalizer of SplitMix64: any change of a number changes half of the bits."""
+    number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    number = (number ^ (number >> 27)) * 0x94D049BB133111EB & _MASK
+    return number ^ (number >> 31)
+
+
 def key_of(*parts: int | str) -> int:
     """A key of 64 bits for a permutation, from what it is to depend on.
+
+    Arithmetic alone, so that a graph of TensorFlow computes the keys of any epoch, too.
 
     >>> key_of(0, 0, "order") == key_of(0, 1, "order")
     False
     """
-    text = "/".join(map(str, parts)).encode()
-    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
+    key = 0
+    for part in parts:
+        rest = int.from_bytes(part.encode(), "little") if isinstance(part, str) else part
+        while True:  # all 64 bits at a time of it
+            key = mix((key ^ (rest & _MASK)) + _GOLDEN & _MASK)
+            rest >>= 64
+            if not rest:
+                break
+    return key
+
+
+def seeds_at(key: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Two random numbers for each position, as a key says.
+
+    >>> seeds_at(1, np.arange(3)).shape
+    (3, 2)
+    """
+    places = positions.astype(np.uint64)[:, np.newaxis] * np.uint64(2) + np.arange(
+        2, dtype=np.uint64
+    )
+    state = (places + np.uint64(1)) * np.uint64(_GOLDEN) + np.uint64(key)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (state ^ (state >> np.uint64(31))).view(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

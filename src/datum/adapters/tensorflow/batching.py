@@ -36,19 +36,19 @@ def unbatch(batches: Any) -> Any:
     return batches.map(leave_as_is(hide)).unbatch().map(leave_as_is(restore))
 
 
-def batch_records(records: Any, options: TfOptions) -> Any:
-    """Batches of records, as they come or in buckets."""
+def batch_records(records: Any, options: TfOptions, *, is_full: bool) -> Any:
+    """Batches of records, as they come or in buckets; `is_full` if there is no short one."""
     if options.bucket_fn is not None:
         return _batch_by_length(records, options)
-    return _batch(records, options.batch_size, options)
+    return _batch(records, options.batch_size, is_full=is_full)
 
 
-def _batch(records: Any, size: Any, options: TfOptions) -> Any:
+def _batch(records: Any, size: Any, *, is_full: bool) -> Any:
     specs = tf.nest.flatten(records.element_spec)
     is_dense = isinstance(size, int) and size == 1  # nothing differs from the only one
     if is_dense or all(map(_has_static_shape, specs)):
-        return records.batch(size, drop_remainder=options.drop_remainder)
-    return records.ragged_batch(size, drop_remainder=options.drop_remainder)
+        return records.batch(size, drop_remainder=is_full)
+    return records.ragged_batch(size, drop_remainder=is_full)
 
 
 def _has_static_shape(spec: Any) -> bool:
@@ -68,7 +68,9 @@ def _batch_by_length(records: Any, options: TfOptions) -> Any:
 
     return records.group_by_window(
         key_func=bucket_of,
-        reduce_func=lambda bucket, window: _batch(window, sizes[bucket], options),
+        reduce_func=lambda bucket, window: _batch(
+            window, sizes[bucket], is_full=options.drop_remainder
+        ),
         window_size_func=lambda bucket: sizes[bucket],
     )
 

@@ -33,8 +33,13 @@ class GraphReader:
         host: the index of this host, and how many there are.
 
     Attributes:
-        records: how many this host gives in an epoch.
+        asides: none.
+        is_full: whether there is no short batch.
+        position: None: the order is that of no other reader, and cannot be entered anywhere.
     """
+
+    asides: tuple[str, ...] = ()
+    position = None
 
     def __init__(
         self, split: Split, schema: Schema, options: TfOptions, *, host: tuple[int, int]
@@ -47,7 +52,14 @@ class GraphReader:
         self._cache = Cache(options.cache, split, schema, self._plan)
         parser = GraphParser(schema, is_trusted=split.shards.writer == "datum")
         self._parse = leave_as_is(lambda records: parser.parse(refuse_marks(records)))
-        self.records = self._plan.table.records
+        self.is_full = options.drop_remainder
+        self._records = self._plan.table.records
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """How many batches an epoch has, or records if there are none."""
+        size, short = self._options.batch_size, 0 if self.is_full else 1
+        return self._records if size is None else (self._records + short * (size - 1)) // size
 
     def batches(self) -> Any:
         """Batches of all epochs, parsed as such: no op runs for each record."""
@@ -77,8 +89,17 @@ class GraphReader:
         seed = shuffling.seed if shuffling.block_seed is None else shuffling.block_seed
         return shuffle(chunks, buffered, seed=seed, reshuffle=shuffling.reshuffle)
 
-    def read(self, decode: Callable[..., Any] | None, *form: Any) -> Any:
-        """The single records of one epoch, decoded; `form` tells what that depends on."""
+    def read(
+        self, finish: Callable[[Any], Any], decode: Callable[..., Any] | None, *form: Any
+    ) -> Any:
+        """The records of all epochs, decoded one by one; `finish` is given those of an epoch.
+
+        `form` tells what decoding depends on.
+        """
+        made, epochs = finish(self._read(decode, *form)), self._options.epochs
+        return made if epochs == 1 else made.repeat(epochs)
+
+    def _read(self, decode: Callable[..., Any] | None, *form: Any) -> Any:
         options, shuffling = self._options, self._plan.shuffling
         records = self._read_parsed()
         records = apply(records, leave_as_is(decode) if decode else None, options)

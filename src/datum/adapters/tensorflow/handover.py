@@ -15,7 +15,7 @@ __all__ = ["Handover"]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
-Start = Callable[[], Generator[Sequence[Any], None, None]]
+Start = Callable[..., Generator[Sequence[Any], None, None]]
 
 
 class Handover(tf.data.Dataset):  # type: ignore[misc]
@@ -28,16 +28,17 @@ class Handover(tf.data.Dataset):  # type: ignore[misc]
     Args:
         start: makes the generator of an iterator; it yields one array for each tensor.
         spec: of the tensors.
+        given: a tensor whose value `start` is called with, if any.
     """
 
-    def __init__(self, start: Start, spec: tuple[Any, ...]) -> None:
+    def __init__(self, start: Start, spec: tuple[Any, ...], *, given: Any = None) -> None:
         self._spec = spec
         running: dict[int, Generator[Sequence[Any], None, None]] = {}
         numbers = count()
 
-        def begin() -> Any:
+        def begin(*values: Any) -> Any:
             number = next(numbers)
-            running[number] = start()
+            running[number] = start(*values)
             return np.int64(number)
 
         def step(number: Any) -> Sequence[Any]:
@@ -53,14 +54,16 @@ class Handover(tf.data.Dataset):  # type: ignore[misc]
 
         types = [part.dtype for part in spec]
         number = tf.TensorSpec((), tf.int64)
+        passed = [] if given is None else [given]
+        signature = [tf.TensorSpec(value.shape, value.dtype) for value in passed]
         # Held here: TensorFlow forgets functions that nobody holds.
         self._functions = (
-            _traced(lambda: _call(begin, [], [number])[0]),
+            _traced(lambda *values: _call(begin, list(values), [number])[0], *signature),
             _traced(lambda given: _call(step, [given], spec), number),
             _traced(lambda given: _call(end, [given], [number])[0], number),
         )
         variant = tf.raw_ops.GeneratorDataset(
-            init_func_other_args=[],
+            init_func_other_args=passed,
             next_func_other_args=[],
             finalize_func_other_args=[],
             init_func=self._functions[0],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from datum._optional import require
@@ -11,12 +11,14 @@ from datum.adapters.tensorflow.options import TfOptions
 from datum.adapters.tensorflow.records import random_numbers
 from datum.transforms.graph import fold_in, leave_as_is
 
-__all__ = ["Decoders", "apply", "check_result", "decoding"]
+__all__ = ["SEED", "Decoders", "apply", "check_result", "decoding", "takes_seed", "with_asides"]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
 Function = Callable[..., Any]
 Decoders = Mapping[str, Function]
+
+SEED = "\0seed"  # the column of a record that has its seed: no feature has such a name
 
 _fold_in = leave_as_is(fold_in)  # within functions that AutoGraph rewrites, for those of the user
 
@@ -29,7 +31,7 @@ def apply(dataset: Any, function: Function | None, options: TfOptions) -> Any:
     """
     if function is None:
         return dataset
-    if _takes_seed(function):
+    if takes_seed(function):
         seed = secrets.randbits(62) if options.seed is None else options.seed
         seeds = random_numbers(seed, rerandomize=options.reshuffle).batch(2, drop_remainder=True)
         dataset, function = tf.data.Dataset.zip((dataset, seeds)), _unpacking(function)
@@ -40,7 +42,8 @@ def apply(dataset: Any, function: Function | None, options: TfOptions) -> Any:
     )
 
 
-def _takes_seed(function: Function) -> bool:
+def takes_seed(function: Function) -> bool:
+    """Whether a function is to be given a seed for what it draws."""
     return bool(getattr(function, "takes_seed", False))
 
 
@@ -52,11 +55,31 @@ def _unpacking(function: Function) -> Function:
     return call
 
 
+def with_asides(function: Function, asides: Collection[str], *, keeps: bool) -> Function:
+    """A function of records, for those that come with columns which are none of theirs.
+
+    It gets the seed from there, if it takes one. The columns are beside what it gives then: among
+    those of the record, or with `keeps` false in a pair with it, all but the seed.
+    """
+
+    def call(record: dict[str, Any]) -> Any:
+        beside = {name: record[name] for name in asides}
+        given = {name: value for name, value in record.items() if name not in beside}
+        seed = {"seed": beside[SEED]} if takes_seed(function) else {}
+        made = function(given, **seed)
+        if keeps:
+            return {**made, **beside}
+        rest = {name: value for name, value in beside.items() if name != SEED}
+        return (made, rest) if rest else made
+
+    return call
+
+
 def decoding(decoders: Decoders) -> Function | None:
     """What decodes each feature that has a decoder, and leaves the others; None without any."""
     if not decoders:
         return None
-    seeded = [name for name, decoder in decoders.items() if _takes_seed(decoder)]
+    seeded = [name for name, decoder in decoders.items() if takes_seed(decoder)]
 
     def decode(record: dict[str, Any], seed: Any = None) -> dict[str, Any]:
         made = dict(record)
@@ -82,5 +105,5 @@ def check_result(option: str, function: Function | None) -> Function | None:
             raise ValueError(f"expected `{option}` to return what takes the place, got None")
         return made
 
-    call.takes_seed = _takes_seed(function)  # type: ignore[attr-defined]
+    call.takes_seed = takes_seed(function)  # type: ignore[attr-defined]
     return call

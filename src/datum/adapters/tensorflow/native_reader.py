@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count, groupby, islice
 from typing import Any
 
@@ -18,27 +18,30 @@ from datum.adapters.tensorflow.blocks import bytes_of
 from datum.adapters.tensorflow.buffers import Buffers
 from datum.adapters.tensorflow.damage import find_lost
 from datum.adapters.tensorflow.handover import Handover
-from datum.adapters.tensorflow.mapping import apply
-from datum.adapters.tensorflow.options import TfOptions
+from datum.adapters.tensorflow.mapping import SEED, apply
+from datum.adapters.tensorflow.options import TfOptions, refuse_mask
 from datum.adapters.tensorflow.packing import Packed, Packer, as_stored
 from datum.adapters.tensorflow.plan import (
     LARGE_RECORD_BYTES,
     PARSED_LARGE_RECORDS,
     PARSED_RECORDS,
 )
+from datum.adapters.tensorflow.position import Position, PythonPasses, batches_of_epoch
 from datum.adapters.tensorflow.small_images import as_pixels, decode_small
 from datum.adapters.tensorflow.sound import SoundOrder
 from datum.adapters.tensorflow.unpacking import Unpacker
 from datum.errors import CorruptRecordError
 from datum.format import Parser
 from datum.format.threads import thread_count
+from datum.loading.bucketing import Bucketed, LengthReader
 from datum.loading.caching import RecordCache, copy_column
-from datum.loading.options import LoadOptions
+from datum.loading.options import MASK
 from datum.loading.ordered import order_split
-from datum.loading.stream import EpochOrder, Place, Stream
+from datum.loading.stream import BatchPlan, EpochOrder, Place, Stream
 from datum.reading import Split
 from datum.reading.numbered import NumberedRecords, Taken
-from datum.schema import Schema
+from datum.reading.order import key_of, seeds_at
+from datum.schema import Feature, Schema
 from datum.transforms.graph import leave_as_is
 
 __all__ = ["NativeReader"]
@@ -63,9 +66,12 @@ class NativeReader:
         options: what is asked for.
         host: the index of this host, and how many there are.
         decoded: images that are decoded as they are read; see `small_images`.
+        needs_seeds: whether records are to come with a column `SEED`.
 
     Attributes:
-        records: how many this host gives in an epoch.
+        stream: which records each batch has.
+        position: where the dataset has come to.
+        asides: columns that are no features: `MASK` where batches are filled up, and `SEED`.
     """
 
     def __init__(
@@ -76,100 +82,185 @@ class NativeReader:
         *,
         host: tuple[int, int],
         decoded: Collection[str] = (),
+        needs_seeds: bool = False,
     ) -> None:
         self._options = options
+        self._seed = secrets.randbits(62) if options.seed is None else options.seed
         stored = as_stored(schema)
-        self._packer = Packer(as_pixels(stored, decoded))
+        remainder = options.remainder_on(host[1])
+        asides = {SEED: Feature("int64", (2,))} if needs_seeds else {}
+        if remainder == "pad":
+            refuse_mask(schema)
+            asides[MASK] = Feature("bool")
+        self.asides = tuple(asides)
+        self._packer = Packer(Schema({**as_pixels(stored, decoded), **asides}))
 
         def finish(columns: dict[str, Any]) -> dict[str, Any]:
             return self._packer.unmask(decode_small(columns, stored, decoded))
 
-        self._source = _Source(split, stored, options, finish)
-        order = self._source.order
+        self._source = _Source(split, stored, options, self._seed, finish)
         is_large = bytes_of(split) >= LARGE_RECORD_BYTES * max(1, len(split))
         self._chunk = PARSED_LARGE_RECORDS if is_large else PARSED_RECORDS
         self._together = 1
-        if options.batch_size is not None and not is_large:
-            self._together = max(1, HANDED_RECORDS // options.batch_size)
-        drops = options.drop_remainder and options.batch_size and options.bucket_fn is None
-        remainder: Any = "drop" if drops else "keep"
-        size = options.batch_size or self._chunk
-        self._stream = Stream(order, size, host, remainder, options.epochs)
-        self.records = _records_of(self._stream)
+        if not is_large:
+            self._together = max(1, HANDED_RECORDS // (options.batch_size or 1))
+        elif options.batch_size is None:
+            self._together = self._chunk
+        order, identity = self._source.order_for(host)
+        size = options.batch_size or 1
+        self.stream = Stream(order, size, host, remainder, options.epochs)
+        self._passes = PythonPasses(self.stream)
+        self.position = Position(
+            self.stream, self._passes, identity, name=split.name, echo=options.echo
+        )
 
     def batches(self) -> Any:
         """Batches of all epochs, those that differ in length padded where asked."""
-        options, passes = self._options, count()
-        together = self._together
+        options, together = self._options, self._together
 
         def start() -> Generator[Packed, None, None]:
-            place = Place(next(passes) * (options.epochs or 1))
-            return self._pack(_numbers_of(self._stream, place, together))
+            return self._pack(_parts_of(self.stream, self._passes.begin(), together))
 
-        unpacker = Unpacker(self._packer, options.batch_size, drop_remainder=options.drop_remainder)
+        unpacker = Unpacker(self._packer, options.batch_size, drop_remainder=self.is_full)
         packed = Handover(start, unpacker.spec)
         if together > 1:
             packed = packed.flat_map(_numbering(unpacker))
         batches = apply(packed, leave_as_is(unpacker.unpack), options)
         return pad_batches(densify_single(batches, options), options)
 
-    def read(self, decode: Callable[..., Any] | None, *_form: Any) -> Any:
-        """The single records of one epoch, decoded."""
-        options, passes = self._options, count()
-        stream = replace(self._stream, epochs=1)
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no short batch."""
+        return self.stream.remainder != "keep"
 
-        def start() -> Generator[Packed, None, None]:
-            numbers = _numbers_of(stream, Place(next(passes)), self._together)
-            return self._pack(_regroup(numbers, self._chunk))
+    @property
+    def batches_per_epoch(self) -> int:
+        """How many batches an epoch has, or records if there are none."""
+        return batches_of_epoch(self.stream)
 
-        unpacker = Unpacker(self._packer)
-        packed = Handover(start, unpacker.spec)
-        records = unbatch(apply(packed, leave_as_is(unpacker.unpack), options))
-        return apply(records, leave_as_is(decode) if decode else None, options)
+    def read(
+        self, finish: Callable[[Any], Any], decode: Callable[..., Any] | None, *_form: Any
+    ) -> Any:
+        """The records of all epochs, decoded one by one; `finish` is given those of an epoch.
 
-    def _pack(self, numbers: Iterable[Numbers]) -> Generator[Packed, None, None]:
+        So what it makes of them, batches for example, ends with the epoch.
+        """
+        options, unpacker = self._options, Unpacker(self._packer)
+        alone = replace(self.stream, epochs=1)
+
+        def records_of(start: Callable[..., Any], given: Any = None) -> Any:
+            packed = Handover(start, unpacker.spec, given=given)
+            records = unbatch(apply(packed, leave_as_is(unpacker.unpack), options))
+            records = apply(records, leave_as_is(decode) if decode else None, options)
+            return finish(records)
+
+        def start_epoch(place: Any) -> Generator[Packed, None, None]:
+            parts = _parts_of(alone, Place(int(place[0]), int(place[1])), self._together)
+            return self._pack(_regroup(parts, self._chunk))
+
+        if options.epochs == 1:
+
+            def start() -> Generator[Packed, None, None]:
+                place = self._passes.begin()
+                return start_epoch((place.epoch, place.position))
+
+            return records_of(start)
+        epochs = Handover(self._epochs, (tf.TensorSpec((2,), tf.int64),))
+        return epochs.flat_map(leave_as_is(lambda place: records_of(start_epoch, place)))
+
+    def _epochs(self) -> Generator[tuple[Numbers], None, None]:
+        """Where each epoch of a pass starts."""
+        place, epochs = self._passes.begin(), self.stream.epochs
+        left = count() if epochs is None else range(epochs - place.epoch % epochs)
+        for number in left:
+            yield (np.array([place.epoch + number, 0 if number else place.position]),)
+
+    def _pack(self, parts: Iterable[_Part]) -> Generator[Packed, None, None]:
         buffers = Buffers()
-        for columns, records in self._source.read(numbers):
-            yield self._packer.pack(columns, records, buffers)
+        for columns, part in self._source.read(parts):
+            if MASK in self.asides:
+                columns[MASK] = part.is_real
+            if SEED in self.asides:
+                epoch = part.epoch if self._options.reshuffle else 0
+                columns[SEED] = seeds_at(key_of(self._seed, epoch, "map"), part.positions)
+            yield self._packer.pack(columns, len(part), buffers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some records of an epoch: their numbers, their positions, and which of them count."""
+
+    epoch: int
+    numbers: Numbers
+    positions: Numbers
+    is_real: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, rows: slice) -> _Part:
+        return _Part(self.epoch, self.numbers[rows], self.positions[rows], self.is_real[rows])
+
+    @staticmethod
+    def joined(parts: list[_Part]) -> _Part:
+        """Parts of one epoch, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        fields = zip(*((p.numbers, p.positions, p.is_real) for p in parts), strict=True)
+        return _Part(parts[0].epoch, *map(np.concatenate, fields))
+
+
+def _part_of_plan(plan: BatchPlan) -> _Part:
+    is_real = np.arange(len(plan.numbers)) < plan.real
+    return _Part(plan.epoch, plan.numbers, plan.positions, is_real)
 
 
 class _Source:
     """The columns of records by their numbers, read ahead; kept, if asked for."""
 
     def __init__(
-        self, split: Split, schema: Schema, options: TfOptions, finish: Callable[..., Any]
+        self,
+        split: Split,
+        schema: Schema,
+        options: TfOptions,
+        seed: int,
+        finish: Callable[..., Any],
     ) -> None:
-        seed = secrets.randbits(62) if options.seed is None else options.seed
-        ordered = order_split(
-            split,
-            LoadOptions(
-                shuffle=options.shuffle,
-                seed=seed,
-                reshuffle=options.reshuffle,
-                columns=list(schema),
-                missing=options.missing,
-            ),
-        )
+        self._options = options.load_options(seed, schema)
+        self._ordered = order_split(split, self._options)
         self._finish = finish
         self._parser = Parser(schema)
-        self._parts = ordered.parts
+        self._parts = self._ordered.parts
         self._on_error = options.on_error
         self._cache = RecordCache(len(split)) if options.cache else None
-        self.order: EpochOrder = ordered.order
+        self._lost = np.empty(0, np.int64)
         if options.on_error == "skip":
-            lost = find_lost(split)
-            self.order = SoundOrder(self.order, lost) if len(lost) else self.order
+            self._lost = find_lost(split)
 
-    def read(self, batches: Iterable[Numbers]) -> Iterator[tuple[dict[str, Any], int]]:
-        """The columns of each batch, and how many records it has."""
+    def order_for(self, host: tuple[int, int]) -> tuple[EpochOrder, dict[str, Any]]:
+        """The order of the records that are sound, and what a state has to agree with."""
+        order: EpochOrder = self._ordered.order
+        identity, options = dict(self._ordered.identity), self._options
+        if len(self._lost):
+            order = SoundOrder(order, self._lost)
+            identity["order"] += f", {len(self._lost)} lost"
+        if options.bucket_by is not None:
+            size = options.batch_size * host[1]
+            lengths = LengthReader(self._ordered, options.bucket_by, options.on_error)
+            order = Bucketed(order, lengths, size, options)
+            identity["order"] += f", {options.bucket_by} sorted for batches of {size}"
+        return order, identity
+
+    def read(self, parts: Iterable[_Part]) -> Iterator[tuple[dict[str, Any], _Part]]:
+        """The columns of each part."""
         threads = thread_count(None)
         records = NumberedRecords(
             self._parts, self._parser, threads=threads, on_error=self._on_error
         )
-        waiting: deque[tuple[Numbers, Numbers, int | None]] = deque()
+        waiting: deque[tuple[_Part, Numbers, int | None]] = deque()
         try:
-            for numbers in batches:
-                waiting.append(self._submit(records, numbers))
+            for part in parts:
+                waiting.append((part, *self._submit(records, part.numbers)))
                 if len(waiting) >= threads + BATCHES_AHEAD:
                     yield self._take(records, *waiting.popleft())
             while waiting:
@@ -177,30 +268,28 @@ class _Source:
         finally:
             records.close()
 
-    def _submit(
-        self, records: NumberedRecords, numbers: Numbers
-    ) -> tuple[Numbers, Numbers, int | None]:
-        """What was asked for, what of it is read, and the ticket for that."""
+    def _submit(self, records: NumberedRecords, numbers: Numbers) -> tuple[Numbers, int | None]:
+        """What of some records is read, and the ticket for that."""
         unknown = numbers
         if self._cache is not None:
             unknown = numbers[self._cache.find(numbers) == 0]
-        return numbers, unknown, records.submit(unknown) if len(unknown) else None
+        return unknown, records.submit(unknown) if len(unknown) else None
 
     def _take(
-        self, records: NumberedRecords, numbers: Numbers, read: Numbers, ticket: int | None
-    ) -> tuple[dict[str, Any], int]:
+        self, records: NumberedRecords, part: _Part, read: Numbers, ticket: int | None
+    ) -> tuple[dict[str, Any], _Part]:
         columns: dict[str, Any] = {}
         if ticket is not None:
             columns = self._finish(_whole(records.take(ticket)))
         if self._cache is None:
-            return columns, len(numbers)
+            return columns, part
         if ticket is not None:
             rows = np.arange(len(read))
             columns = {name: copy_column(column, rows) for name, column in columns.items()}
             self._cache.add(read, columns)
-        if len(read) < len(numbers):
-            columns = self._cache.gather(self._cache.find(numbers))
-        return columns, len(numbers)
+        if len(read) < len(part):
+            columns = self._cache.gather(self._cache.find(part.numbers))
+        return columns, part
 
 
 def _whole(taken: Taken) -> dict[str, Any]:
@@ -210,29 +299,22 @@ def _whole(taken: Taken) -> dict[str, Any]:
     return taken.columns
 
 
-def _records_of(stream: Stream) -> int:
-    """How many records of an epoch this host gives."""
-    full, rest = divmod(stream.order.records, stream.global_batch)
-    index, hosts = stream.host
-    part = rest * (index + 1) // hosts - rest * index // hosts
-    return full * stream.batch_size + (0 if stream.remainder == "drop" else part)
-
-
-def _numbers_of(stream: Stream, place: Place, together: int) -> Iterator[Numbers]:
+def _parts_of(stream: Stream, place: Place, together: int) -> Iterator[_Part]:
     """The records of so many batches at a time, of one epoch each; of none that would be empty."""
-    if not _records_of(stream):
+    if not batches_of_epoch(stream):
         return
     size, joined = stream.batch_size, stream
-    if stream.host[1] == 1:  # the same positions in fewer steps
+    if stream.host[1] == 1 and stream.remainder in ("keep", "drop"):
+        # The same positions in fewer steps.
         joined = replace(stream, batch_size=size * together, remainder="keep")
         together = 1
     for _, plans in groupby(joined.plans(place), key=lambda plan: plan.epoch):
-        while some := list(islice(plans, together)):
-            numbers = np.concatenate([plan.numbers for plan in some])
+        while some := [_part_of_plan(plan) for plan in islice(plans, together)]:
+            part = _Part.joined(some)
             if stream.remainder == "drop":
-                numbers = numbers[: len(numbers) // size * size]
-            if len(numbers):
-                yield numbers
+                part = part[: len(part) // size * size]
+            if len(part):
+                yield part
 
 
 def _numbering(unpacker: Unpacker) -> Callable[[Any, Any], Any]:
@@ -247,13 +329,14 @@ def _numbering(unpacker: Unpacker) -> Callable[[Any, Any], Any]:
     return number
 
 
-def _regroup(batches: Iterable[Numbers], size: int) -> Iterator[Numbers]:
-    """The same numbers in other batches: of `size`, but for the last."""
-    held = np.empty(0, np.int64)
-    for numbers in batches:
-        held = np.concatenate([held, numbers])
-        whole = len(held) // size * size
-        yield from held[:whole].reshape(-1, size)
-        held = held[whole:]
-    if len(held):
-        yield held
+def _regroup(parts: Iterable[_Part], size: int) -> Iterator[_Part]:
+    """The same records of an epoch in other parts: of `size`, but for the last."""
+    held: list[_Part] = []
+    for part in parts:
+        whole = _Part.joined([*held, part])
+        end = len(whole) // size * size
+        for start in range(0, end, size):
+            yield whole[start : start + size]
+        held = [whole[end:]]
+    if held and len(held[0]):
+        yield held[0]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from datum.adapters.tensorflow.engines import Engine
@@ -19,12 +20,12 @@ from datum.loading.checks import (
     check_known,
 )
 from datum.loading.missing import Missing, check_missing, fill_missing
-from datum.loading.options import owners_of
+from datum.loading.options import MASK, LoadOptions, Remainder, Shuffle, owners_of
 from datum.loading.padding import PadOption, check_pad, mask_owners
 from datum.loading.supervised import Names, Supervised, check_presence, supervised_names
 from datum.schema import Schema
 
-__all__ = ["Names", "TfOptions"]
+__all__ = ["Names", "TfOptions", "refuse_mask"]
 
 _FLAGS = ("drop_remainder", "reshuffle", "shuffle_files")
 
@@ -34,11 +35,12 @@ class TfOptions:
     """The keywords of `Dataset.to_tf`; its documentation tells what each is."""
 
     batch_size: int | None = 32
-    shuffle: bool | int = False
+    shuffle: Shuffle = False
     seed: int | None = 0
     epochs: int | None = 1
     columns: Iterable[str] | None = None
     drop_remainder: bool = False
+    remainder: Remainder | None = None
     host: Any = None
     engine: Engine = "auto"
     supervised: Supervised | None = None
@@ -47,9 +49,11 @@ class TfOptions:
     map: Callable[..., Any] | None = None
     batch_map: Callable[..., Any] | None = None
     cache: bool | str | os.PathLike[str] = False
+    cache_after: Literal["decode", "map"] = "decode"
     echo: int = 1
     bucket_fn: Callable[[Any], Any] | None = None
     bucket_op: BucketConfigs | None = None
+    bucket_by: str | None = None
     pad: PadOption = False
     deterministic: bool | None = None
     prefetch: int | None = None
@@ -59,6 +63,15 @@ class TfOptions:
     num_parallel_calls: int | None = None
     read: TFRReadConfigs | None = None
 
+    @classmethod
+    def refuse_unknown(cls, keywords: Iterable[str]) -> None:
+        """Refuse keywords that `to_tf` does not have; TypeError that names the nearest."""
+        known = [field.name for field in fields(cls)]
+        for name in keywords:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
+            raise TypeError(f"to_tf: got an unknown option `{name}`\nhint: {hint}")
+
     def __post_init__(self) -> None:
         for name in ("prefetch", "num_parallel_calls"):
             if getattr(self, name) == AUTOTUNE:
@@ -66,6 +79,8 @@ class TfOptions:
         self._check_numbers()
         check_choice("engine", self.engine, ENGINES)
         check_choice("on_error", self.on_error, ("raise", "skip"))
+        check_choice("cache_after", self.cache_after, ("decode", "map"))
+        self._check_remainder()
         for name in _FLAGS:
             check_kind(name, getattr(self, name), bool, "True or False")
         check_kind("deterministic", self.deterministic, (bool, type(None)), "True, False or None")
@@ -101,12 +116,56 @@ class TfOptions:
         check_count("echo", self.echo, least=1)
         if self.prefetch is not None:
             check_count("prefetch", self.prefetch, least=0)
-        if not isinstance(self.shuffle, bool):
+        if isinstance(self.shuffle, str):
+            check_choice("shuffle", self.shuffle, ("full", "blocks"))
+        elif not isinstance(self.shuffle, bool):
             check_count("shuffle", self.shuffle, least=0)
         if self.seed is not None:
             check_count("seed", self.seed, least=0)
 
+    def _check_remainder(self) -> None:
+        if self.remainder is not None:
+            check_choice("remainder", self.remainder, ("keep", "drop", "pad", "wrap"))
+            if self.drop_remainder and self.remainder != "drop":
+                raise ValueError(
+                    f"expected `drop_remainder` or `remainder`, got both: {self.remainder!r}"
+                )
+            if self.bucket_fn is not None and self.remainder in ("pad", "wrap"):
+                raise ValueError(
+                    f"expected no remainder={self.remainder!r} with `bucket_fn`, whose buckets have"
+                    " sizes of their own\nhint: bucket_by='<feature>' has batches of `batch_size`"
+                )
+            object.__setattr__(self, "drop_remainder", self.remainder == "drop")
+
+    def remainder_on(self, hosts: int) -> Remainder:
+        """What becomes of the last records of an epoch, if there are so many hosts."""
+        if self.bucket_fn is not None or (self.batch_size is None and self.drop_remainder):
+            return "keep"
+        if self.drop_remainder:
+            return "drop"
+        return self.remainder or ("keep" if hosts == 1 else "wrap")
+
+    def load_options(self, seed: int, schema: Schema) -> LoadOptions:
+        """What the order of records depends on, as the other frameworks are asked for it.
+
+        `schema` has the features that are read: a record that lacks one of them may be dropped.
+        """
+        return LoadOptions(
+            batch_size=self.batch_size or 1,
+            shuffle=self.shuffle,
+            seed=seed,
+            reshuffle=self.reshuffle,
+            columns=list(schema),
+            missing=self.missing,
+            bucket_by=self.bucket_by,
+            on_error=self.on_error,
+        )
+
     def _check_buckets(self) -> None:
+        if self.bucket_by is not None:
+            check_kind("bucket_by", self.bucket_by, str, "the name of a feature")
+            if self.bucket_fn is not None:
+                raise ValueError("expected `bucket_by` or `bucket_fn`, got both")
         if self.bucket_fn is None and self.bucket_op is None:
             return
         if self.bucket_fn is None:
@@ -129,6 +188,8 @@ class TfOptions:
         """Refuse names that the dataset does not have."""
         if isinstance(self.decode, Mapping):
             check_known("decode", self.decode, schema)
+        if self.bucket_by is not None:
+            check_known("bucket_by", [self.bucket_by], schema)
         if isinstance(self.pad, Mapping) and self.map is None:
             check_known("pad", self.pad, schema)
         if self.map is None and self.batch_map is None:
@@ -150,3 +211,12 @@ class TfOptions:
             return schema
         owners = owners_of(schema) | mask_owners(self.pad, schema)
         return schema.select(dict.fromkeys(owners[name] for name in self.supervised_names()))
+
+
+def refuse_mask(schema: Schema) -> None:
+    """Refuse a feature that has the name of the mask of batches that are filled up."""
+    if MASK in schema:
+        raise ValueError(
+            f"expected no feature {MASK!r} with remainder='pad', whose mask has that name\n"
+            "hint: leave it out with `columns`, or choose another remainder"
+        )

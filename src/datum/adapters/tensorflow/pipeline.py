@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
 from datum._optional import require
@@ -11,12 +11,22 @@ from datum.adapters.tensorflow.described import DatumDataset
 from datum.adapters.tensorflow.engines import choose_engine
 from datum.adapters.tensorflow.graph_reader import GraphReader
 from datum.adapters.tensorflow.hosts import SERVICE, find_host
-from datum.adapters.tensorflow.mapping import Decoders, apply, check_result, decoding
+from datum.adapters.tensorflow.mapping import (
+    SEED,
+    Decoders,
+    apply,
+    check_result,
+    decoding,
+    takes_seed,
+    with_asides,
+)
 from datum.adapters.tensorflow.native_reader import NativeReader
 from datum.adapters.tensorflow.options import TfOptions
 from datum.adapters.tensorflow.pictures import decoder_for
+from datum.adapters.tensorflow.position import Position
 from datum.adapters.tensorflow.situation import find_situation
 from datum.adapters.tensorflow.small_images import find_small
+from datum.loading.options import MASK
 from datum.reading import Split
 from datum.schema import Feature, Schema
 from datum.transforms.graph import leave_as_is
@@ -29,15 +39,30 @@ tf: Any = require("tensorflow", purpose="`to_tf`")
 class Reader(Protocol):
     """What gives the records of a split to the steps that all engines share."""
 
+    asides: tuple[str, ...]
+
     @property
-    def records(self) -> int:
-        """How many this host gives in an epoch."""
+    def position(self) -> Position | None:
+        """Where the dataset has come to; None where that cannot be told."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no short batch."""
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """How many batches an epoch has on this host, or records if there are none."""
 
     def batches(self) -> Any:
         """Batches of all epochs, those that differ in length padded where asked."""
 
-    def read(self, decode: Callable[..., Any] | None, *form: Any) -> Any:
-        """The single records of one epoch, decoded; `form` tells what that depends on."""
+    def read(
+        self, finish: Callable[[Any], Any], decode: Callable[..., Any] | None, *form: Any
+    ) -> Any:
+        """The records of all epochs, decoded one by one; `finish` is given those of an epoch.
+
+        `form` tells what decoding depends on.
+        """
 
 
 def make_dataset(
@@ -49,22 +74,31 @@ def make_dataset(
     schema = options.selected(split.schema)
     is_trusted = split.shards.writer == "datum"
     known = metadata if is_trusted else {}
-    small = find_small(schema, options, known)
     decoders = _find_decoders(schema, options, known)
-    others = {name: decoder for name, decoder in decoders.items() if name not in small}
-    situation = find_situation(split, options, is_by_record=_is_by_record(options, others))
-    choice = choose_engine(options.engine, situation)
+    choice = choose_engine(options.engine, find_situation(options))
     reader: Reader
     if choice.engine == "native":
-        decoders = others
-        reader = NativeReader(split, schema, options, host=host, decoded=small)
+        small = find_small(schema, options, known)
+        decoders = {name: decoder for name, decoder in decoders.items() if name not in small}
+        seeded = any(map(takes_seed, [*decoders.values(), options.map]))
+        reader = NativeReader(split, schema, options, host=host, decoded=small, needs_seeds=seeded)
     else:
         reader = GraphReader(split, schema, options, host=host)
     is_by_record = _is_by_record(options, decoders)
     batches = _by_record(reader, decoders, options) if is_by_record else reader.batches()
-    batches = _finish(batches, reader.records, options)
+    batches = _finish(batches, options)
     chosen = _tf_options(options, is_alone=host[1] == 1, is_by_record=is_by_record)
-    return DatumDataset(batches.with_options(chosen), choice)
+    count = _count(reader.batches_per_epoch, options)
+    ahead = tf.data.AUTOTUNE if options.prefetch is None else options.prefetch
+
+    def make(is_whole: bool) -> Any:
+        made = batches
+        if is_whole and count is not None:
+            made = made.apply(tf.data.experimental.assert_cardinality(count))
+        return made.prefetch(ahead).with_options(chosen)
+
+    position = None if options.bucket_fn is not None else reader.position
+    return DatumDataset(make, choice, count=count, position=position)
 
 
 def _is_by_record(options: TfOptions, decoders: Decoders) -> bool:
@@ -108,22 +142,54 @@ def _by_record(reader: Reader, decoders: Decoders, options: TfOptions) -> Any:
     asked = options.decode if isinstance(options.decode, Mapping) else {}
     theirs = {name: decoder for name, decoder in decoders.items() if callable(asked.get(name))}
     ours = {name: decoder for name, decoder in decoders.items() if name not in theirs}
-    # Functions of the user come after a cache: they may give another result each time.
-    records = reader.read(decoding(ours), sorted(ours))
-    records = apply(records, decoding(theirs), options)
-    records = apply(records, check_result("map", options.map), options)
-    if any(isinstance(s, tf.RaggedTensorSpec) and not s.ragged_rank for s in _specs(records)):
-        records = apply(records, leave_as_is(dict), options)  # dense, as the elements are
-    if options.batch_size is not None:
-        records = pad_batches(batch_records(records, options), options)
-    return records if options.epochs == 1 else records.repeat(options.epochs)
+
+    def finish(records: Any) -> Any:
+        # Functions of the user come after a cache: they may give another result each time.
+        records = _apply_beside(records, decoding(theirs), reader.asides, options, keeps=True)
+        mapped = check_result("map", options.map)
+        if mapped is None and reader.asides:
+            mapped = leave_as_is(dict)
+        records = _apply_beside(records, mapped, reader.asides, options, keeps=False)
+        if any(isinstance(s, tf.RaggedTensorSpec) and not s.ragged_rank for s in _specs(records)):
+            records = apply(records, leave_as_is(_same), options)  # dense, as the elements are
+        if options.batch_size is None:
+            return _add_beside(records, reader.asides)
+        batches = batch_records(records, options, is_full=reader.is_full)
+        return pad_batches(_add_beside(batches, reader.asides), options)
+
+    return reader.read(finish, decoding(ours), sorted(ours))
+
+
+def _same(*element: Any) -> Any:
+    return element[0] if len(element) == 1 else element
+
+
+def _apply_beside(
+    records: Any, function: Any, asides: Collection[str], options: TfOptions, *, keeps: bool
+) -> Any:
+    """Records given to a function, those of a reader with other columns beside them, too."""
+    if function is None or not asides:
+        return apply(records, function, options)
+    return apply(records, with_asides(function, asides, keeps=keeps), options)
+
+
+def _add_beside(batches: Any, asides: Collection[str]) -> Any:
+    """Dicts with the columns that were kept beside them."""
+    if not set(asides) - {SEED}:
+        return batches
+    if not isinstance(batches.element_spec[0], dict):
+        raise ValueError(
+            f"expected dicts from `map` with remainder='pad', to which {MASK!r} is added, got"
+            f" {batches.element_spec[0]}\nhint: another `remainder`, or tuples from `batch_map`"
+        )
+    return batches.map(leave_as_is(lambda batch, beside: {**batch, **beside}))
 
 
 def _specs(dataset: Any) -> list[Any]:
     return list(tf.nest.flatten(dataset.element_spec))
 
 
-def _finish(batches: Any, records: int, options: TfOptions) -> Any:
+def _finish(batches: Any, options: TfOptions) -> Any:
     if options.echo > 1:
         batches = batches.flat_map(
             lambda *batch: tf.data.Dataset.from_tensors(
@@ -131,22 +197,13 @@ def _finish(batches: Any, records: int, options: TfOptions) -> Any:
             ).repeat(options.echo)
         )
     batches = apply(batches, check_result("batch_map", options.batch_map), options)
-    batches = select_supervised(batches, options)
-    count = _count(records, options)
-    if count is not None:
-        batches = batches.apply(tf.data.experimental.assert_cardinality(count))
-    return batches.prefetch(tf.data.AUTOTUNE if options.prefetch is None else options.prefetch)
+    return select_supervised(batches, options)
 
 
-def _count(records: int, options: TfOptions) -> int | None:
+def _count(per_epoch: int, options: TfOptions) -> int | None:
     """How many batches there will be; None where only reading them tells."""
     if options.bucket_fn is not None or options.host == SERVICE:  # a worker gives some of them
         return None
-    if options.batch_size is None:
-        per_epoch = records
-    else:
-        short = 0 if options.drop_remainder else options.batch_size - 1
-        per_epoch = (records + short) // options.batch_size
     per_epoch *= options.echo
     if options.epochs is None:
         return int(tf.data.INFINITE_CARDINALITY) if per_epoch else 0

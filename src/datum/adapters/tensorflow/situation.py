@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from datum._optional import require
-from datum.adapters.tensorflow.blocks import bytes_of
 from datum.adapters.tensorflow.engines import Situation
-from datum.adapters.tensorflow.hosts import SERVICE, find_host
+from datum.adapters.tensorflow.hosts import SERVICE
 from datum.adapters.tensorflow.options import TfOptions
 from datum.configs import TFRReadConfigs
-from datum.reading import Split
 
 __all__ = ["find_situation"]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
 
-def find_situation(split: Split, options: TfOptions, *, is_by_record: bool) -> Situation:
-    """The situation in which the batches of a split are asked for."""
-    host = options.host
-    is_pair = host is None or isinstance(host, (tuple, list))
-    split_bytes = bytes_of(split)
+def find_situation(options: TfOptions) -> Situation:
+    """The situation in which batches are asked for."""
     return Situation(
         only_in_graph=_first(_only_in_graph(options)),
         about_graph=_first(_about_graph(options)),
-        is_distributed=not is_pair or tf.distribute.has_strategy() or _is_in_cluster(),
-        hosts=find_host(host)[1],
         is_traced=tf.inside_function(),
-        is_compressed=any(run.shard.compression is not None for run in split.runs),
-        is_indexed=split.shards.writer == "datum",
-        is_cached=options.cache is not False,
-        is_by_record=is_by_record,
-        is_shuffled=options.shuffle is True,
-        record_bytes=split_bytes // max(1, len(split)),
-        split_bytes=split_bytes,
-        memory_bytes=_memory_bytes(),
+        is_shared=_is_shared(options.host),
     )
+
+
+def _is_shared(host: Any) -> bool:
+    """Whether TensorFlow may give the dataset to other processes.
+
+    It does so with one that is not told its host: in a cluster it would cut it up by itself.
+    """
+    if tf.config.list_logical_devices("TPU"):
+        return True
+    return host is None and _is_in_cluster()
 
 
 def _is_in_cluster() -> bool:
@@ -76,10 +71,3 @@ def _about_graph(options: TfOptions) -> dict[str, bool]:
 def _differing(options: TfOptions, settings: tuple[str, ...]) -> dict[str, bool]:
     read, default = options.read or TFRReadConfigs(), TFRReadConfigs()
     return {f"read.{n}": getattr(read, n) != getattr(default, n) for n in settings}
-
-
-def _memory_bytes() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not told on this system
-        return 2**63

@@ -14,21 +14,21 @@ def records(count=6):
 
 
 def test_fixed_shapes_are_stacked():
-    batches = batch_records(tf.data.Dataset.range(5), TfOptions(batch_size=2))
+    batches = batch_records(tf.data.Dataset.range(5), TfOptions(batch_size=2), is_full=False)
     assert [b.tolist() for b in batches.as_numpy_iterator()] == [[0, 1], [2, 3], [4]]
-    dropped = batch_records(tf.data.Dataset.range(5), TfOptions(batch_size=2, drop_remainder=True))
+    dropped = batch_records(tf.data.Dataset.range(5), TfOptions(batch_size=2), is_full=True)
     assert dropped.element_spec.shape == (2,)
     assert len(list(dropped)) == 2
 
 
 def test_lengths_that_differ_stay_ragged():
-    (batch,) = batch_records(records(3), TfOptions(batch_size=3))
+    (batch,) = batch_records(records(3), TfOptions(batch_size=3), is_full=False)
     assert isinstance(batch["items"], tf.RaggedTensor)
     assert batch["items"].to_list() == [[], [1], [2, 2]]
 
 
 def test_padding_fills_with_zeros_or_what_is_asked_for():
-    batches = batch_records(records(3), TfOptions(batch_size=3))
+    batches = batch_records(records(3), TfOptions(batch_size=3), is_full=False)
     (zeros,) = pad_batches(batches, TfOptions(pad=True))
     assert zeros["items"].numpy().tolist() == [[0, 0], [1, 0], [2, 2]]
     assert zeros["name"].numpy().tolist() == [[b"", b""], [b"a", b""], [b"a", b"a"]]
@@ -94,7 +94,9 @@ def test_sparse_columns_are_filled_too():
 
 
 def test_tuples_are_padded_whole():
-    batches = batch_records(records(3).map(lambda r: (r["items"], r["x"])), TfOptions(batch_size=3))
+    batches = batch_records(
+        records(3).map(lambda r: (r["items"], r["x"])), TfOptions(batch_size=3), is_full=False
+    )
     ((items, x),) = pad_batches(batches, TfOptions(pad=True))
     assert items.shape == (3, 2)
     assert x.shape == (3,)
@@ -103,7 +105,7 @@ def test_tuples_are_padded_whole():
 def test_buckets_hold_records_of_about_a_length():
     buckets = BucketConfigs(bucket_boundaries=[2, 4], bucket_batch_sizes=[2, 2, 1])
     options = TfOptions(bucket_fn=lambda r: tf.size(r["items"]), bucket_op=buckets, pad=True)
-    batches = pad_batches(batch_records(records(6), options), options)
+    batches = pad_batches(batch_records(records(6), options, is_full=False), options)
     found = sorted(batch["x"].tolist() for batch in batches.as_numpy_iterator())
     assert found == [[0, 1], [2, 3], [4], [5]]
     dropped = TfOptions(
@@ -111,12 +113,12 @@ def test_buckets_hold_records_of_about_a_length():
         bucket_op=BucketConfigs(bucket_boundaries=[2], bucket_batch_sizes=[2, 3]),
         drop_remainder=True,
     )
-    found = [b["x"].numpy().tolist() for b in batch_records(records(6), dropped)]
+    found = [b["x"].numpy().tolist() for b in batch_records(records(6), dropped, is_full=False)]
     assert sorted(found) == [[0, 1], [2, 3, 4]]
 
 
 def test_inputs_and_targets_are_picked():
-    batches = batch_records(records(3), TfOptions(batch_size=3))
+    batches = batch_records(records(3), TfOptions(batch_size=3), is_full=False)
     ((inputs, target),) = select_supervised(batches, TfOptions(supervised=("items", "x")))
     assert isinstance(inputs, tf.RaggedTensor)
     assert target.shape == (3,)
@@ -127,6 +129,6 @@ def test_inputs_and_targets_are_picked():
 
 
 def test_inputs_that_are_not_there_are_told():
-    batches = batch_records(records(3), TfOptions(batch_size=3))
+    batches = batch_records(records(3), TfOptions(batch_size=3), is_full=False)
     with pytest.raises(ValueError, match="expected batches with pixels, x"):
         select_supervised(batches, TfOptions(supervised=("pixels", "x")))

@@ -8,10 +8,10 @@ def test_a_dataset_tells_its_engine_and_is_like_any_other():
     options = tf.data.Options()
     options.deterministic = False
     made = tf.data.Dataset.range(5).with_options(options)
-    told = DatumDataset(made, Choice("native", "parsing is the bottleneck"))
+    told = DatumDataset(lambda _: made, Choice("native", "as asked for"))
     assert repr(told) == str(told)
     assert repr(told) == (
-        "<datum to_tf engine=native: parsing is the bottleneck; _OptionsDataset"
+        "<datum to_tf engine=native: as asked for; _OptionsDataset"
         f" element_spec={made.element_spec}>"
     )
     assert isinstance(told, tf.data.Dataset)

@@ -2,39 +2,23 @@ import pytest
 
 from datum.adapters.tensorflow.engines import Choice, Situation, choose_engine
 
-GIB = 2**30
-
 AUTO = [
-    ({}, "native", "parsing is the bottleneck"),
-    ({"record_bytes": 300, "is_shuffled": True}, "native", "parsing is the bottleneck"),
-    ({"is_indexed": False, "split_bytes": GIB}, "native", "parsing is the bottleneck"),
-    ({"split_bytes": 100 * GIB, "memory_bytes": 8 * GIB}, "native", "parsing is the bottleneck"),
+    ({}, "native", "Python runs in this process"),
     ({"only_in_graph": "cache=<files>"}, "graph", "cache=<files>"),
     ({"about_graph": "deterministic=False"}, "graph", "deterministic=False"),
-    ({"is_distributed": True}, "graph", "a distribution strategy or service"),
-    ({"hosts": 2}, "graph", "several hosts"),
     ({"is_traced": True}, "graph", "within a tf.function"),
-    ({"is_compressed": True}, "graph", "compressed shards"),
-    ({"is_indexed": False, "split_bytes": 5 * GIB}, "graph", "large, and no index"),
-    (
-        {"is_shuffled": True, "split_bytes": 5 * GIB, "memory_bytes": 8 * GIB},
-        "graph",
-        "shuffled, and larger than memory",
-    ),
-    ({"is_cached": True}, "graph", "read only once"),
-    ({"is_by_record": True}, "graph", "work on each record is the bottleneck"),
-    ({"record_bytes": 100_000}, "graph", "large records"),
-    ({"is_compressed": True, "is_cached": True}, "graph", "compressed shards"),
+    ({"is_shared": True}, "graph", "other processes may read it"),
+    ({"is_shared": True, "is_traced": True}, "graph", "within a tf.function"),
 ]
 
 
 @pytest.mark.parametrize(("situation", "engine", "reason"), AUTO)
-def test_auto_takes_the_engine_that_suits(situation, engine, reason):
+def test_auto_is_native_unless_the_graph_is_needed(situation, engine, reason):
     assert choose_engine("auto", Situation(**situation)) == Choice(engine, reason)
 
 
 @pytest.mark.parametrize("engine", ["graph", "native"])
-@pytest.mark.parametrize("situation", [{}, {"hosts": 2}, {"is_compressed": True}])
+@pytest.mark.parametrize("situation", [{}, {"is_traced": True}, {"is_shared": True}])
 def test_what_is_asked_for_is_taken(engine, situation):
     assert choose_engine(engine, Situation(**situation)) == Choice(engine, "as asked for")
 

@@ -25,6 +25,10 @@ def order_of(dataset, epoch=0, **options):
     return [n for batch in loader for n in batch["x"].tolist()]
 
 
+def same(records):
+    return records
+
+
 ORDERS = [
     {},
     {"shuffle": True},
@@ -46,7 +50,7 @@ def test_batches_come_in_the_order_of_numpy(dataset, options, batch_size):
 @pytest.mark.parametrize("options", ORDERS)
 @pytest.mark.parametrize("batch_size", [None, 10, 200])
 def test_records_come_in_the_order_of_numpy(dataset, options, batch_size):
-    made = reader(dataset, batch_size=batch_size, **options).read(None)
+    made = reader(dataset, batch_size=batch_size, **options).read(same, None)
     for epoch in range(3):
         assert numbers(made) == order_of(dataset, epoch, **options)
 
@@ -66,7 +70,8 @@ def test_epochs_follow_one_another_without_a_gap(dataset):
 @pytest.mark.parametrize("drop_remainder", [False, True])
 @pytest.mark.parametrize("batch_size", [4, 5, 40])
 def test_hosts_take_equal_parts_of_each_batch(dataset, count, drop_remainder, batch_size):
-    options = {"batch_size": batch_size, "shuffle": True, "drop_remainder": drop_remainder}
+    remainder = "drop" if drop_remainder else "keep"
+    options = {"batch_size": batch_size, "shuffle": True, "remainder": remainder}
     readers = [reader(dataset, (index, count), **options) for index in range(count)]
     parts = [[b["x"].numpy().tolist() for b in r.batches()] for r in readers]
     whole = order_of(dataset, shuffle=True, batch_size=batch_size)
@@ -77,17 +82,18 @@ def test_hosts_take_equal_parts_of_each_batch(dataset, count, drop_remainder, ba
         assert batch == whole[at * together : (at + 1) * together]
     rest = [n for part in parts for batch in part[full:] for n in batch]
     assert rest == ([] if drop_remainder else whole[full * together :])
-    for one, part in zip(readers, parts, strict=True):
-        assert one.records == sum(map(len, part))
-        assert numbers(one.read(None)) == [n for batch in part for n in batch]
+    for index, part in enumerate(parts):
+        one = reader(dataset, (index, count), **options)
+        assert one.batches_per_epoch == len(part)
+        assert numbers(one.read(same, None)) == [n for batch in part for n in batch]
 
 
 def test_hosts_without_a_record_give_no_batch(dataset):
     few = dataset["train[:2]"]
     counts = []
     for index in range(5):
-        host = NativeReader(few, few.schema, TfOptions(), host=(index, 5))
-        counts.append((host.records, len(list(host.batches()))))
+        host = NativeReader(few, few.schema, TfOptions(remainder="keep"), host=(index, 5))
+        counts.append((host.batches_per_epoch, len(list(host.batches()))))
     assert sorted(counts) == [(0, 0)] * 3 + [(1, 1)] * 2
 
 
@@ -114,7 +120,7 @@ def test_batches_are_full_whatever_is_damaged(tmp_path, shuffle):
         damage_record(sorted(tmp_path.glob("*.tfrecord"))[number // 25], number % 25)
     with pytest.warns(UserWarning, match="3 records of 100 lost"):
         made = reader(dataset, on_error="skip", **options)
-    assert made.records == 97
+    assert made.batches_per_epoch == 10
     batches = [batch["x"].numpy().tolist() for batch in made.batches()]
     assert [len(batch) for batch in batches] == [10] * 9 + [7]
     assert [n for batch in batches for n in batch] == [n for n in whole if n not in lost]

@@ -257,16 +257,14 @@ def test_columns_without_values_do_not_crash(tmp_path, engine):
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 def test_hosts_share_the_records(dataset, count):
     hosts = [(index, count) for index in range(count)]
-    parts = [numbers(dataset.to_tf(host=host, engine="graph")) for host in hosts]
-    assert [n for part in parts for n in part] == list(range(100))
+    parts = [numbers(dataset.to_tf(host=host, remainder="keep")) for host in hosts]
+    assert sorted(n for part in parts for n in part) == list(range(100))
 
 
 def test_the_engine_is_told_with_its_reason(dataset):
-    assert "engine=native: parsing is the bottleneck" in repr(dataset.to_tf(shuffle=True))
+    assert "engine=native: Python runs in this process" in repr(dataset.to_tf(shuffle=True))
     assert "engine=graph: as asked for" in repr(dataset.to_tf(engine="graph"))
     assert "engine=graph: deterministic=False" in repr(dataset.to_tf(deterministic=False))
-    each = dataset.to_tf(map=lambda record: record)
-    assert "engine=graph: work on each record is the bottleneck" in repr(each)
 
 
 def test_what_only_the_graph_can_do_is_refused_natively(dataset):

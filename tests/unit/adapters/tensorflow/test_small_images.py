@@ -70,7 +70,6 @@ def test_both_engines_give_the_same_pixels(ds):
 
 def test_the_native_engine_is_chosen_for_them(ds):
     assert "engine=native" in repr(ds.to_tf("train"))
-    assert "engine=graph" in repr(ds.to_tf("train", map=lambda record: record))
 
 
 def test_functions_and_caches_get_the_pixels(ds):
