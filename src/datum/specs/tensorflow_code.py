@@ -70,12 +70,54 @@ _HELPERS: dict[str, tuple[str, str]] = {
     image = tf.io.decode_image(data, shape[-1] or 0, dtype, expand_animations=False)
     return tf.ensure_shape(image, shape)''',
     ),
+    "decode_any_image": (
+        "",
+        '''def decode_any_image(data, shape, dtype):
+    """The pixels of an image file, alike in all formats: opaque, and white, as the others are."""
+    start, channels = tf.strings.substr(data, 0, 4), shape[-1]
+
+    def fit(image):
+        """Pixels of 8 bits with all channels; colours look the same in 16 bits, ids stay."""
+        image = tf.cast(image[..., :channels], tf.int32)
+        missing = channels - tf.shape(image)[-1]
+        image = tf.pad(image, [[0, 0], [0, 0], [0, missing]], constant_values=255)
+        return tf.cast(image * 257 if dtype == tf.uint16 and channels > 1 else image, dtype)
+
+    def decode_png():
+        bits = tf.cast(tf.io.decode_raw(data, tf.uint8, fixed_length=32)[24], tf.int32)
+        image = tf.io.decode_png(data, channels, dtype)
+        if channels == 4:  # of 1, 2 or 4 bits, TensorFlow makes opaque pixels transparent
+            alpha = tf.cast(tf.io.decode_png(data, 4)[..., 3], tf.int32)
+            is_opaque = tf.reduce_all(alpha == tf.bitwise.left_shift(1, bits) - 1)
+            return tf.cond(is_opaque, lambda: fit(tf.io.decode_png(data, 3)), lambda: image)
+        if channels == 1:  # of 8 bits, TensorFlow makes other numbers of ids in 16
+            return tf.cond(bits == 16, lambda: image, lambda: fit(tf.io.decode_png(data, 1)))
+        return image
+
+    def decode_other():
+        if channels == 1:
+            return fit(tf.io.decode_image(data, 1, expand_animations=False))
+        is_webp = start == b"RIFF"  # of which the channels have to be those of the file
+        decode = lambda channels: fit(tf.io.decode_image(data, channels, expand_animations=False))
+        return tf.cond(is_webp, lambda: decode(0), lambda: decode(3))
+
+    image = tf.cond(start == b"\\x89PNG", decode_png, decode_other)
+    return tf.ensure_shape(image, shape)''',
+    ),
     "decode_image_or_blank": (
         "",
         '''def decode_image_or_blank(data, shape, dtype):
     """The pixels of an image file; of no file, zeros."""
     blank = tf.zeros([size or 0 for size in shape], dtype)
     decode = lambda: decode_image(data, shape, dtype)
+    return tf.ensure_shape(tf.cond(tf.strings.length(data) > 0, decode, lambda: blank), shape)''',
+    ),
+    "decode_any_image_or_blank": (
+        "",
+        '''def decode_any_image_or_blank(data, shape, dtype):
+    """The pixels of an image file; of no file, zeros."""
+    blank = tf.zeros([size or 0 for size in shape], dtype)
+    decode = lambda: decode_any_image(data, shape, dtype)
     return tf.ensure_shape(tf.cond(tf.strings.length(data) > 0, decode, lambda: blank), shape)''',
     ),
 }

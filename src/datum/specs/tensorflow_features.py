@@ -62,10 +62,10 @@ def _note(asked: Asked) -> str:
         unit = _UNITS[feature.dtype.partition("[")[2][:-1]]
         since = " since 1970-01-01, in UTC" if feature.dtype.startswith("date") else ""
         return f"{unit}{since}"
-    if feature.encoding == "image" and feature.shape[-1] == 1 and "png" in (asked.formats or "png"):
+    if feature.encoding == "image" and feature.shape[-1] == 1 and not asked.formats:
         return "of a palette TensorFlow gives the grey of each colour, not its id"
     if "tiff" in asked.formats:
-        return "TensorFlow decodes no TIFF"
+        return "TensorFlow decodes no TIFF: `datum.write` stores it as PNG"
     if feature.default and feature.ragged_rank and not feature.is_raw:
         return f"absent comes out empty; Datum gives {literal(feature.default)}"
     is_list = feature.ragged_rank and feature.encoding == "values" and not feature.is_raw
@@ -233,16 +233,27 @@ def _read_nothing(asked: Asked, read: Read) -> None:
 
 def _read_image(asked: Asked, read: Read) -> None:
     shape, dtype = str(list(asked.feature.shape)), asked.dtype
+    decode = "decode_image" if _is_decoded_alike(asked) else "decode_any_image"
+    read.helpers.add(decode)
     if asked.feature.optional:
-        read.helpers |= {"decode_image_or_blank", "decode_image"}
+        read.helpers.add(f"{decode}_or_blank")
         read.values[asked.name] = Call(
-            "decode_image_or_blank(", (_fill(asked, read, []), shape, dtype)
+            f"{decode}_or_blank(", (_fill(asked, read, []), shape, dtype)
         )
         read.values[f"{asked.name}_present"] = _present(asked)
         return
     read.specs[asked.keys[0]] = _fixed([], "tf.string")
-    read.helpers.add("decode_image")
-    read.values[asked.name] = Call("decode_image(", (asked.found(), shape, dtype))
+    read.values[asked.name] = Call(f"{decode}(", (asked.found(), shape, dtype))
+
+
+def _is_decoded_alike(asked: Asked) -> bool:
+    """Whether TensorFlow's own `decode_image` gives the pixels of an image as Datum does.
+
+    Of many formats it has no alpha, and in 16 bits other values.
+    """
+    channels = asked.feature.shape[-1]
+    is_plain = channels in (1, 3) and asked.dtype == "tf.uint8"
+    return channels is None or (is_plain and "webp" not in asked.formats)
 
 
 def _read_sparse(asked: Asked, read: Read) -> None:

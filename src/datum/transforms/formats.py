@@ -52,12 +52,13 @@ def decode_gif(data: Any, wanted: Wanted) -> Any:
 
 
 def _may_be_transparent(data: Any) -> Any:
-    """Whether the first control block of a GIF says so; it belongs to the first frame or a later.
+    """Whether a control block of a GIF before its first frame, which fills the image, says so.
 
     Other bytes may look like such a block, but hardly ever do: it is four of them.
     """
     tf = tensorflow()
-    raw = tf.io.decode_raw(data, tf.uint8)
+    frame = tf.strings.join([b"\x2c\0\0\0\0", tf.strings.substr(data, 6, 4)])
+    raw = tf.io.decode_raw(tf.strings.split(data, frame, maxsplit=1)[0], tf.uint8)
     is_block = (raw[:-3] == 0x21) & (raw[1:-2] == 0xF9) & (raw[2:-1] == 4)
     first = tf.argmax(tf.cast(is_block, tf.int32))
     return tf.reduce_any(is_block) & (raw[first + 3] % 2 == 1)
