@@ -96,6 +96,13 @@ class Dataset:
     def __contains__(self, name: object) -> bool:
         return name in self.splits
 
+    if not TYPE_CHECKING:  # type checkers find a misspelt name themselves
+
+        def __getattr__(self, name: str) -> Any:  # asked only for what is not there
+            is_of_split = not name.startswith("_") and hasattr(Split, name)
+            hint = f"\nhint: ds['train'].{name}() is of a split" if is_of_split else ""
+            raise AttributeError(f"'Dataset' object has no attribute {name!r}{hint}")
+
     def parts(self) -> dict[str, Part]:
         """The records of each split as `datum.write` copies them: as they are stored."""
         return {name: self._part(name) for name in self}

@@ -14,7 +14,7 @@ from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SourceError
 from datum.schema import Feature, Schema
 
-__all__ = ["iterate_rows", "single_row"]
+__all__ = ["iterate_rows", "row_values", "single_row"]
 
 
 def iterate_rows(
@@ -34,7 +34,7 @@ def iterate_rows(
     names, images = _plan(schema)
     if not names:
         return ({} for _ in numbers)
-    columns = [_values(batch[name]) for name in names]
+    columns = [row_values(batch[name]) for name in names]
     for at, feature in images:
         columns[at] = _decode_images(columns[at], feature, numbers, (where, names[at]))
     # All in C, but for images: records may be small, and many are asked for.
@@ -44,7 +44,7 @@ def iterate_rows(
 def single_row(batch: dict[str, Any], schema: Schema, number: int, *, where: str) -> dict[str, Any]:
     """The one record of a batch, as `iterate_rows` gives it, but without the cost of many."""
     record = {
-        name: column[0] if type(column) is np.ndarray else next(iter(_values(column)))
+        name: column[0] if type(column) is np.ndarray else next(iter(row_values(column)))
         for name, column in batch.items()
     }
     names, images = _plan(schema)
@@ -62,17 +62,17 @@ def _plan(schema: Schema) -> tuple[tuple[str, ...], list[tuple[int, Feature]]]:
     return tuple(schema), images
 
 
-def _values(column: Any) -> Iterable[Any]:
-    """The value of each record of a column."""
+def row_values(column: Any) -> Iterable[Any]:
+    """The value of each record of a column, as records have them; images stay encoded."""
     if type(column) is np.ndarray:  # the most, by far
         return column
     if isinstance(column, Masked):
         present = column.present.tolist()
-        values = zip(_values(column.values), present, strict=True)
+        values = zip(row_values(column.values), present, strict=True)
         return (value if is_there else None for value, is_there in values)
     if isinstance(column, Ragged):
         items: Any = column.values
-        items = items if isinstance(items, np.ndarray) else list(_values(items))
+        items = items if isinstance(items, np.ndarray) else list(row_values(items))
         ends = column.row_splits.tolist()
         return [items[start:end] for start, end in pairwise(ends)]
     if isinstance(column, Sparse):

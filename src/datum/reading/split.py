@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,13 @@ from datum.reading.rows import iterate_rows, single_row
 from datum.reading.shards import Shards
 from datum.reading.splits import Range
 from datum.reading.stored import stored_part
+from datum.reading.tables import to_arrow_table, to_data_frame
 from datum.schema import Schema
 from datum.sources.source import Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 __all__ = ["Split", "runs_of"]
 
@@ -175,6 +180,59 @@ class Split:
             threads=threads,
             drop_remainder=drop_remainder,
         )
+
+    def to_pandas(
+        self, columns: Iterable[str] | None = None, *, class_names: bool = True
+    ) -> pd.DataFrame:
+        """All records in order as a DataFrame, a row each.
+
+        Numbers have the dtype of the schema (bfloat16 becomes float32), texts are of dtype
+        "string", times datetime64 and timedelta64 of their unit, or of seconds where it is coarser.
+        Everything else is an object in each cell, as records have it: arrays, `bytes`, `Sparse`;
+        images are the bytes of their files. What is absent is missing: integers that records may
+        lack are of pandas' nullable types (Int64 and so on), booleans too, floats are NaN.
+
+        All of the split is in memory at once: take a part (`ds["train[:1000]"]`) or some `columns`
+        of a large one.
+
+        Args:
+            columns: The features to read; by default all.
+            class_names: Whether a feature of class ids, whose names the dataset knows, is a
+                Categorical of these names. False gives the ids.
+
+        >>> import datum
+        >>> report = datum.write({"x": [5, 6], "name": ["a", "b"]}, "two", shuffle=False)
+        >>> datum.load("two")["train"].to_pandas()
+           x name
+        0  5    a
+        1  6    b
+        """
+        return to_data_frame(self, columns, class_names=class_names)
+
+    def to_arrow(
+        self, columns: Iterable[str] | None = None, *, class_names: bool = True
+    ) -> pa.Table:
+        """All records in order as a table of Arrow, in several chunks if it is large.
+
+        Types are those of `datum.export_to`: numbers of the dtype of the schema (bfloat16 becomes
+        float, complex numbers a struct of `real` and `imag`), strings, binary for bytes and for
+        images, whose stored bytes they are, timestamps, durations and dates, lists for what is
+        ragged, lists of one size for arrays, structs of `indices` and `values` for what is sparse,
+        and null for what is absent. The metadata of the table has the schema, and what else is
+        known of features, as JSON under the key `datum`.
+
+        Args:
+            columns: The features to read; by default all.
+            class_names: Whether a feature of class ids, whose names the dataset knows, is a
+                dictionary of these names. False gives the ids.
+
+        >>> import datum
+        >>> report = datum.write({"x": [5, 6], "y": [[1], [2, 3]]}, "pair", shuffle=False)
+        >>> table = datum.load("pair")["train"].to_arrow()
+        >>> table.column_names, table["y"].to_pylist()
+        (['x', 'y'], [[1], [2, 3]])
+        """
+        return to_arrow_table(self, columns, class_names=class_names)
 
     def parts(self) -> dict[str, Part]:
         """The records as `datum.write` copies them: as they are stored, by the name of the split.

@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -14,6 +14,7 @@ from datum.dataset import Dataset
 from datum.errors import SchemaError, WriteError
 from datum.reader import load
 from datum.reading import Split
+from datum.reading.tables import bounded_batches
 from datum.remaking.exporting_report import ExportedSplit, ExportReport
 from datum.remaking.exporting_target import open_target
 from datum.schema import Schema
@@ -24,8 +25,6 @@ __all__ = ["ExportFormat", "export_to"]
 ExportFormat = Literal["parquet", "jsonl", "images"]
 Told = Callable[[int, int], object]
 _FORMATS = ("parquet", "jsonl", "images")
-BATCH_BYTES = 32 * 2**20  # in memory at a time; of Parquet, about what a row group holds
-BATCH_RECORDS = 65_536
 
 
 class _Writer(Protocol):
@@ -100,7 +99,7 @@ def export_to(
         for name, records in splits.items():
             writer = _make_writer(format, folder, name, records, schema, opened.metadata)
             try:
-                for batch, count in _batches(records, schema):
+                for batch, count in bounded_batches(records, schema):
                     writer.write(batch, count)
                     done += count
                     if progress is not None:
@@ -137,18 +136,6 @@ def _choose_splits(dataset: Dataset, split: str | Sequence[str] | None) -> dict[
     if not chosen:
         raise WriteError(f"{dataset.path}: expected a dataset with splits, got none")
     return chosen
-
-
-def _batches(split: Split, schema: Schema) -> Iterator[tuple[dict[str, Any], int]]:
-    """The records in order, some at a time; few where they are large."""
-    total = len(split)
-    nbytes = sum(run.shard.bytes * len(run) // max(run.shard.records, 1) for run in split.runs)
-    size = max(1, min(BATCH_RECORDS, BATCH_BYTES * total // max(nbytes, 1)))
-    left = total
-    for batch in split.batches(size, columns=list(schema), threads=2):
-        count = min(size, left)
-        left -= count
-        yield batch, count
 
 
 def _make_writer(

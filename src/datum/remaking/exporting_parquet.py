@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from datum.remaking.exporting_arrow import to_arrow, type_of
-from datum.schema import Feature, Schema
+from datum.reading.arrow_arrays import to_arrow
+from datum.reading.tables import arrow_schema
+from datum.schema import Schema
 
 __all__ = ["ParquetSplit"]
 
@@ -24,22 +24,13 @@ class ParquetSplit:
     def __init__(
         self, path: Path, schema: Schema, metadata: Mapping[str, Mapping[str, Any]]
     ) -> None:
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         self.files = 1
         self.nbytes = 0
         self._path = path
         self._features = schema
-        known = {name: found for name, found in metadata.items() if name in schema}
-        told = json.dumps({"schema": schema.to_json(), "metadata": known})
-        self._schema = pa.schema(
-            [
-                pa.field(name, type_of(feature), nullable=_may_be_null(feature))
-                for name, feature in schema.items()
-            ],
-            metadata={"datum": told},
-        )
+        self._schema = arrow_schema(schema, metadata)
         self._writer = pq.ParquetWriter(path, self._schema)
 
     def write(self, batch: Mapping[str, Any], records: int) -> None:
@@ -54,8 +45,3 @@ class ParquetSplit:
         """Write the end of the file."""
         self._writer.close()
         self.nbytes = self._path.stat().st_size
-
-
-def _may_be_null(feature: Feature) -> bool:
-    """Whether a record may lack it, or hold a time that is none."""
-    return feature.optional or feature.dtype.startswith(("datetime64", "timedelta64"))

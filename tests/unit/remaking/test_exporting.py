@@ -165,7 +165,7 @@ def test_one_split_may_become_one_file(tmp_path):
 
 
 def test_records_are_written_a_part_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("datum.remaking.exporting.BATCH_RECORDS", 10)
+    monkeypatch.setattr("datum.reading.tables.BATCH_RECORDS", 10)
     write({"x": np.arange(95)}, tmp_path / "a", shuffle=False)
     seen = []
     report = datum.export_to(

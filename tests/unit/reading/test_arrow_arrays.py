@@ -6,7 +6,7 @@ import pytest
 
 from datum import Feature, Schema
 from datum.format import encode, parse
-from datum.remaking.exporting_arrow import to_arrow, type_of
+from datum.reading.arrow_arrays import to_arrow, type_of
 
 BF16 = pytest.importorskip("ml_dtypes").bfloat16
 
