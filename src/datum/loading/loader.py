@@ -155,6 +155,7 @@ class Loader:
     def _stream(self) -> Stream:
         options, order = self.options, self.ordered.order
         host = options.host or self._find_host()
+        options.check_seed(host[1])
         if options.bucket_by is not None:
             lengths = LengthReader(self.ordered, options.bucket_by, options.on_error)
             order = Bucketed(order, lengths, options.batch_size * host[1], options)
@@ -268,7 +269,14 @@ class Loader:
         """Start the next iteration where a state was taken; StateError if it does not fit."""
         where = f"split {self.ordered.name!r}"
         worker = self._find_worker()
+        if self.options.is_seed_drawn and isinstance(state, dict):
+            self._take_seed(state.get("seed"))
         self._start_at(check_state(state, self._identity(), worker=worker, where=where))
+
+    def _take_seed(self, seed: Any) -> None:
+        """Go on with the seed of a state, where the program left it open."""
+        self.options = replace(self.options, seed=check_count("seed", seed, least=0))
+        self.ordered = self.ordered.with_seed(self.options.seed)
 
     def __getstate__(self) -> dict[str, Any]:
         # What is native, and threads, stay with their process.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from numbers import Real
 from typing import Any
@@ -16,7 +16,7 @@ from datum import _core
 from datum.errors import SchemaError
 from datum.loading.options import LoadOptions
 from datum.loading.ordered import Ordered
-from datum.loading.stream import EpochOrder
+from datum.loading.stream import SeededOrder
 from datum.reading.order import key_of
 from datum.schema import Schema
 
@@ -66,7 +66,7 @@ class MixedOrder:
         seed: of the order in which the splits come.
     """
 
-    orders: tuple[EpochOrder, ...]
+    orders: tuple[SeededOrder, ...]
     firsts: tuple[int, ...]
     shares: tuple[int, ...]
     seed: int
@@ -85,6 +85,10 @@ class MixedOrder:
             here = rounds == number
             found[here] = self._of_round(number, places[here] - number * ROUND)
         return found
+
+    def with_seed(self, seed: int) -> MixedOrder:
+        """The same mix, each split in the order of another seed."""
+        return replace(self, orders=tuple(order.with_seed(seed) for order in self.orders))
 
     def _of_round(self, number: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """The records at places of a round."""

@@ -183,6 +183,14 @@ class LoadOptions:
             object.__setattr__(self, "seed", secrets.randbits(SEED_BITS))
         self._keep_count("seed", least=0)
 
+    def check_seed(self, hosts: int) -> None:
+        """Refuse several hosts that would each draw a seed of their own, and so another order."""
+        if self.is_seed_drawn and hosts > 1:
+            raise ValueError(
+                f"expected a `seed` on {hosts} hosts, which must agree on one order, got None\n"
+                "hint: seed=0, or any other number that all hosts are given"
+            )
+
     def _keep_columns(self) -> None:
         """As a tuple: an iterator could be looked through only once."""
         if self.columns is None:

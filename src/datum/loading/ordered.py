@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from datum.loading.missing import find_lacking, required_features
 from datum.loading.options import LoadOptions
 from datum.loading.state import fingerprint
-from datum.loading.stream import EpochOrder
+from datum.loading.stream import SeededOrder
 from datum.reading import Split
 from datum.reading.batches import Run
 from datum.reading.order import WINDOW_RECORDS, Order
@@ -41,8 +41,14 @@ class Ordered:
     name: str
     schema: Schema
     parts: Parts
-    order: EpochOrder
+    order: SeededOrder
     identity: Mapping[str, Any]
+
+    def with_seed(self, seed: int) -> Ordered:
+        """The same records in the order of another seed."""
+        return replace(
+            self, order=self.order.with_seed(seed), identity={**self.identity, "seed": seed}
+        )
 
 
 def make_order(records: int, options: LoadOptions) -> Order:
@@ -61,7 +67,7 @@ def order_split(split: Split, options: LoadOptions) -> Ordered:
     order = make_order(len(split), options)
     description = order.description
     parts = tuple((split.shards, run) for run in split.runs)
-    chosen: EpochOrder = order
+    chosen: SeededOrder = order
     named = isinstance(options.missing, Mapping)
     read = split.schema if named else split.schema.select(options.selected(split.schema))
     required = required_features(read, options.missing)
@@ -87,7 +93,7 @@ class OrderWithout:
     array([0, 3, 4])
     """
 
-    def __init__(self, order: EpochOrder, left_out: NDArray[np.int64]) -> None:
+    def __init__(self, order: SeededOrder, left_out: NDArray[np.int64]) -> None:
         self._order = order
         self._left_out = left_out
         self._held: tuple[int, NDArray[np.int64]] | None = None
@@ -104,6 +110,10 @@ class OrderWithout:
             self._held = held = epoch, self._find_gaps(epoch)
         passed = np.searchsorted(held[1], positions, "right")
         return self._order.numbers(epoch, positions + passed)
+
+    def with_seed(self, seed: int) -> OrderWithout:
+        """The order of another seed, without the same records."""
+        return OrderWithout(self._order.with_seed(seed), self._left_out)
 
     def _find_gaps(self, epoch: int) -> NDArray[np.int64]:
         """For each record left out how many others come before it, rising."""

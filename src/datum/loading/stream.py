@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from datum.errors import SplitError
 from datum.loading.options import Remainder
 
-__all__ = ["BatchPlan", "EpochOrder", "Place", "Stream"]
+__all__ = ["BatchPlan", "EpochOrder", "Place", "SeededOrder", "Stream"]
 
 
 class EpochOrder(Protocol):
@@ -24,6 +24,13 @@ class EpochOrder(Protocol):
 
     def numbers(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of the records at these positions."""
+
+
+class SeededOrder(EpochOrder, Protocol):
+    """An order that a seed tells."""
+
+    def with_seed(self, seed: int) -> SeededOrder:
+        """The order of the same records with another seed."""
 
 
 @dataclass(frozen=True, slots=True)

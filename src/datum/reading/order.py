@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -96,6 +96,10 @@ class Order:
         """What tells one order from another, but for seed and records."""
         name = f"blocks of {self.window}" if self.mode == "blocks" else self.mode
         return name if self.reshuffles or self.mode == "none" else f"{name}, once"
+
+    def with_seed(self, seed: int) -> Order:
+        """The order of the same records with another seed."""
+        return replace(self, seed=seed)
 
     def numbers(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of the records at these positions of an epoch."""

@@ -350,3 +350,26 @@ def test_the_repr_tells_what_it_gives(ds):
     assert repr(loader) == (
         "Loader('train', 23 records, batches of 8, order full, seed 3, epoch 0, host 1 of 2)"
     )
+
+
+def test_without_a_seed_each_loader_has_an_order_of_its_own(ds):
+    first, second = (ds.to_numpy(shuffle=True, seed=None) for _ in range(2))
+    assert [b["id"].tolist() for b in first] != [b["id"].tolist() for b in second]
+
+
+@pytest.mark.parametrize("options", [{}, {"bucket_by": "items"}])
+def test_a_state_brings_its_seed_to_a_loader_without_one(ds, options):
+    options = {"batch_size": 7, "shuffle": True, "seed": None, **options}
+    loader = ds.to_numpy(**options)
+    batches = iter(loader)
+    next(batches)
+    state = loader.state_dict()
+    rest = [batch["id"].tolist() for batch in batches]
+    again = ds.to_numpy(**options)
+    again.load_state_dict(state)
+    assert [batch["id"].tolist() for batch in again] == rest
+
+
+def test_several_hosts_need_a_seed(ds):
+    with pytest.raises(ValueError, match="expected a `seed` on 2 hosts"):
+        iter(ds.to_numpy(shuffle=True, seed=None, host=(0, 2)))
