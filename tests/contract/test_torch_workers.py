@@ -176,6 +176,26 @@ def test_batches_of_batches_are_refused(ds, workers):
     assert len(ids(own)) == 4
 
 
+def test_a_dataloader_makes_batches_of_single_records(ds):
+    options = dict(shuffle=True, columns=["id", "x", "name"])
+    loader = ds.to_torch(batch_size=None, **options)
+    record = next(iter(loader))
+    assert (record["id"].shape, record["x"].shape, type(record["name"])) == ((), (2, 3), str)
+    loader.set_epoch(0)
+    alone = ids(DataLoader(loader, batch_size=8))
+    assert alone == ids(ds.to_torch(batch_size=8, **options))
+    for workers in (2, 3):
+        loader.set_epoch(0)
+        given = DataLoader(loader, batch_size=8, num_workers=workers)
+        assert len(given) == 7
+        batches = list(given)
+        assert sorted(i for batch in ids(batches) for i in batch) == list(range(RECORDS))
+        assert all(batch["x"].shape[1:] == (2, 3) for batch in batches)
+        assert all(len(batch["name"]) == len(batch["id"]) for batch in batches)
+    given = start(loader, 2)  # single ones from workers
+    assert sorted(int(record["id"]) for record in given) == list(range(RECORDS))
+
+
 def test_the_epoch_is_set_where_workers_start_anew(ds):
     loader = ds.to_torch(batch_size=4, shuffle=True, columns=["id"])
     expected = [ids(loader) for _ in range(3)]

@@ -15,12 +15,13 @@ from datum.format.threads import thread_count
 from datum.loading.bucketing import Bucketed, LengthReader
 from datum.loading.caching import RecordCache
 from datum.loading.checks import check_count
+from datum.loading.mapping import record_taker
 from datum.loading.options import LoadOptions
 from datum.loading.ordered import Ordered
-from datum.loading.pipeline import Pipeline
+from datum.loading.pipeline import Finished, Pipeline
 from datum.loading.report import LoadReport
 from datum.loading.state import Progress, check_state, to_state
-from datum.loading.stream import Place, Stream
+from datum.loading.stream import Place, RecordStream, Stream
 from datum.reading.numbered import NumberedRecords
 from datum.schema import Schema
 
@@ -42,6 +43,8 @@ one_worker = one_host
 
 class Loader:
     """Batches of records, made ahead by threads: dicts of NumPy arrays.
+
+    With `batch_size=None` it gives single records, and what is said of batches holds for them.
 
     Each iteration is one pass of `epochs` epochs. It starts where the pass before it would have
     ended, even if that was broken off; the first starts with epoch 0. `state_dict` tells the place
@@ -134,15 +137,28 @@ class Loader:
                 for plan in islice(plans, 1):
                     pipeline.submit(plan)
                     pending += 1
-                batch = finished.batch if self._convert is None else self._convert(finished.batch)
+                first = progress.batches
                 report.add(finished.records, finished.damage)
-                progress = replace(progress, batches=progress.batches + 1)
-                self._progress = progress
-                yield batch
+                for turn, given in self._give(finished):
+                    progress = self._progress = replace(progress, batches=first + turn)
+                    yield given
+                progress = replace(progress, batches=first + finished.plan.turns)
+                if self._begin is begin:  # nobody asked for another place meanwhile
+                    self._progress = progress  # after records that were lost, too
         finally:
             pipeline.close()
         if self._begin is begin:  # nobody asked for another place meanwhile
             self._move_to(Progress(stream.next_pass(progress.start), worker))
+
+    def _give(self, finished: Finished) -> Iterator[tuple[int, Any]]:
+        """The batch, or each of its records, and at which step of its plan it comes."""
+        convert = self._convert or (lambda given: given)
+        if self.options.batch_size is not None:
+            yield 1, convert(finished.batch)
+            return
+        take = record_taker(finished.batch)
+        for row, at in enumerate(finished.rows.tolist()):
+            yield at + 1, convert(take(row))
 
     def _move_to(self, progress: Progress) -> None:
         self._begin = self._progress = progress
@@ -156,10 +172,12 @@ class Loader:
         options, order = self.options, self.ordered.order
         host = options.host or self._find_host()
         options.check_seed(host[1])
+        remainder = options.remainder_on(host[1])
+        if options.batch_size is None:
+            return RecordStream(order, 1, host, remainder, options.epochs)
         if options.bucket_by is not None:
             lengths = LengthReader(self.ordered, options.bucket_by, options.on_error)
             order = Bucketed(order, lengths, options.batch_size * host[1], options)
-        remainder = options.remainder_on(host[1])
         return Stream(order, options.batch_size, host, remainder, options.epochs)
 
     def _warn_of_short_batches(self, stream: Stream, place: Place) -> None:
@@ -292,7 +310,7 @@ class Loader:
         facts = [
             repr(self.ordered.name),
             f"{self.ordered.order.records:,} records",
-            f"batches of {options.batch_size}",
+            f"batches of {options.batch_size}" if options.batch_size else "one at a time",
             f"order {self.ordered.identity['order']}",
             f"seed {options.seed}",
             f"epoch {place.epoch}",

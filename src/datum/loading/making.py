@@ -15,7 +15,7 @@ from datum.errors import CorruptRecordError, Damage, SourceError
 from datum.loading.collating import collate, empty_like, join_strings
 from datum.loading.fetching import ColumnSource, Fetched, Fetcher, Request
 from datum.loading.finishing import Finisher, as_objects, stack_or_list
-from datum.loading.mapping import UserFunction, add_note, row_taker
+from datum.loading.mapping import UserFunction, row_taker
 from datum.loading.options import MASK
 from datum.loading.padding import Padder
 from datum.loading.stream import BatchPlan
@@ -36,12 +36,14 @@ class Finished:
             columns have no rows.
         records: how many records in it count.
         damage: what was lost of those that were to count.
+        rows: which of the records of the plan each row is.
     """
 
     plan: BatchPlan
     batch: Any
     records: int
     damage: tuple[Damage, ...]
+    rows: Rows
 
 
 @dataclass(slots=True)
@@ -89,7 +91,7 @@ class Work:
         try:
             return self.batch_map(batch, epoch=plan.epoch, position=position)
         except Exception as error:
-            add_note(error, f"in `batch_map`, epoch {plan.epoch}, batch at {plan.start}")
+            error.add_note(f"in `batch_map`, epoch {plan.epoch}, batch at {plan.start}")
             raise
 
 
@@ -149,7 +151,7 @@ class Making:
             if self._work.map is not None:
                 self._map(self._work.map, row)
         except Exception as error:
-            add_note(error, f"in a function given to the loader, {self._describe(row)}")
+            error.add_note(f"in a function given to the loader, {self._describe(row)}")
             raise
 
     def _map(self, function: UserFunction, row: int) -> None:
@@ -179,7 +181,7 @@ class Making:
         work, plan, fetched = self._work, self._plan, self._fetched
         work.fetcher.keep(self._request, fetched, self._lost)
         if len(self) and not fetched.lost and not self._lost:  # as it nearly always is
-            return Finished(plan, self._make(None), min(plan.real, len(self)), ())
+            return Finished(plan, self._make(None), min(plan.real, len(self)), (), self._rows)
         kept = np.setdiff1d(np.arange(len(self)), list(self._lost))
         gone = [*fetched.lost, *((int(self._rows[row]), d) for row, d in self._lost.items())]
         gone.sort(key=lambda item: item[0])
@@ -188,12 +190,12 @@ class Making:
         if not len(kept):
             if work.is_padded and gone:
                 raise _nothing_sound(gone[0][1], len(gone))
-            return Finished(plan, None, records, damage)
+            return Finished(plan, None, records, damage, self._rows[kept])
         index = None if len(kept) == len(self) else kept
         if work.is_padded and gone:
             index = np.full(len(plan.numbers), kept[0])
             index[self._rows[kept]] = kept
-        return Finished(plan, self._make(index, kept), records, damage)
+        return Finished(plan, self._make(index, kept), records, damage, self._rows[kept])
 
     def _make(self, index: Rows | None, kept: Rows | None = None) -> Any:
         """The batch of the rows that `index` chooses, of which `kept` are sound; None for all."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Ragged, Sparse
 
-__all__ = ["UserFunction", "add_note", "make_generator", "row_taker"]
+__all__ = ["UserFunction", "make_generator", "record_taker", "row_taker"]
 
 _STAGES = {"map": 0, "batch_map": 1}
 
@@ -89,13 +89,6 @@ class _Seeds(ISpawnableSeedSequence):
         return [_Seeds((*self._numbers, first + child)) for child in range(n_children)]
 
 
-def add_note(error: BaseException, note: str) -> None:
-    """Say where an error came from, below its message; Python 3.10 has no place for that."""
-    add: Any = getattr(error, "add_note", None)
-    if add is not None:
-        add(note)
-
-
 def row_taker(column: Any) -> Callable[[int], Any]:
     """What gives the value of one record of a column, as a view of it where that can be.
 
@@ -109,6 +102,23 @@ def row_taker(column: Any) -> Callable[[int], Any]:
         return _sparse_taker(column)
     taker: Callable[[int], Any] = column.__getitem__
     return taker
+
+
+def record_taker(batch: Any) -> Callable[[int], Any]:
+    """What gives one record of a batch: of its dicts and tuples, the value of each column.
+
+    >>> record_taker({"x": np.arange(3), "name": ["a", "b", "c"]})(1)
+    {'x': np.int64(1), 'name': 'b'}
+    """
+    if isinstance(batch, dict):
+        named = {name: record_taker(column) for name, column in batch.items()}
+        return lambda row: {name: take(row) for name, take in named.items()}
+    if isinstance(batch, tuple):
+        parts = [record_taker(column) for column in batch]
+        if hasattr(batch, "_fields"):
+            return lambda row: type(batch)(*(take(row) for take in parts))
+        return lambda row: tuple(take(row) for take in parts)
+    return row_taker(batch)
 
 
 def _sparse_taker(column: Sparse) -> Callable[[int], Sparse]:

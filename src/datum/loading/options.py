@@ -44,7 +44,7 @@ SEED_BITS = 62  # of a seed that is drawn
 class LoadKeywords(TypedDict, total=False):
     """The keywords of `to_numpy`, `to_torch` and `to_jax`; `LoadOptions` tells what each is."""
 
-    batch_size: int
+    batch_size: int | None
     shuffle: Shuffle
     seed: int | None
     epochs: int | None
@@ -71,7 +71,8 @@ class LoadOptions:
     """What a loader is asked for.
 
     Attributes:
-        batch_size: how many records a batch has on this host.
+        batch_size: how many records a batch has on this host. None gives single records, which
+            have no dimension for the batch; of several hosts each takes one in turn.
         shuffle: True or "full" mixes all records of the split; "blocks" mixes runs of neighbours
             and then the records of 64 such runs, which suits slow disks; a number does that with
             so many records at a time. False keeps the order in which records were written.
@@ -113,7 +114,7 @@ class LoadOptions:
         reshuffle: whether each epoch has another order.
     """
 
-    batch_size: int = 32
+    batch_size: int | None = 32
     shuffle: Shuffle = False
     seed: int = 0
     epochs: int | None = 1
@@ -147,7 +148,10 @@ class LoadOptions:
         return cls(**keywords)
 
     def __post_init__(self) -> None:
-        self._keep_count("batch_size", least=1)
+        if self.batch_size is None:
+            self._refuse_what_needs_batches()
+        else:
+            self._keep_count("batch_size", least=1)
         if self.epochs is not None:
             self._keep_count("epochs", least=1, hint="\nhint: epochs=None has no end")
         self._keep_seed()
@@ -190,6 +194,21 @@ class LoadOptions:
                 f"expected a `seed` on {hosts} hosts, which must agree on one order, got None\n"
                 "hint: seed=0, or any other number that all hosts are given"
             )
+
+    def _refuse_what_needs_batches(self) -> None:
+        needs = {
+            "batch_map": self.batch_map is not None,
+            "pad": bool(self.pad),
+            "bucket_by": self.bucket_by is not None,
+            "remainder='pad'": self.remainder == "pad",
+        }
+        for name, is_asked in needs.items():
+            if is_asked:
+                raise ValueError(
+                    f"expected a `batch_size` with {name}, which is about batches, got None: single"
+                    " records\nhint: a number of records as `batch_size`, or `map`, which is called"
+                    " with each record"
+                )
 
     def _keep_columns(self) -> None:
         """As a tuple: an iterator could be looked through only once."""

@@ -17,7 +17,7 @@ from datum.loading.mapping import UserFunction
 from datum.loading.options import LoadOptions
 from datum.loading.padding import Padder
 from datum.loading.pool import Pool
-from datum.loading.stream import BatchPlan
+from datum.loading.stream import RECORDS_AT_ONCE, BatchPlan
 from datum.schema import Schema
 
 __all__ = ["ColumnSource", "Finished", "Pipeline"]
@@ -60,7 +60,8 @@ class Pipeline:
         self._jobs: deque[BatchJob] = deque()
         self._is_closed = False
         self._work, self._piece = _plan_work(source, schema, options, cache)
-        self._batches_ahead = options.prefetch or _ahead(threads, options.batch_size, self._piece)
+        size = options.batch_size or RECORDS_AT_ONCE
+        self._batches_ahead = options.prefetch or _ahead(threads, size, self._piece)
         is_by_record = self._piece is not None
         self._pool: Pool | None = None
         if threads and (is_by_record or self._work.batch_map is not None):

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from datum.errors import SplitError
 from datum.loading.options import Remainder
 
-__all__ = ["BatchPlan", "EpochOrder", "Place", "SeededOrder", "Stream"]
+__all__ = ["BatchPlan", "EpochOrder", "Place", "RecordStream", "SeededOrder", "Stream"]
+
+RECORDS_AT_ONCE = 128  # of single records: to make little of what each step costs
 
 
 class EpochOrder(Protocol):
@@ -52,6 +54,7 @@ class BatchPlan:
         numbers: the records of this host's part.
         positions: their positions in the epoch.
         real: so many of them count; the others fill up.
+        turns: how many steps of this host's stream they are: one, but for single records.
     """
 
     epoch: int
@@ -60,6 +63,7 @@ class BatchPlan:
     numbers: NDArray[np.int64]
     positions: NDArray[np.int64]
     real: int
+    turns: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +197,62 @@ class Stream:
                 positions = np.concatenate([positions, fill])
         numbers = self.order.numbers(place.epoch, positions)
         return BatchPlan(place.epoch, place.position, stop, numbers, positions, real)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStream(Stream):
+    """Single records: at each turn every host takes one.
+
+    They are planned many at a time. Of the last turn of an epoch, which may have too few for all
+    hosts, "keep" leaves some without, so that these have one record less.
+    """
+
+    batch_size: int = 1
+
+    def _own_left(self, position: int) -> int:
+        """How many records of an epoch this host still has from a position on."""
+        index, hosts = self.host
+        if self.remainder != "keep":
+            return self._left(position)
+        return max(0, -(-(self.order.records - position - index) // hosts))
+
+    def count(self, place: Place) -> int | None:
+        """How many records there are from a place to the end of its pass; None without end."""
+        epochs = self._epochs_from(place.epoch)
+        if epochs is None:
+            return None
+        return self._own_left(place.position) + (epochs - 1) * self._own_left(0)
+
+    def last_batches(self, place: Place) -> list[int]:  # noqa: ARG002
+        """Of single records none is short."""
+        return [1] * self.host[1]
+
+    def plans(
+        self, start: Place, *, worker: tuple[int, int] = (0, 1), done: int = 0
+    ) -> Iterator[BatchPlan]:
+        """The records from `start` to the end of the pass, some at a time.
+
+        Of several workers each takes the turns `index`, `index + count` and so on.
+        """
+        self._refuse_nothing()
+        index, count = worker
+        epochs = self._epochs_from(start.epoch)
+        end = None if epochs is None else start.epoch + epochs
+        place = self.after(self._normal(start), index + done * count)
+        while self.order.records and (end is None or place.epoch < end):
+            own = -(-self._left(place.position) // count)
+            turns = min(own, RECORDS_AT_ONCE)
+            yield self._plan_turns(place, turns, count)
+            place = self.after(place, turns * count)
+
+    def _plan_turns(self, place: Place, turns: int, step: int) -> BatchPlan:
+        records, (host, hosts) = self.order.records, self.host
+        positions = place.position + host + np.arange(turns) * step * hosts
+        if self.remainder == "wrap":
+            positions %= records
+        positions = positions[positions < records]
+        numbers = self.order.numbers(place.epoch, positions)
+        stop = min(records, place.position + turns * step * hosts)
+        return BatchPlan(
+            place.epoch, place.position, stop, numbers, positions, len(positions), turns
+        )

@@ -4,6 +4,7 @@ import gc
 import json
 import pickle
 import threading
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -229,6 +230,97 @@ def test_short_batches_on_several_hosts_are_warned_of_once(ds):
     with pytest.warns(UserWarning, match="batches of 0, 1, 1, 1 records"):
         ids(ds.to_numpy(**options | {"batch_size": 5}))
     ids(ds.to_numpy(**options | {"batch_size": 1, "host": (0, 23)}))  # full ones
+
+
+# Single records.
+
+
+def one_by_one(loader):
+    return [int(record["id"]) for record in loader]
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_single_records_come_in_the_order_of_batches(ds, shuffle):
+    loader = ds.to_numpy(batch_size=None, shuffle=shuffle, epochs=2)
+    assert one_by_one(loader) == flat(ds.to_numpy(batch_size=8, shuffle=shuffle, epochs=2))
+    assert len(loader) == loader.remaining == 2 * RECORDS
+    assert loader.report.records == 2 * RECORDS
+    assert "one at a time" in repr(loader)
+    record = next(iter(loader))
+    assert record["id"].shape == ()
+    assert isinstance(record["items"], np.ndarray)
+
+
+@pytest.mark.parametrize("remainder", ["keep", "wrap", "drop"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_hosts_and_workers_take_single_records_in_turn(ds, remainder, workers):
+    options = LoadOptions(batch_size=None, shuffle=True, epochs=2, remainder=remainder)
+    ordered = order_split(ds["train"], options)
+    order = [flat(ds.to_numpy(batch_size=8, shuffle=True, epochs=2))[n * 23 :][:23] for n in (0, 1)]
+    for hosts in (2, 3, 4):
+        for host in range(hosts):
+            expected = []
+            for epoch in order:
+                end = {"keep": 23, "drop": 23 - 23 % hosts, "wrap": 23 + -23 % hosts}[remainder]
+                expected += [(epoch * 2)[at] for at in range(host, end, hosts)]
+            given = Loader(ordered, options, find_host=partial(tuple, (host, hosts)))
+            assert len(given) == len(expected)
+            assert one_by_one(given) == expected
+            parts = [
+                one_by_one(
+                    Loader(
+                        ordered,
+                        options,
+                        find_host=partial(tuple, (host, hosts)),
+                        find_worker=lambda worker=worker: (worker, workers),
+                    )
+                )
+                for worker in range(workers)
+            ]
+            assert sorted(i for part in parts for i in part) == sorted(expected)
+
+
+def test_single_records_go_on_after_any_of_them_and_with_other_hosts(ds):
+    options = dict(batch_size=None, shuffle=True, epochs=2)
+    whole = one_by_one(ds.to_numpy(**options))
+    loader = ds.to_numpy(**options)
+    for at, _ in enumerate(loader, 1):
+        state = json.loads(json.dumps(loader.state_dict()))
+        assert loader.remaining == 2 * RECORDS - at
+        other = ds.to_numpy(**options)
+        other.load_state_dict(state)
+        assert one_by_one(other) == whole[at:]
+    loader = ds.to_numpy(**options, host=(0, 2))
+    taken = [int(record["id"]) for record in islice(loader, 5)]
+    state = loader.state_dict()
+    assert state["position"] == 10
+    assert taken == whole[0:10:2]
+    batches = ds.to_numpy(batch_size=4, shuffle=True)
+    batches.load_state_dict(state)
+    assert flat(batches) == whole[10:23]
+
+
+def test_single_records_that_map_made(ds):
+    def pair(record, rng):
+        return record["id"] + rng.integers(100), {"text": "x" * int(record["id"])}
+
+    options = dict(shuffle=True, map=pair)
+    (ints, texts) = zip(*ds.to_numpy(batch_size=None, **options), strict=True)
+    batches = list(ds.to_numpy(batch_size=8, **options))
+    assert list(ints) == [i for batch in batches for i in batch[0].tolist()]
+    assert [text["text"] for text in texts] == [t for batch in batches for t in batch[1]["text"]]
+
+
+def test_a_single_record_that_is_lost_keeps_its_position(tmp_path):
+    datum.write({"id": range(9)}, tmp_path / "d", shuffle=False, progress=False)
+    (shard,) = (tmp_path / "d").glob("*.tfrecord")
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    shard.write_bytes(data)
+    loader = datum.load(tmp_path / "d").to_numpy(batch_size=None, on_error="skip")
+    positions = {int(record["id"]): loader.state_dict()["position"] for record in loader}
+    assert positions == {i: i + 1 for i in range(9) if i != 4}
+    assert (loader.report.records, loader.report.skipped) == (8, 1)
 
 
 def test_the_report_counts_the_current_pass(ds):

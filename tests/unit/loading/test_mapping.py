@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from datum.columns import BytesColumn, Ragged, Sparse
-from datum.loading.mapping import UserFunction, add_note, make_generator, row_taker
+from datum.loading.mapping import UserFunction, make_generator, row_taker
 from datum.schema import Feature
 from tests.unit.loading.memory_source import MemorySource, finish, load, plan
 
@@ -196,9 +196,3 @@ def test_rows_are_taken_from_columns_of_all_kinds() -> None:
     sparse = Sparse(np.array([[0, 1], [2, 0], [2, 2]]), np.array([1, 2, 3]), (3, 3))
     taken = [row_taker(sparse)(row).to_dense().tolist() for row in range(3)]
     assert taken == sparse.to_dense().tolist()
-
-
-def test_a_note_is_added_where_there_is_a_place_for_it() -> None:
-    error = ValueError("mine")
-    add_note(error, "where")
-    assert getattr(error, "__notes__", ["where"]) == ["where"]

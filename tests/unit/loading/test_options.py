@@ -62,8 +62,21 @@ def test_values_that_cannot_be_are_refused(wrong):
 @pytest.mark.parametrize(
     "wrong",
     [
+        {"pad": True},
+        {"bucket_by": "x"},
+        {"batch_map": len},
+        {"remainder": "pad"},
+    ],
+)
+def test_single_records_take_nothing_that_is_about_batches(wrong):
+    with pytest.raises(ValueError, match="expected a `batch_size` with .* got None: single"):
+        LoadOptions(batch_size=None, **wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
         {"batch_size": 1.5},
-        {"batch_size": None},
         {"shuffle": 0.5},
         {"shuffle": None},
         {"cache": "memory"},

@@ -45,7 +45,7 @@ class Placer:
             for _ in jax.tree.leaves(column, is_leaf=_is_text)
         ]
         at = [i for i, leaf in enumerate(leaves) if _is_number(leaf)]
-        arrays = [_prepare(leaves[i], targets[i][0]) for i in at]
+        arrays = [_prepare(np.asarray(leaves[i]), targets[i][0]) for i in at]
         placed = _place(arrays, [targets[i] for i in at])
         for i, array in zip(at, placed, strict=True):
             leaves[i] = array
@@ -80,7 +80,9 @@ def _is_loose(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind not in _NO_NUMBERS
+    # Single records have scalars.
+    is_number = isinstance(value, (np.ndarray, np.generic))
+    return is_number and value.dtype.kind not in _NO_NUMBERS
 
 
 def _prepare(array: NDArray[Any], path: Any) -> NDArray[Any]:

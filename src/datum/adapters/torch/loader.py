@@ -12,7 +12,7 @@ from datum.adapters.torch.callers import find_collation
 from datum.adapters.torch.passes import Passes
 from datum.adapters.torch.processes import Rank, find_base_seed, find_worker, is_worker
 from datum.adapters.torch.shipping import to_shipped
-from datum.adapters.torch.tensors import to_pinned, to_tensors
+from datum.adapters.torch.tensors import to_own_tensors, to_pinned, to_tensors
 from datum.errors import StateError
 from datum.loading import Loader, LoadOptions
 from datum.loading.checks import check_kind
@@ -79,8 +79,7 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
 
     def _refuse_collation(self) -> None:
         """A DataLoader that makes batches of batches adds a dimension that nobody asked for."""
-        asked = find_collation()
-        if asked is not None:
+        if self.options.batch_size is not None and find_collation() is not None:
             raise ValueError(
                 f"split {self.ordered.name!r}: expected a DataLoader with batch_size=None, since"
                 f" the loader gives batches of {self.options.batch_size} already; got one that"
@@ -136,6 +135,8 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
 
     def _find_convert(self) -> Callable[[Any], Any]:
         """What makes a batch of tensors in this process."""
+        if self.options.batch_size is None:  # pinned, if at all, once a DataLoader has batches
+            return to_own_tensors if is_worker() else to_tensors
         if is_worker():
             return to_shipped
         has_gpu = torch.cuda.is_available() if self.pin_memory is None else self.pin_memory

@@ -11,7 +11,7 @@ from datum._optional import require
 from datum.columns import BytesColumn, Ragged, Sparse
 from datum.columns.tensors import to_tensor
 
-__all__ = ["replace_columns", "to_pinned", "to_tensors"]
+__all__ = ["replace_columns", "to_own_tensors", "to_pinned", "to_tensors"]
 
 torch: Any = require("torch", purpose="`to_torch`")
 
@@ -27,6 +27,8 @@ def to_tensors(batch: Any) -> Any:
 
 
 def _to_tensor(column: Any) -> Any:
+    if isinstance(column, np.generic):  # of a single record
+        column = np.asarray(column)
     if isinstance(column, np.ndarray):
         return column.tolist() if column.dtype.kind in "OSU" else to_tensor(column)
     if isinstance(column, BytesColumn):
@@ -34,6 +36,15 @@ def _to_tensor(column: Any) -> Any:
     if isinstance(column, Sparse) and isinstance(column.values, BytesColumn):
         return column
     return column.to_torch() if isinstance(column, (Ragged, Sparse)) else column
+
+
+def to_own_tensors(record: Any) -> Any:
+    """Make tensors of a record, in memory of its own: what is sent takes all of it along."""
+    return replace_columns(record, lambda value: _to_tensor(_copy_of(value)))
+
+
+def _copy_of(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def to_pinned(batch: Any) -> Any:

@@ -68,6 +68,12 @@ def test_the_process_of_jax_is_the_host(ds, monkeypatch):
     assert len(loader) == 2
 
 
+def test_single_records_are_arrays_without_a_dimension_for_the_batch(ds):
+    records = list(ds.to_jax(batch_size=None))
+    assert all(isinstance(record["id"], jax.Array) for record in records)
+    assert [record["id"].tolist() for record in records] == list(range(len(records)))
+
+
 def test_a_given_host_counts_more_than_the_process(ds, monkeypatch):
     monkeypatch.setattr(jax, "process_index", lambda: 1)
     monkeypatch.setattr(jax, "process_count", lambda: 2)
