@@ -59,6 +59,7 @@ class RecordCache:
         # 0: unknown, n: in slot n - 1, -n: lost, with damage n - 1. Pages not touched are free.
         self._places = np.zeros(self._records, np.int64)
         self._damage: list[Damage] = []
+        self.mapped: dict[int, Any] = {}  # what `map` returned, by number, where that is kept
         # Those that were joined, and those nobody asked for yet. Replaced in one step: an interrupt
         # may come between any two.
         self._tiers: tuple[list[_Tier], list[_Tier]] = [], []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ class Work:
     Attributes:
         functions: what decodes features in ways of the user's own.
         is_padded: whether lost records are replaced, and a mask tells which count.
+        mapped: what `map` returned for records, by number, if that is kept.
         empty: the columns of a batch of no records after `map`, once there was a batch.
     """
 
@@ -66,6 +68,7 @@ class Work:
     skips_damage: bool
     is_padded: bool
     supervised: Supervised | None = None
+    mapped: dict[int, Any] | None = None
     empty: Any = None
 
     def describe(self, number: int) -> str:
@@ -155,10 +158,18 @@ class Making:
             raise
 
     def _map(self, function: UserFunction, row: int) -> None:
+        mapped, at = self._work.mapped, self._rows[row]
+        number = int(self._plan.numbers[at])
+        if mapped is not None and number in mapped:
+            self._made[row] = mapped[number]
+            self._changed.update(name for name, _ in self._takers)
+            return
         given = {name: take(row) for name, take in self._takers}
-        position = int(self._plan.positions[self._rows[row]])
+        position = int(self._plan.positions[at])
         made = function(dict(given), epoch=self._plan.epoch, position=position)
         self._made[row] = made
+        if mapped is not None:
+            mapped[number] = copy.deepcopy(made)
         if isinstance(made, dict):
             self._changed.update(n for n, value in given.items() if made.get(n) is not value)
 

@@ -58,6 +58,7 @@ class LoadKeywords(TypedDict, total=False):
     map: Callable[..., Any] | None
     batch_map: Callable[..., Any] | None
     cache: bool
+    cache_after: Literal["decode", "map"]
     pad: PadOption
     bucket_by: str | None
     threads: int | None
@@ -107,6 +108,8 @@ class LoadOptions:
             zeros to the longest row of the batch, a number to that length, and a `datum.Pad` as
             it says. A dict has for each feature a `datum.Pad`, or the value to fill it with. A
             length and a `datum.Pad` add a column `<name>_mask`, True where there is a value.
+        cache_after: "map" keeps what `map` returned as well, so that it is called once for each
+            record; "decode" calls it anew in each epoch.
         bucket_by: a feature; records of about the same length of it come into the same batch.
         threads: how many work on batches; None is one for each core.
         prefetch: how many batches are made ahead.
@@ -128,6 +131,7 @@ class LoadOptions:
     map: Callable[..., Any] | None = None
     batch_map: Callable[..., Any] | None = None
     cache: bool = False
+    cache_after: Literal["decode", "map"] = "decode"
     pad: PadOption = False
     bucket_by: str | None = None
     threads: int | None = None
@@ -171,6 +175,7 @@ class LoadOptions:
         check_choice("on_error", self.on_error, ("raise", "skip"))
         check_missing(self.missing)
         supervised_names(self.supervised)
+        check_choice("cache_after", self.cache_after, ("decode", "map"))
         self._keep_columns()
         self._check_remainder()
         self._check_shuffle()

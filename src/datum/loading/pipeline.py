@@ -151,6 +151,7 @@ def _plan_work(
         skips_damage=options.on_error == "skip",
         is_padded=options.remainder == "pad",
         supervised=options.supervised,
+        mapped=cache.mapped if cache is not None and options.cache_after == "map" else None,
     )
     if decoders.images:
         return work, PIECE_IMAGES

@@ -90,19 +90,25 @@ class GraphReader:
         return shuffle(chunks, buffered, seed=seed, reshuffle=shuffling.reshuffle)
 
     def read(
-        self, finish: Callable[[Any], Any], decode: Callable[..., Any] | None, *form: Any
+        self,
+        finish: Callable[[Any], Any],
+        decode: Callable[..., Any] | None,
+        *form: Any,
+        is_last: bool = False,
     ) -> Any:
         """The records of all epochs, decoded one by one; `finish` is given those of an epoch.
 
-        `form` tells what decoding depends on.
+        What `decode` made is what a cache keeps, and `form` tells what it depends on. `is_last`
+        if it gives what goes into batches, which is all the same here.
         """
+        del is_last
         made, epochs = finish(self._read(decode, *form)), self._options.epochs
         return made if epochs == 1 else made.repeat(epochs)
 
     def _read(self, decode: Callable[..., Any] | None, *form: Any) -> Any:
         options, shuffling = self._options, self._plan.shuffling
         records = self._read_parsed()
-        records = apply(records, leave_as_is(decode) if decode else None, options)
+        records = apply(records, decode, options)
         if options.cache is False:
             return records
         records = self._cache.keep(records, *form)

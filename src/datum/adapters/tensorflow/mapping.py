@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from datum._optional import require
+from datum.adapters.tensorflow.element_cache import KEPT, NUMBER, ElementCache
 from datum.adapters.tensorflow.options import TfOptions
 from datum.adapters.tensorflow.records import random_numbers
 from datum.transforms.graph import fold_in, leave_as_is
 
-__all__ = ["SEED", "Decoders", "apply", "check_result", "decoding", "takes_seed", "with_asides"]
+__all__ = [
+    "SEED",
+    "Decoders",
+    "apply",
+    "check_result",
+    "decoding",
+    "in_turn",
+    "takes_seed",
+    "with_asides",
+]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
@@ -55,23 +65,49 @@ def _unpacking(function: Function) -> Function:
     return call
 
 
-def with_asides(function: Function, asides: Collection[str], *, keeps: bool) -> Function:
+def with_asides(
+    function: Function,
+    asides: Collection[str],
+    *,
+    keeps: bool,
+    cache: ElementCache | None = None,
+) -> Function:
     """A function of records, for those that come with columns which are none of theirs.
 
-    It gets the seed from there, if it takes one. The columns are beside what it gives then: among
-    those of the record, or with `keeps` false in a pair with it, all but the seed.
+    It gets the seed from there, if it takes one, and is not called for what a cache has. With
+    `keeps` these columns are among those of the dict that it gives; otherwise in a pair with its
+    result, all but the seed. What only the cache needs is left out.
     """
 
     def call(record: dict[str, Any]) -> Any:
         beside = {name: record[name] for name in asides}
         given = {name: value for name, value in record.items() if name not in beside}
         seed = {"seed": beside[SEED]} if takes_seed(function) else {}
-        made = function(given, **seed)
+        if cache is None:
+            made = function(given, **seed)
+        else:
+            made = cache.keep(beside[NUMBER], beside[KEPT], lambda: function(given, **seed))
+        done = {NUMBER, KEPT} if keeps else {NUMBER, KEPT, SEED}
+        rest = {name: value for name, value in beside.items() if name not in done}
         if keeps:
-            return {**made, **beside}
-        rest = {name: value for name, value in beside.items() if name != SEED}
+            return {**made, **rest}
         return (made, rest) if rest else made
 
+    return call
+
+
+def in_turn(functions: Sequence[Function | None]) -> Function | None:
+    """One function of several, each given what the last one made; None without any."""
+    called = [function for function in functions if function is not None]
+    if len(called) < 2:
+        return called[0] if called else None
+
+    def call(record: Any, seed: Any = None) -> Any:
+        for function in called:
+            record = function(record, seed=seed) if takes_seed(function) else function(record)
+        return record
+
+    call.takes_seed = any(map(takes_seed, called))  # type: ignore[attr-defined]
     return call
 
 

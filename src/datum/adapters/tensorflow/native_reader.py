@@ -17,8 +17,9 @@ from datum.adapters.tensorflow.batching import densify_single, pad_batches, unba
 from datum.adapters.tensorflow.blocks import bytes_of
 from datum.adapters.tensorflow.buffers import Buffers
 from datum.adapters.tensorflow.damage import find_lost
+from datum.adapters.tensorflow.element_cache import KEPT, NUMBER, ElementCache
 from datum.adapters.tensorflow.handover import Handover
-from datum.adapters.tensorflow.mapping import SEED, apply
+from datum.adapters.tensorflow.mapping import SEED, apply, with_asides
 from datum.adapters.tensorflow.options import TfOptions, refuse_mask
 from datum.adapters.tensorflow.packing import Packed, Packer, as_stored
 from datum.adapters.tensorflow.plan import (
@@ -34,7 +35,7 @@ from datum.errors import CorruptRecordError
 from datum.format import Parser
 from datum.format.threads import thread_count
 from datum.loading.bucketing import Bucketed, LengthReader
-from datum.loading.caching import RecordCache, copy_column
+from datum.loading.caching import RecordCache, copy_column, join_columns
 from datum.loading.options import MASK
 from datum.loading.ordered import order_split
 from datum.loading.stream import BatchPlan, EpochOrder, Place, Stream
@@ -93,7 +94,8 @@ class NativeReader:
             refuse_mask(schema)
             asides[MASK] = Feature("bool")
         self.asides = tuple(asides)
-        self._packer = Packer(Schema({**as_pixels(stored, decoded), **asides}))
+        self._schema = Schema({**as_pixels(stored, decoded), **asides})
+        self._packer = Packer(self._schema)
 
         def finish(columns: dict[str, Any]) -> dict[str, Any]:
             return self._packer.unmask(decode_small(columns, stored, decoded))
@@ -139,20 +141,30 @@ class NativeReader:
         return batches_of_epoch(self.stream)
 
     def read(
-        self, finish: Callable[[Any], Any], decode: Callable[..., Any] | None, *_form: Any
+        self,
+        finish: Callable[[Any], Any],
+        decode: Callable[..., Any] | None,
+        *_form: Any,
+        is_last: bool = False,
     ) -> Any:
         """The records of all epochs, decoded one by one; `finish` is given those of an epoch.
 
-        So what it makes of them, batches for example, ends with the epoch.
+        So what it makes of them, batches for example, ends with the epoch. What `decode` made is
+        what a cache keeps. `is_last` if no function that takes a record follows.
         """
-        options, unpacker = self._options, Unpacker(self._packer)
-        alone = replace(self.stream, epochs=1)
+        options, alone = self._options, replace(self.stream, epochs=1)
+        cache, asides = None, self.asides
+        if decode is not None and options.cache:
+            cache = self._keep_elements(decode)
+            asides = (*asides, NUMBER, KEPT)
+        if decode is not None and asides:
+            decode = with_asides(decode, asides, keeps=not is_last, cache=cache)
+        unpacker = Unpacker(self._packer)
 
         def records_of(start: Callable[..., Any], given: Any = None) -> Any:
             packed = Handover(start, unpacker.spec, given=given)
             records = unbatch(apply(packed, leave_as_is(unpacker.unpack), options))
-            records = apply(records, leave_as_is(decode) if decode else None, options)
-            return finish(records)
+            return finish(apply(records, decode, options))
 
         def start_epoch(place: Any) -> Generator[Packed, None, None]:
             parts = _parts_of(alone, Place(int(place[0]), int(place[1])), self._together)
@@ -167,6 +179,21 @@ class NativeReader:
             return records_of(start)
         epochs = Handover(self._epochs, (tf.TensorSpec((2,), tf.int64),))
         return epochs.flat_map(leave_as_is(lambda place: records_of(start_epoch, place)))
+
+    def _keep_elements(self, decode: Callable[..., Any]) -> ElementCache:
+        """Keep what `decode` makes of records, instead of what was read."""
+        unpacker = Unpacker(self._packer)
+        packed = Handover(lambda: iter(()), unpacker.spec)  # type: ignore[arg-type]
+        records = unbatch(apply(packed, leave_as_is(unpacker.unpack), self._options))
+        only = with_asides(decode, self.asides, keeps=False)
+        spec = apply(records, only, self._options).element_spec
+        has_more = isinstance(spec, tuple) and MASK in self.asides
+        cache = ElementCache(spec[0] if has_more else spec)
+        self._packer = Packer(
+            Schema({**self._schema, NUMBER: Feature("int64"), KEPT: Feature("bool")})
+        )
+        self._source.keep_elsewhere(cache)
+        return cache
 
     def _epochs(self) -> Generator[tuple[Numbers], None, None]:
         """Where each epoch of a pass starts."""
@@ -233,6 +260,8 @@ class _Source:
         self._parts = self._ordered.parts
         self._on_error = options.on_error
         self._cache = RecordCache(len(split)) if options.cache else None
+        self._elements: ElementCache | None = None
+        self._example: dict[str, Any] = {}
         self._lost = np.empty(0, np.int64)
         if options.on_error == "skip":
             self._lost = find_lost(split)
@@ -250,6 +279,10 @@ class _Source:
             order = Bucketed(order, lengths, size, options)
             identity["order"] += f", {options.bucket_by} sorted for batches of {size}"
         return order, identity
+
+    def keep_elsewhere(self, cache: ElementCache) -> None:
+        """Read only what this cache lacks; columns then say what it has."""
+        self._cache, self._elements = None, cache
 
     def read(self, parts: Iterable[_Part]) -> Iterator[tuple[dict[str, Any], _Part]]:
         """The columns of each part."""
@@ -273,6 +306,8 @@ class _Source:
         unknown = numbers
         if self._cache is not None:
             unknown = numbers[self._cache.find(numbers) == 0]
+        elif self._elements is not None and self._example:
+            unknown = numbers[~self._elements.find(numbers)]
         return unknown, records.submit(unknown) if len(unknown) else None
 
     def _take(
@@ -281,6 +316,8 @@ class _Source:
         columns: dict[str, Any] = {}
         if ticket is not None:
             columns = self._finish(_whole(records.take(ticket)))
+        if self._elements is not None:
+            return self._fill_up(columns, part, read), part
         if self._cache is None:
             return columns, part
         if ticket is not None:
@@ -290,6 +327,22 @@ class _Source:
         if len(read) < len(part):
             columns = self._cache.gather(self._cache.find(part.numbers))
         return columns, part
+
+    def _fill_up(self, columns: dict[str, Any], part: _Part, read: Numbers) -> dict[str, Any]:
+        """The columns of a part of which only some was read; the rest is like any other record."""
+        is_kept = ~np.isin(part.numbers, read)
+        if not self._example:
+            first = np.zeros(1, np.int64)
+            self._example = {name: copy_column(column, first) for name, column in columns.items()}
+        if is_kept.any():
+            rows = np.empty(len(part), np.int64)
+            rows[~is_kept] = np.arange(len(read))
+            rows[is_kept] = len(read)
+            columns = {
+                name: (join_columns([columns[name], blank]) if columns else blank)[rows]
+                for name, blank in self._example.items()
+            }
+        return {**columns, NUMBER: part.numbers, KEPT: is_kept}
 
 
 def _whole(taken: Taken) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from datum.adapters.tensorflow.mapping import (
     apply,
     check_result,
     decoding,
+    in_turn,
     takes_seed,
     with_asides,
 )
@@ -57,11 +58,16 @@ class Reader(Protocol):
         """Batches of all epochs, those that differ in length padded where asked."""
 
     def read(
-        self, finish: Callable[[Any], Any], decode: Callable[..., Any] | None, *form: Any
+        self,
+        finish: Callable[[Any], Any],
+        decode: Callable[..., Any] | None,
+        *form: Any,
+        is_last: bool = False,
     ) -> Any:
         """The records of all epochs, decoded one by one; `finish` is given those of an epoch.
 
-        `form` tells what decoding depends on.
+        What `decode` made is what a cache keeps, and `form` tells what it depends on. `is_last`
+        if it gives what goes into batches, and no function that takes a record follows.
         """
 
 
@@ -142,22 +148,30 @@ def _by_record(reader: Reader, decoders: Decoders, options: TfOptions) -> Any:
     asked = options.decode if isinstance(options.decode, Mapping) else {}
     theirs = {name: decoder for name, decoder in decoders.items() if callable(asked.get(name))}
     ours = {name: decoder for name, decoder in decoders.items() if name not in theirs}
+    first = decoding(ours) and leave_as_is(decoding(ours))
+    later = [decoding(theirs), check_result("map", options.map)]
+    # Functions of the user come after a cache, if not asked otherwise: results may differ.
+    is_kept = options.cache is not False and options.cache_after == "map" and any(later)
+    if is_kept:
+        first = in_turn([first, *later])
 
     def finish(records: Any) -> Any:
-        # Functions of the user come after a cache: they may give another result each time.
-        records = _apply_beside(records, decoding(theirs), reader.asides, options, keeps=True)
-        mapped = check_result("map", options.map)
-        if mapped is None and reader.asides:
-            mapped = leave_as_is(dict)
-        records = _apply_beside(records, mapped, reader.asides, options, keeps=False)
+        asides = reader.asides
+        if not is_kept:
+            records = _apply_beside(records, later[0], asides, options, keeps=True)
+            mapped = later[1]
+            if mapped is None and asides:
+                mapped = leave_as_is(dict)
+            records = _apply_beside(records, mapped, asides, options, keeps=False)
         if any(isinstance(s, tf.RaggedTensorSpec) and not s.ragged_rank for s in _specs(records)):
             records = apply(records, leave_as_is(_same), options)  # dense, as the elements are
         if options.batch_size is None:
-            return _add_beside(records, reader.asides)
+            return _add_beside(records, asides)
         batches = batch_records(records, options, is_full=reader.is_full)
-        return pad_batches(_add_beside(batches, reader.asides), options)
+        return pad_batches(_add_beside(batches, asides), options)
 
-    return reader.read(finish, decoding(ours), sorted(ours))
+    form = [sorted(decoders), "mapped"] if is_kept else [sorted(ours)]
+    return reader.read(finish, first, *form, is_last=is_kept)
 
 
 def _same(*element: Any) -> Any:
