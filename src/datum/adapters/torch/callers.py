@@ -12,7 +12,15 @@ from typing import Any
 
 from datum._optional import require
 
-__all__ = ["find_collation"]
+__all__ = ["find_collation", "is_shared_out"]
+
+# What Accelerate and Trainer read all records by, of which they themselves give each process a
+# part. (`num_examples` asks for the records of all processes.)
+_SHARERS = frozenset(
+    f"{name}.{method}"
+    for name in ("DataLoaderDispatcher", "IterableDatasetShard")
+    for method in ("__iter__", "__len__", "_fetch_batches")
+) | {"Trainer.num_examples"}
 
 torch: Any = require("torch", purpose="`to_torch`")
 
@@ -37,3 +45,11 @@ def find_collation() -> Any:
             is_known |= getattr(collate, "__module__", "").startswith("transformers.")
             return collate if frame.f_locals.get("auto_collation") and is_known else None
     return None
+
+
+def is_shared_out() -> bool:
+    """Whether the caller gives each process its part of what it reads, as Accelerate does.
+
+    A worker that is forked still has the callers of the process it comes from.
+    """
+    return any(frame.f_code.co_qualname in _SHARERS for frame in _callers())

@@ -39,6 +39,8 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
     the same batches in the same order. Of several ranks of `torch.distributed` each gets its part
     of every batch.
 
+    Where Accelerate or a Trainer gives each rank its part of what one of them reads, it gives all.
+
     Each pass is the next epoch, also one that workers make, and after one that was broken off.
     `report` tells of what this process has read; workers warn of damage that they skip.
 
@@ -55,7 +57,8 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
     ) -> None:
         if pin_memory is not None:
             check_kind("pin_memory", pin_memory, bool, "True, False or None")
-        super().__init__(ordered, options, find_host=Rank(), find_worker=find_worker)
+        self._rank = Rank()
+        super().__init__(ordered, options, find_host=self._rank, find_worker=find_worker)
         self.pin_memory = pin_memory
         self._passes = Passes()
         self._told_in = 0  # the process in which the program said where to start
@@ -66,6 +69,7 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
 
     def __iter__(self) -> Iterator[Any]:
         self._refuse_collation()
+        self._rank.look()
         stream = self._stream()
         if not is_worker():
             last = self._passes.begun_by_workers()
