@@ -19,7 +19,7 @@ from datum.schema import Schema
 
 __all__ = ["lasting_metadata", "stored_part"]
 
-_IMAGE_FACTS = ("formats", "dtypes", "height", "width", "channels")
+_IMAGE_FACTS = ("formats", "dtypes", "height", "width", "channels", "converted")
 
 
 def stored_part(

@@ -62,8 +62,8 @@ def _note(asked: Asked) -> str:
         unit = _UNITS[feature.dtype.partition("[")[2][:-1]]
         since = " since 1970-01-01, in UTC" if feature.dtype.startswith("date") else ""
         return f"{unit}{since}"
-    if feature.encoding == "image" and feature.shape[-1] == 1 and not asked.formats:
-        return "of a palette TensorFlow gives the grey of each colour, not its id"
+    if feature.encoding == "image" and feature.shape[-1] == 1 and "png" in (asked.formats or "png"):
+        return "of a palette, which Datum writes as grey, TensorFlow gives no ids"
     if "tiff" in asked.formats:
         return "TensorFlow decodes no TIFF: `datum.write` stores it as PNG"
     if feature.default and feature.ragged_rank and not feature.is_raw:

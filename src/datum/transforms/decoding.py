@@ -16,7 +16,10 @@ from datum.transforms.png import decode_png, decode_simple_png, is_simple_png
 __all__ = ["CHANNELS", "decode_any", "decode_image", "decode_other"]
 
 CHANNELS = (1, 3, 4, None)
-_UNKNOWN = "expected a JPEG, PNG, GIF, WebP or BMP image, got a TIFF or bytes of another kind"
+_UNKNOWN = (
+    "expected a JPEG, PNG, GIF, WebP or BMP image, got a TIFF or bytes of another kind"
+    " (hint: engine='native' of `to_tf` decodes TIFF)"
+)
 
 
 def decode_image(channels: int | None = 3, *, exact: bool = False) -> Callable[[Any], Any]:

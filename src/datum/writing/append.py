@@ -99,7 +99,7 @@ def join_metadata(parts: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str,
 
 
 def _join(name: str, what: str, old: Any, new: Any) -> Any:
-    if what == "formats":
+    if what in ("formats", "converted"):
         return {key: old.get(key, 0) + new.get(key, 0) for key in sorted({*old, *new})}
     if old == new:
         return old

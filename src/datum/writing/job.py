@@ -27,7 +27,7 @@ from datum.writing.legacy import legacy_files
 from datum.writing.make import MadeShard, SplitPlan, make_shards
 from datum.writing.options import WriteOptions
 from datum.writing.parts import Intake, known_schema, settle
-from datum.writing.pictures import ImageFacts, open_sizes, refine_images
+from datum.writing.pictures import ImageFacts, describe_images, open_sizes, refine_images
 from datum.writing.progress import Progress
 from datum.writing.spilled import SpilledSplit
 from datum.writing.staging import QUARANTINE, Staging
@@ -59,6 +59,7 @@ class Job:
     appended: Appended | None
     staging: Staging
     progress: Progress
+    notes: tuple[str, ...] = ()  # on what was made, for the report
     _is_counted: bool = False
 
     def make(self) -> tuple[Manifest, dict[str, MadeSplit]]:
@@ -88,6 +89,7 @@ class Job:
         self._check_some_written(made)
         if not self._is_copied:  # where records are, the schema is already that of their images
             schema = refine_images(schema, self._all_images(images))
+        self.notes = tuple(describe_images(schema, images))
         return self._manifest(schema, images, made), made
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,31 +18,49 @@ from datum.sources import Block, Reject
 if TYPE_CHECKING:
     from datum.images import ImageHeader, ImageOptions
 
-__all__ = ["ImageFacts", "find_images", "open_sizes", "prepare_images", "refine_images"]
+__all__ = [
+    "ImageFacts",
+    "describe_images",
+    "find_images",
+    "open_sizes",
+    "prepare_images",
+    "refine_images",
+]
 
 
 @dataclass(slots=True)
 class ImageFacts:
-    """What the images of one feature have in common."""
+    """What the images of one feature have in common.
+
+    Attributes:
+        formats: how many there are of each format, as they are stored.
+        dtypes: "uint8", "uint16" or both.
+        smallest, largest: the least and the most of height, width and channels.
+        converted: how many came in another format, by that, and are stored as PNG.
+    """
 
     formats: Counter[str] = field(default_factory=Counter)
     dtypes: set[str] = field(default_factory=set)
-    smallest: tuple[int, ...] = ()  # height, width, channels: the least of each
+    smallest: tuple[int, ...] = ()
     largest: tuple[int, ...] = ()
+    converted: Counter[str] = field(default_factory=Counter)
 
-    def add(self, header: ImageHeader) -> None:
-        """Count one more image."""
+    def add(self, header: ImageHeader, converted: str | None = None) -> None:
+        """Count one more image, and the format that it came in if it is stored in another."""
         size = header.height, header.width, header.channels
         self.formats[header.format] += 1
         if size != self.smallest or size != self.largest:  # most images of a set are alike
             self._widen(size, size)
         if header.dtype not in self.dtypes:
             self.dtypes.add(header.dtype)
+        if converted is not None:
+            self.converted[converted] += 1
 
     def merge(self, other: ImageFacts) -> None:
         """Count what another has counted."""
         self.formats += other.formats
         self.dtypes |= other.dtypes
+        self.converted += other.converted
         self._widen(other.smallest, other.largest)
 
     def _widen(self, smallest: tuple[int, ...], largest: tuple[int, ...]) -> None:
@@ -57,6 +75,7 @@ class ImageFacts:
             "formats": dict(sorted(self.formats.items())),
             "dtypes": sorted(self.dtypes),
             **{name: [least, most] for name, least, most in ranges},
+            **({"converted": dict(sorted(self.converted.items()))} if self.converted else {}),
         }
 
     @classmethod
@@ -68,6 +87,7 @@ class ImageFacts:
             set(found["dtypes"]),
             tuple(least for least, _ in ranges),
             tuple(most for _, most in ranges),
+            Counter(found.get("converted", {})),
         )
 
 
@@ -75,7 +95,7 @@ def refine_images(schema: Schema, facts: Mapping[str, ImageFacts]) -> Schema:
     """The schema with the types and shapes that images were found to have, where it left them open.
 
     Images of differing channels are decoded to the most there are: a grey one among coloured ones
-    is given in colours.
+    is given in colours. With one of 16 bits all are, as `datum.images.decode` says.
     """
     features = dict(schema)
     for name, found in facts.items():
@@ -88,6 +108,22 @@ def refine_images(schema: Schema, facts: Mapping[str, ImageFacts]) -> Schema:
         dtype = "uint16" if "uint16" in found.dtypes else feature.dtype
         features[name] = replace(feature, dtype=dtype, shape=(height, width, channels))
     return Schema(features)
+
+
+def describe_images(schema: Schema, facts: Mapping[str, ImageFacts]) -> Iterator[str]:
+    """What is worth knowing of images that were written, a line each."""
+    for name, found in facts.items():
+        if found.converted and name in schema:
+            listed = " and ".join(
+                f"{count:,} {kind.upper()}" for kind, count in sorted(found.converted.items())
+            )
+            total = sum(found.converted.values())
+            images = "image is" if total == 1 else "images are"
+            yield f"{name!r}: {listed} {images} stored as PNG, with the same pixels"
+        if len(found.dtypes) > 1 and name in schema:
+            is_single = schema[name].shape[-1] == 1
+            how = "with their values as they are" if is_single else "those of 8 bits times 257"
+            yield f"{name!r}: images of 8 and of 16 bits come as uint16, {how}"
 
 
 def open_sizes(schema: Schema, *, keep: Container[str]) -> Schema:
@@ -145,16 +181,16 @@ def _prepare_row(
     from datum.images import prepare
 
     changed = {}
-    headers = {}
+    images = {}
     for name, feature in features.items():
         value = row.get(name)
         if value is not None:
             prepared = prepare(Path(value) if isinstance(value, str) else value, feature, options)
             # Told apart from other bytes where no schema does that; it costs a copy.
             changed[name] = prepared.data if feature is not None else ImageBytes(prepared.data)
-            headers[name] = prepared.header
-    for name, header in headers.items():  # only once all images of the record are fine
-        facts[name].add(header)
+            images[name] = prepared
+    for name, image in images.items():  # only once all images of the record are fine
+        facts[name].add(image.header, image.converted)
     return {**row, **changed}
 
 

@@ -41,6 +41,7 @@ class WriteReport:
         resumed_shards: how many shards an interrupted run had finished already.
         quarantine: the file that lists rejected records with their reasons, if there is one.
         skipped: files of the source that hold no records, such as notes among images.
+        notes: what was done to images, and what they come back as where they differ.
     """
 
     path: Path
@@ -49,6 +50,7 @@ class WriteReport:
     resumed_shards: int = 0
     quarantine: Path | None = None
     skipped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def records(self) -> int:
@@ -91,4 +93,5 @@ class WriteReport:
                 f"  {count_of(len(self.skipped), 'file')} without records passed by:"
                 f" {', '.join(self.skipped[:_SHOWN])}{more}"
             )
+        lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines)

@@ -139,7 +139,7 @@ def write(
             staging.publish(overwrite=overwrite)
     skipped = [getattr(part, "skipped", ()) for part in intake.parts.values()]
     names = tuple(sorted({name for part in skipped for name in part}))
-    return _report(Path(out), made, time.monotonic() - started, names)
+    return _report(Path(out), made, time.monotonic() - started, names, run.notes)
 
 
 def _target(out: str | os.PathLike[str]) -> Path:
@@ -193,7 +193,11 @@ def _hint(staging: Staging | None) -> str:
 
 
 def _report(
-    target: Path, made: Mapping[str, MadeSplit], seconds: float, skipped: tuple[str, ...]
+    target: Path,
+    made: Mapping[str, MadeSplit],
+    seconds: float,
+    skipped: tuple[str, ...],
+    notes: tuple[str, ...],
 ) -> WriteReport:
     quarantine = target / QUARANTINE
     return WriteReport(
@@ -211,4 +215,5 @@ def _report(
         sum(one.is_resumed for split in made.values() for one in split.shards),
         quarantine if quarantine.exists() else None,
         skipped,
+        notes,
     )

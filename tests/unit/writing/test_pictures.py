@@ -94,3 +94,40 @@ def test_a_column_of_images_may_lack_some(tmp_path):
     found = [record["image"] for record in datum.load(tmp_path / "d")["train"]]
     assert [image is None for image in found] == [False, True, False, True]
     assert found[0].tolist() == [[[1, 2, 3]] * 3] * 3
+
+
+def test_what_became_of_images_is_told(tmp_path):
+    photos = tmp_path / "photos" / "cat"
+    photos.mkdir(parents=True)
+    deep = np.full((6, 8), 40000, np.uint16)
+    Image.fromarray(deep).save(photos / "0.tif")
+    Image.fromarray(deep).save(photos / "1.png")
+    Image.fromarray(np.full((6, 8, 3), 7, np.uint8)).save(photos / "2.tiff")
+    Image.fromarray(np.full((6, 8, 3), 255, np.uint8)).save(photos / "3.jpg")
+    source = datum.sources.ClassFolders(tmp_path / "photos")
+    report = write(source, tmp_path / "out", shuffle=False)
+    assert report.notes == (
+        "'image': 2 TIFF images are stored as PNG, with the same pixels",
+        "'image': images of 8 and of 16 bits come as uint16, those of 8 bits times 257",
+    )
+    assert report.notes[0] in str(report)
+    found = datum.load(tmp_path / "out")
+    assert found.metadata["image"]["formats"] == {"jpeg": 1, "png": 3}
+    assert found.metadata["image"]["converted"] == {"tiff": 2}
+    values = [row["image"][0, 0].tolist() for row in read(tmp_path / "out")]
+    assert values == [[40000] * 3, [40000] * 3, [7 * 257] * 3, [65535] * 3]
+    masks = [{"mask": np.full((6, 8), 7, np.uint8)}, {"mask": np.full((6, 8), 700, np.uint16)}]
+    schema = {"mask": Feature("uint8", (None, None, 1), encoding="image")}
+    report = write(masks, tmp_path / "masks", schema=schema, shuffle=False)
+    assert report.notes == (
+        "'mask': images of 8 and of 16 bits come as uint16, with their values as they are",
+    )
+    assert [row["mask"][0, 0, 0] for row in read(tmp_path / "masks")] == [7, 700]
+
+
+def test_converted_images_add_up_where_more_are_appended(tmp_path):
+    Image.fromarray(np.full((6, 8, 3), 7, np.uint8)).save(tmp_path / "a.tif")
+    rows = [{"image": tmp_path / "a.tif"}]
+    write(rows, tmp_path / "out")
+    assert len(write(rows, tmp_path / "out", append=True).notes) == 1
+    assert datum.load(tmp_path / "out").metadata["image"]["converted"] == {"tiff": 2}

@@ -197,4 +197,5 @@ def report_to_json(report: WriteReport) -> dict[str, Any]:
         "resumed_shards": report.resumed_shards,
         "quarantine": None if report.quarantine is None else str(report.quarantine),
         "skipped": list(report.skipped),
+        "notes": list(report.notes),
     }

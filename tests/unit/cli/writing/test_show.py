@@ -88,4 +88,5 @@ def test_a_report_is_shown_and_told(capsys):
         "resumed_shards": 0,
         "quarantine": "a b/quarantine.jsonl",
         "skipped": [],
+        "notes": [],
     }
