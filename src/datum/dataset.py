@@ -21,6 +21,7 @@ from datum.loading.padding import PadOption
 from datum.reading import Split
 from datum.reading.adopt import save_manifest
 from datum.reading.contents import Contents
+from datum.reading.notebook import dataset_html
 from datum.reading.shards import Shards
 from datum.reading.split import runs_of
 from datum.reading.splits import find_ranges
@@ -443,3 +444,6 @@ class Dataset:
 
     def __repr__(self) -> str:
         return summarize(self._contents)
+
+    def _repr_html_(self) -> str:  # asked for by notebooks
+        return dataset_html(self._contents)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from datum.format import BatchReader, Parser, SplitInfo
 from datum.format.naming import ALL_SPLITS
 from datum.reading.batches import Run, RunBatches
+from datum.reading.notebook import split_html
 from datum.reading.numbered import NumberedRecords
 from datum.reading.rows import iterate_rows, single_row
 from datum.reading.shards import Shards
@@ -289,6 +290,9 @@ class Split:
 
     def __repr__(self) -> str:
         return f"Split({self.name!r}, {len(self):,} records)"
+
+    def _repr_html_(self) -> str:  # asked for by notebooks
+        return split_html(self)
 
 
 def _as_number(at: Any) -> int | None:
