@@ -34,6 +34,10 @@ from datum.sources.source import Part
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from datum.adapters.jax import JaxLoader
+    from datum.adapters.tensorflow.described import DatumDataset
+    from datum.adapters.torch import TorchLoader
+
 __all__ = ["Dataset"]
 
 
@@ -179,7 +183,7 @@ class Dataset:
         *,
         pin_memory: bool | None = None,
         **options: Unpack[LoadKeywords],
-    ) -> Any:
+    ) -> TorchLoader:
         """Batches as dicts of PyTorch tensors: an IterableDataset, also for a DataLoader.
 
         It may be iterated over as it is, for its threads make batches ahead; or given to
@@ -201,7 +205,7 @@ class Dataset:
     @lists_options
     def to_jax(
         self, split: str = "train", *, sharding: Any = None, **options: Unpack[LoadKeywords]
-    ) -> Any:
+    ) -> JaxLoader:
         """Batches as dicts of `jax.Array`, placed on the devices of `sharding`.
 
         `jax.process_index()` and `jax.process_count()` say which part of each batch this host
@@ -253,7 +257,7 @@ class Dataset:
         num_parallel_calls: int | None = None,
         read: TFRReadConfigs | None = None,
         **misspelt: Any,
-    ) -> Any:
+    ) -> DatumDataset:
         """A `tf.data.Dataset` of batches: dicts of tensors.
 
         Numbers have the dtype of the schema, texts are tf.string, times the count of their unit,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from datum.dataset import Dataset
 from datum.loading import Loader, LoadKeywords, LoadOptions
@@ -16,9 +16,23 @@ from datum.reading import Split
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from datum.adapters.jax import JaxLoader
+    from datum.adapters.torch import TorchLoader
+
 __all__ = ["Mix", "mix"]
 
 
+SomeLoader = TypeVar("SomeLoader", bound=Loader)
+
+
+@overload
+def mix(parts: Mapping[SomeLoader, float], *, seed: int = 0) -> SomeLoader: ...
+@overload
+def mix(parts: Mapping[Split, float], *, seed: int = 0) -> Mix: ...
+@overload
+def mix(parts: Mapping[Dataset, float], *, seed: int = 0) -> Mix: ...
+@overload
+def mix(parts: Mapping[Dataset | Split, float], *, seed: int = 0) -> Mix: ...
 def mix(parts: Mapping[Any, float], *, seed: int = 0) -> Any:
     """Mix datasets, splits or loaders, each with a weight, record by record.
 
@@ -95,7 +109,9 @@ class Mix:
         return Loader(self._ordered(chosen), chosen)
 
     @lists_options
-    def to_torch(self, *, pin_memory: bool | None = None, **options: Unpack[LoadKeywords]) -> Any:
+    def to_torch(
+        self, *, pin_memory: bool | None = None, **options: Unpack[LoadKeywords]
+    ) -> TorchLoader:
         """Batches as dicts of PyTorch tensors; see `Dataset.to_torch`.
 
         Args:
@@ -108,7 +124,7 @@ class Mix:
         return make_loader(self._ordered(chosen), chosen, pin_memory=pin_memory)
 
     @lists_options
-    def to_jax(self, *, sharding: Any = None, **options: Unpack[LoadKeywords]) -> Any:
+    def to_jax(self, *, sharding: Any = None, **options: Unpack[LoadKeywords]) -> JaxLoader:
         """Batches as dicts of `jax.Array`; see `Dataset.to_jax`.
 
         Args:

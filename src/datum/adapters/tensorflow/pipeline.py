@@ -73,7 +73,7 @@ class Reader(Protocol):
 
 def make_dataset(
     split: Split, options: TfOptions, *, metadata: Mapping[str, Mapping[str, Any]]
-) -> Any:
+) -> DatumDataset:
     """The `tf.data.Dataset` that `options` ask for, of a split of a dataset with this metadata."""
     options.check_names(split.schema)
     host = find_host(options.host)
