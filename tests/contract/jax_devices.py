@@ -42,10 +42,12 @@ def place(index: int, count: int, port: int, data: str) -> dict[str, object]:
         assert batch["x"].sharding == rows
     result["programs"] = count_items._cache_size()
     result["state"] = loader.state_dict()
-    try:
-        iter(ds.to_jax("train", sharding=rows, **options))
-    except ValueError as error:
-        result["refused"] = str(error)
+    result["refused"] = []
+    for way in ({}, {"bucket_by": "items", "buckets": [4]}):
+        try:
+            iter(ds.to_jax("train", sharding=rows, remainder="keep", **options, **way))
+        except ValueError as error:
+            result["refused"].append(str(error))
     by_name = ds.to_jax("train", sharding={"x": rows}, remainder="drop", **options)
     batch = next(iter(by_name))
     result["by name"] = [len(batch[name].sharding.device_set) for name in ("x", "id")]

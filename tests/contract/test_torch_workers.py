@@ -196,6 +196,25 @@ def test_a_dataloader_makes_batches_of_single_records(ds):
     assert sorted(int(record["id"]) for record in given) == list(range(RECORDS))
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_batches_of_a_number_of_tokens_are_the_same_with_workers(ds, method):
+    options = dict(bucket_by="items", batch_tokens=12, buckets=[1, 3], pad=datum.Pad())
+    options |= dict(shuffle=True, epochs=2, columns=["id", "items"])
+    loader = ds.to_torch(**options)
+    expected = list(loader)
+    loader.set_epoch(0)
+    given = list(start(loader, 3, method))
+    assert len(given) == len(loader) == len(expected)
+    for ours, theirs in zip(expected, given, strict=True):
+        assert {name: column.tolist() for name, column in ours.items()} == {
+            name: column.tolist() for name, column in theirs.items()
+        }
+    state = loader.state_dict(batches=5)
+    resumed = ds.to_torch(**options)
+    resumed.load_state_dict(state)
+    assert ids(start(resumed, 2)) == ids(expected)[5:]
+
+
 def test_the_epoch_is_set_where_workers_start_anew(ds):
     loader = ds.to_torch(batch_size=4, shuffle=True, columns=["id"])
     expected = [ids(loader) for _ in range(3)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 from datum import _core
 from datum.columns import BytesColumn, Masked, Ragged
 from datum.format import Parser
+from datum.format.threads import thread_count
 from datum.loading.options import LoadOptions
 from datum.loading.ordered import Ordered
 from datum.loading.stream import EpochOrder
-from datum.reading.numbered import NumberedRecords
+from datum.reading.numbered import NumberedRecords, Taken
 from datum.reading.order import key_of
 
 __all__ = ["Bucketed", "LengthReader"]
@@ -22,6 +24,8 @@ __all__ = ["Bucketed", "LengthReader"]
 # Records are sorted by length among those of so many batches: enough for a batch to have about one
 # length, few enough for batches of each length to come throughout the epoch.
 WINDOW_BATCHES = 64
+
+PIECE_RECORDS = 4096  # whose lengths are read together
 
 Lengths = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
@@ -38,19 +42,54 @@ class LengthReader:
                 f" {feature!r}"
             )
         self._name = name
-        self._source = NumberedRecords(
-            ordered.parts, Parser(ordered.schema.select([name])), threads=0, on_error=on_error
-        )
+        self._ordered = ordered
+        self._on_error = on_error
+        self._source = self._open(threads=0)
+
+    def _open(self, threads: int) -> NumberedRecords:
+        ordered = self._ordered
+        parser = Parser(ordered.schema.select([self._name]))
+        return NumberedRecords(ordered.parts, parser, threads=threads, on_error=self._on_error)
 
     def __call__(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """The length of each; 0 for those that are lost or absent."""
-        taken = self._source.take(self._source.submit(numbers))
+        return self._found(self._source.take(self._source.submit(numbers)), len(numbers))
+
+    def _found(self, taken: Taken, count: int) -> NDArray[np.int64]:
         found = _lengths_of(taken.columns[self._name])
         if taken.rows is None:
             return found
-        lengths = np.zeros(len(numbers), np.int64)
+        lengths = np.zeros(count, np.int64)
         lengths[taken.rows] = found
         return lengths
+
+    def read_all(self) -> NDArray[np.int32]:
+        """The length of every record, by its number; read by threads, a piece at a time."""
+        threads = thread_count(None)
+        source = self._open(threads)
+        lengths = np.zeros(len(source), np.int32)
+        waiting: deque[tuple[slice, int]] = deque()
+
+        def take() -> None:
+            piece, ticket = waiting.popleft()
+            lengths[piece] = self._found(source.take(ticket), piece.stop - piece.start)
+
+        try:
+            for first in range(0, len(lengths), PIECE_RECORDS):
+                piece = slice(first, min(first + PIECE_RECORDS, len(lengths)))
+                waiting.append((piece, source.submit(np.arange(piece.start, piece.stop))))
+                if len(waiting) > threads + 1:
+                    take()
+            while waiting:
+                take()
+        finally:
+            source.close()
+        return lengths
+
+    def describe(self, number: int) -> str:
+        """Where a record lies, for messages."""
+        file, record, _ = self._source.locate(number)
+        return f"{file}: record {record}"
 
 
 def _lengths_of(column: Any) -> NDArray[np.int64]:

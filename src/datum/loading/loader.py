@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from datum.format import Parser
 from datum.format.threads import thread_count
 from datum.loading.bucketing import Bucketed, LengthReader
+from datum.loading.budget import Budget
 from datum.loading.caching import RecordCache
 from datum.loading.checks import check_count
 from datum.loading.mapping import record_taker
@@ -75,6 +76,7 @@ class Loader:
         self._parser = Parser(self.schema)
         count = sum(len(run) for _, run in ordered.parts)
         self._cache = RecordCache(records=count) if options.cache else None
+        self._budget = Budget.of(ordered, options)
         self._convert = convert
         self._find_host = find_host
         self._find_worker = find_worker
@@ -173,6 +175,8 @@ class Loader:
         host = options.host or self._find_host()
         options.check_seed(host[1])
         remainder = options.remainder_on(host[1])
+        if self._budget is not None:
+            return self._budget.stream(host, remainder)
         if options.batch_size is None:
             return RecordStream(order, 1, host, remainder, options.epochs)
         if options.bucket_by is not None:
@@ -278,7 +282,9 @@ class Loader:
     def _identity(self) -> dict[str, Any]:
         """What a state has to agree with."""
         identity = dict(self.ordered.identity)
-        if self.options.bucket_by is not None:
+        if self._budget is not None:
+            identity["order"] += f", {self._budget.describe(self._stream().host[1])}"
+        elif self.options.bucket_by is not None:
             size = self._stream().global_batch
             identity["order"] += f", {self.options.bucket_by} sorted for batches of {size}"
         return identity
@@ -295,6 +301,8 @@ class Loader:
         """Go on with the seed of a state, where the program left it open."""
         self.options = replace(self.options, seed=check_count("seed", seed, least=0))
         self.ordered = self.ordered.with_seed(self.options.seed)
+        if self._budget is not None:
+            self._budget.take_order(self.ordered, self.options)
 
     def __getstate__(self) -> dict[str, Any]:
         # What is native, and threads, stay with their process.
@@ -305,12 +313,18 @@ class Loader:
         self._parser = Parser(self.schema)
         self._open = weakref.WeakSet()
 
+    def _batches_told(self) -> str:
+        options = self.options
+        if options.batch_tokens is not None:
+            return f"batches of up to {options.batch_tokens:,} tokens"
+        return f"batches of {options.batch_size}" if options.batch_size else "one at a time"
+
     def __repr__(self) -> str:
         options, place = self.options, self._begin.start
         facts = [
             repr(self.ordered.name),
             f"{self.ordered.order.records:,} records",
-            f"batches of {options.batch_size}" if options.batch_size else "one at a time",
+            self._batches_told(),
             f"order {self.ordered.identity['order']}",
             f"seed {options.seed}",
             f"epoch {place.epoch}",

@@ -84,7 +84,7 @@ class Work:
 
     def complete(self, batch: Any, plan: BatchPlan, describe: Callable[[int], str]) -> Any:
         """Fill up what differs in length, call `batch_map`, and choose what is `supervised`."""
-        batch = self._mapped(self.padder.pad(batch, describe=describe), plan)
+        batch = self._mapped(self.padder.pad(batch, length=plan.length, describe=describe), plan)
         return batch if self.supervised is None else select_parts(batch, self.supervised)
 
     def _mapped(self, batch: Any, plan: BatchPlan) -> Any:

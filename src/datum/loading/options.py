@@ -18,7 +18,7 @@ from datum.loading.checks import (
     check_numpy_function,
 )
 from datum.loading.missing import Missing, check_missing, fill_missing, present_name
-from datum.loading.padding import PadOption, check_pad, mask_owners
+from datum.loading.padding import PadOption, check_bucket_pad, check_pad, mask_owners
 from datum.loading.supervised import Supervised, check_presence, supervised_names
 from datum.schema import Schema
 
@@ -61,6 +61,8 @@ class LoadKeywords(TypedDict, total=False):
     cache_after: Literal["decode", "map"]
     pad: PadOption
     bucket_by: str | None
+    batch_tokens: int | None
+    buckets: Iterable[int] | None
     threads: int | None
     prefetch: int | None
     on_error: Literal["raise", "skip"]
@@ -73,7 +75,8 @@ class LoadOptions:
 
     Attributes:
         batch_size: how many records a batch has on this host. None gives single records, which
-            have no dimension for the batch; of several hosts each takes one in turn.
+            have no dimension for the batch; of several hosts each takes one in turn. With
+            `batch_tokens` it is how many records a batch has at most, by default any number.
         shuffle: True or "full" mixes all records of the split; "blocks" mixes runs of neighbours
             and then the records of 64 such runs, which suits slow disks; a number does that with
             so many records at a time. False keeps the order in which records were written.
@@ -111,6 +114,12 @@ class LoadOptions:
         cache_after: "map" keeps what `map` returned as well, so that it is called once for each
             record; "decode" calls it anew in each epoch.
         bucket_by: a feature; records of about the same length of it come into the same batch.
+        batch_tokens: How many tokens a batch of this host has at most when it is padded: its
+            rows times the longest `bucket_by` of them. The lengths of all records are read once,
+            when the loader is made.
+        buckets: Bounds of the lengths of `bucket_by`, in rising order. A batch has records of one
+            bucket, and `pad` fills them up to its bound: there are as many shapes as buckets.
+            Rows are as many as `batch_tokens` allow at the bound, and at most `batch_size`.
         threads: how many work on batches; None is one for each core.
         prefetch: how many batches are made ahead.
         on_error: "skip" leaves out damaged records, and counts them in `report`.
@@ -134,6 +143,8 @@ class LoadOptions:
     cache_after: Literal["decode", "map"] = "decode"
     pad: PadOption = False
     bucket_by: str | None = None
+    batch_tokens: int | None = None
+    buckets: Iterable[int] | None = None
     threads: int | None = None
     prefetch: int | None = None
     on_error: Literal["raise", "skip"] = "raise"
@@ -149,9 +160,12 @@ class LoadOptions:
                 near = difflib.get_close_matches(name, known, 1)
                 hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
                 raise TypeError(f"{caller}: got an unknown option `{name}`\nhint: {hint}")
+        if keywords.get("batch_tokens") is not None:
+            keywords = {"batch_size": None, **keywords}
         return cls(**keywords)
 
     def __post_init__(self) -> None:
+        self._keep_buckets()
         if self.batch_size is None:
             self._refuse_what_needs_batches()
         else:
@@ -223,6 +237,30 @@ class LoadOptions:
         columns = [self.columns] if isinstance(self.columns, str) else self.columns
         object.__setattr__(self, "columns", tuple(columns))
 
+    def _keep_buckets(self) -> None:
+        is_bounded = self.batch_tokens is not None
+        if is_bounded:
+            self._keep_count("batch_tokens", least=1)
+            if self.batch_size is None:  # no other bound
+                object.__setattr__(self, "batch_size", self.batch_tokens)
+        if self.buckets is not None:
+            check_kind("buckets", self.buckets, Iterable, "bounds of lengths")
+            bounds = tuple(check_count("buckets", bound, least=1) for bound in self.buckets)
+            if not bounds or list(bounds) != sorted(set(bounds)):
+                raise ValueError(f"expected `buckets` in rising order, got {self.buckets!r}")
+            object.__setattr__(self, "buckets", bounds)
+            if self.batch_tokens is not None and self.batch_tokens < bounds[-1]:
+                raise ValueError(
+                    f"expected `batch_tokens` of {bounds[-1]} or more, the last of `buckets`, got"
+                    f" {self.batch_tokens}"
+                )
+        if self.bucket_by is None and (is_bounded or self.buckets is not None):
+            option = "batch_tokens" if is_bounded else "buckets"
+            raise ValueError(
+                f"expected `bucket_by` with `{option}`, got None\n"
+                "hint: bucket_by='tokens', the feature whose length counts"
+            )
+
     def _check_remainder(self) -> None:
         if self.remainder is not None:
             check_choice("remainder", self.remainder, ("keep", "drop", "pad", "wrap"))
@@ -265,6 +303,7 @@ class LoadOptions:
             check_known("decode", self.decode, schema)
         if self.bucket_by is not None:
             check_known("bucket_by", [self.bucket_by], schema)
+            check_bucket_pad(self.pad, self.bucket_by, self.buckets)
         chosen = self._chosen(fill_missing(schema, self.missing))
         if self.remainder == "pad" and MASK in chosen:
             raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,16 @@ from datum.loading.checks import check_count, check_kind, check_known
 from datum.loading.filling import Describe, fill_arrays, fill_ragged, fill_sparse
 from datum.schema import Schema
 
-__all__ = ["Pad", "PadOption", "Padder", "check_pad", "find_pad", "mask_name", "mask_owners"]
+__all__ = [
+    "Pad",
+    "PadOption",
+    "Padder",
+    "check_bucket_pad",
+    "check_pad",
+    "find_pad",
+    "mask_name",
+    "mask_owners",
+]
 
 Shape = tuple[int | None, ...]
 
@@ -142,6 +151,17 @@ def find_pad(pad: PadOption, name: str | None = None) -> Pad | None:
     return pad if isinstance(pad, Pad) else Pad(length=pad)
 
 
+def check_bucket_pad(pad: PadOption, bucket_by: str, buckets: Any) -> None:
+    """Refuse a length beside buckets, which give one."""
+    found = find_pad(pad, bucket_by)
+    if buckets is None or found is None or (found.length is None and found.multiple is None):
+        return
+    raise ValueError(
+        f"expected `buckets` or a length to pad {bucket_by!r} to, got both: {pad!r}\n"
+        "hint: pad=datum.Pad() pads each batch to the bound of its bucket"
+    )
+
+
 def mask_name(name: str) -> str:
     """The column that tells the values of a padded one from what fills it up."""
     return f"{name}_mask"
@@ -169,6 +189,8 @@ class Padder:
         pad: the option.
         names: the columns of a batch, if they are known before there is one.
         shapes: the shapes of features, as far as they are known and these are not sparse.
+        bucket_by: the column whose length a batch may give; others that are as long as it, record
+            by record, are padded alike.
 
     >>> column = Ragged(np.array([1, 2, 3]), np.array([0, 2, 3]))
     >>> Padder({"x": -1}).pad({"x": column})["x"]
@@ -181,11 +203,14 @@ class Padder:
         pad: PadOption,
         names: Iterable[str] | None = None,
         shapes: Mapping[str, Shape] | None = None,
+        *,
+        bucket_by: str | None = None,
     ) -> None:
         self._pad = pad
         self._is_by_name = isinstance(pad, Mapping)
         self._shapes: Mapping[str, Shape] = shapes or {}
         self._is_exact = names is not None
+        self._bucket_by = bucket_by
         if names is None:
             return
         names = list(names)
@@ -204,8 +229,16 @@ class Padder:
                     f" got {found!r} for rows of shape {shape}"
                 )
 
-    def pad(self, batch: Any, *, describe: Describe = "row {}".format) -> Any:
-        """The batch, filled up; `describe` names the record of a row, for messages."""
+    def pad(
+        self, batch: Any, *, length: int | None = None, describe: Describe = "row {}".format
+    ) -> Any:
+        """The batch, filled up.
+
+        Args:
+            batch: a dict of columns, or what `map` made.
+            length: what the column `bucket_by` is padded to, unless its `Pad` says it.
+            describe: names the record of a row, for messages.
+        """
         if not self._pad:
             return batch
         if isinstance(self._pad, Mapping):
@@ -215,13 +248,13 @@ class Padder:
                     f" {type(batch).__name__}\nhint: pad=True fills up all there is"
                 )
             check_known("pad", self._pad, batch)
-        return self._pad_part(batch, describe)
+        return self._pad_part(batch, length, describe)
 
-    def _pad_part(self, part: Any, describe: Describe) -> Any:
+    def _pad_part(self, part: Any, length: int | None, describe: Describe) -> Any:
         if isinstance(part, dict):
-            return self._pad_columns(part, describe)
+            return self._pad_columns(part, length, describe)
         if isinstance(part, tuple):
-            parts = [self._pad_part(column, describe) for column in part]
+            parts = [self._pad_part(column, length, describe) for column in part]
             return type(part)(*parts) if hasattr(part, "_fields") else tuple(parts)
         found = find_pad(self._pad)
         assert found is not None
@@ -233,16 +266,21 @@ class Padder:
             )
         return dense
 
-    def _pad_columns(self, columns: dict[Any, Any], describe: Describe) -> dict[Any, Any]:
+    def _pad_columns(
+        self, columns: dict[Any, Any], length: int | None, describe: Describe
+    ) -> dict[Any, Any]:
         made = {}
+        bucketed = None if length is None else columns.get(self._bucket_by)
         for name, column in columns.items():
             if isinstance(column, (dict, tuple)) and not self._is_by_name:
-                made[name] = self._pad_part(column, describe)
+                made[name] = self._pad_part(column, length, describe)
                 continue
             found = find_pad(self._pad, name)
             if found is None:
                 made[name] = column
                 continue
+            if found.length is None and found.multiple is None and _is_as_long(column, bucketed):
+                found = replace(found, length=length)
             made[name], mask = self._fill(column, found, str(name), describe)
             if mask is not None:
                 self._check_mask(found, name, columns)
@@ -271,16 +309,16 @@ class Padder:
             return fill_arrays(
                 column, pad, self._axes_of(column[0].ndim, pad, name), name, describe
             )
-        if isinstance(column, np.ndarray) and not pad.is_plain and self._may_differ(name):
+        if isinstance(column, np.ndarray) and not pad.is_plain and self._may_differ(name, column):
             axes = self._axes_of(column.ndim - 1, pad, name, is_array=True)
             return fill_arrays(column, pad, axes, name, describe)
         return column, None
 
-    def _may_differ(self, name: str) -> bool:
+    def _may_differ(self, name: str, column: NDArray[Any]) -> bool:
         """Whether an array is of rows that have one shape in this batch only."""
         if self._is_exact and name in self._shapes:
             return None in self._shapes[name]
-        return self._is_by_name
+        return self._is_by_name or (name == self._bucket_by and column.ndim > 1)
 
     def _axes_of(
         self, rank: int, pad: Pad, name: str, *, is_array: bool = False
@@ -303,6 +341,14 @@ class Padder:
                 f"column {name!r}: expected rows of {levels} or more dimensions to pad, got {rank}"
             )
         return tuple(range(levels))
+
+
+def _is_as_long(column: Any, bucketed: Any) -> bool:
+    """Whether a column is the one that goes by length, or as long as that in each record."""
+    if column is bucketed or not isinstance(column, Ragged) or not isinstance(bucketed, Ragged):
+        return column is bucketed and bucketed is not None
+    is_nested = isinstance(column.values, Ragged)
+    return not is_nested and np.array_equal(column.row_splits, bucketed.row_splits)
 
 
 def _axes(shape: Shape) -> tuple[int, ...]:

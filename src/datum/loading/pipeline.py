@@ -146,7 +146,10 @@ def _plan_work(
         batch_map=options.batch_map
         and UserFunction("batch_map", options.batch_map, seed=options.seed),
         padder=Padder(
-            options.pad, None if has_map else finisher.names, _shapes_of(schema, decoders)
+            options.pad,
+            None if has_map else finisher.names,
+            _shapes_of(schema, decoders),
+            bucket_by=options.bucket_by,
         ),
         skips_damage=options.on_error == "skip",
         is_padded=options.remainder == "pad",

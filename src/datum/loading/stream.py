@@ -55,6 +55,7 @@ class BatchPlan:
         positions: their positions in the epoch.
         real: so many of them count; the others fill up.
         turns: how many steps of this host's stream they are: one, but for single records.
+        length: what rows of the feature `bucket_by` are padded to; None where nothing says so.
     """
 
     epoch: int
@@ -64,6 +65,7 @@ class BatchPlan:
     positions: NDArray[np.int64]
     real: int
     turns: int = 1
+    length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from datum.loading.checks import check_known
 from datum.loading.options import MASK, present_name
 from datum.loading.ordered import Ordered
 from datum.loading.padding import mask_owners
+from datum.loading.stream import Place
 from datum.schema import Schema
 
 __all__ = ["JaxLoader", "make_loader"]
@@ -59,11 +60,8 @@ class JaxLoader(Loader):
         shardings = self.sharding if isinstance(self.sharding, Mapping) else {"": self.sharding}
         is_cut = any(one is not None and not one.is_fully_replicated for one in shardings.values())
         stream = self._stream()
-        if not is_cut or stream.remainder != "keep":
-            return
-        size = stream.global_batch
-        short = self.ordered.order.records % size
-        if short:
+        size, short = stream.global_batch, sum(stream.last_batches(Place()))
+        if is_cut and short < size:
             raise ValueError(
                 f"expected only full batches, of {size} records on all hosts, to cut with"
                 f" `sharding`, got {short} records at the end of an epoch\n"

@@ -176,6 +176,13 @@ def test_multiples_make_as_many_programs_as_there_are(texts):
     assert 2 <= programs <= 4 < batches
 
 
+@pytest.mark.parametrize("pad", [True, datum.Pad()])
+def test_buckets_make_as_many_programs_as_there_are(texts, pad):
+    options = {"batch_tokens": 400, "buckets": [25, 50, 100], "remainder": "pad", "epochs": 2}
+    loader = texts.to_jax(bucket_by="tokens", shuffle=True, pad=pad, **options)
+    assert count_programs(loader) == (3, len(loader))
+
+
 def test_what_is_not_padded_makes_a_program_for_each_number_of_values(texts):
     programs, batches = count_programs(texts.to_jax(batch_size=4, remainder="drop"))
     assert programs > batches / 2
