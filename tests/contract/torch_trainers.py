@@ -49,9 +49,7 @@ def by_accelerate(data: str, out: Path, *, resumes: bool) -> dict[str, Any]:
     seen["skipped"] = ids(skip_first_batches(batches, 2))
     workers = accelerator.prepare(DataLoader(loader, batch_size=None, num_workers=2))
     seen["by workers"] = ids(workers)
-    spawned = DataLoader(
-        loader, batch_size=None, num_workers=1, multiprocessing_context="spawn"
-    )
+    spawned = DataLoader(loader, batch_size=None, num_workers=1, multiprocessing_context="spawn")
     seen["by a spawned worker"] = ids(accelerator.prepare(spawned))
     singles = ds.to_torch(batch_size=None, shuffle=True, columns=["id"])
     batches = accelerator.prepare(DataLoader(singles, batch_size=8))
@@ -99,7 +97,9 @@ def by_lightning(data: str, out: Path, *, resumes: bool) -> dict[str, Any]:
         logger=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        callbacks=[ModelCheckpoint(out, "last", every_n_train_steps=1, enable_version_counter=False)],
+        callbacks=[
+            ModelCheckpoint(out, "last", every_n_train_steps=1, enable_version_counter=False)
+        ],
     )
     trainer.fit(model, loader, ckpt_path=out / "last.ckpt" if resumes else None)
     return {"seen": model.seen, "length": len(loader)}

@@ -22,7 +22,7 @@ from datum.loading.ordered import Ordered
 from datum.loading.pipeline import Finished, Pipeline
 from datum.loading.report import LoadReport
 from datum.loading.state import Progress, check_state, to_state
-from datum.loading.stream import Place, RecordStream, Stream
+from datum.loading.stream import EpochOrder, Place, RecordStream, Stream
 from datum.reading.numbered import NumberedRecords
 from datum.schema import Schema
 
@@ -171,7 +171,8 @@ class Loader:
         self._is_told = True
 
     def _stream(self) -> Stream:
-        options, order = self.options, self.ordered.order
+        options = self.options
+        order: EpochOrder = self.ordered.order
         host = options.host or self._find_host()
         options.check_seed(host[1])
         remainder = options.remainder_on(host[1])

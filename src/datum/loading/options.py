@@ -195,6 +195,11 @@ class LoadOptions:
         self._check_shuffle()
         self._check_host()
 
+    @property
+    def rows(self) -> int:
+        """How many records a batch has; 1 for single records."""
+        return 1 if self.batch_size is None else self.batch_size
+
     def _keep_count(self, name: str, *, least: int, hint: str = "") -> None:
         number = check_count(name, getattr(self, name), least=least, hint=hint)
         object.__setattr__(self, name, number)

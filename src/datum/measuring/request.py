@@ -71,7 +71,11 @@ def measure(
     seconds = _check_seconds(seconds)
     workers = check_count("workers", workers, least=1)
     options = LoadOptions(
-        batch_size=batch_size, shuffle=shuffle, columns=columns, threads=threads, map=map
+        batch_size=check_count("batch_size", batch_size, least=1),
+        shuffle=shuffle,
+        columns=columns,
+        threads=threads,
+        map=map,
     )
     opened, unknown = _open(dataset)
     records = _find_split(opened, split)
