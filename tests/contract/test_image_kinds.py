@@ -13,6 +13,7 @@ import pytest
 
 import datum
 from datum import Feature, specs
+from datum.images import ImageError, read_file_header
 from datum.sources import ClassFolders
 from tests.contract.image_kinds import HEIGHT, WIDTH, Kind, all_kinds
 
@@ -162,3 +163,46 @@ def test_colours_of_16_bits_are_refused_where_ids_are_meant(tmp_path):
         assert "record 0" in message
         assert "expected grey or a palette for one channel, got 16-bit colour" in message
         assert "hint: a feature of 3 channels" in message
+
+
+def is_small(path: Path) -> bool:
+    try:
+        header = read_file_header(path)
+    except ImageError:
+        return bool(path.suffix)
+    return header.height * header.width < 2**18
+
+
+def test_readers_agree_on_odd_files_or_they_are_refused(shared_data, tmp_path):
+    paths = [path for path in sorted((shared_data / "odd_images").iterdir()) if is_small(path)]
+    out = tmp_path / "out"
+    rows = [{"name": path.name, "image": path} for path in paths]
+    report = datum.write(rows, out, shuffle=False, progress=False, on_error="quarantine")
+    assert report.records > 200
+    assert report.splits["train"].rejected > 10
+    ds = datum.load(out)
+    expected = {row["name"]: row["image"] for row in ds["train"]}
+    code = specs.tensorflow(
+        ds.schema, files=str(out / "train-*.tfrecord"), metadata=ds.metadata, batch_size=None
+    )
+    script = tmp_path / "spec.py"
+    script.write_text(code)
+    readers = {
+        "native": ds.to_tf("train", batch_size=None, engine="native"),
+        "graph": ds.to_tf("train", batch_size=None, engine="graph"),
+        "printed code": runpy.run_path(str(script))["dataset"],
+    }
+    lossy = (".jpg", ".mpo")
+    for reader, records in readers.items():
+        compared = 0
+        for record in records:
+            name, image = record["name"].numpy().decode(), record["image"].numpy()
+            if name.endswith(lossy):
+                assert image.shape == expected[name].shape, (reader, name)
+                differing = np.abs(image.astype(int) - expected[name]) / 257
+                assert differing.mean() < 2, (reader, name)
+            else:
+                where = f"{reader}: {name}"
+                np.testing.assert_array_equal(image, expected[name], err_msg=where)
+            compared += 1
+        assert compared == report.records

@@ -113,15 +113,17 @@ def refine_images(schema: Schema, facts: Mapping[str, ImageFacts]) -> Schema:
 def describe_images(schema: Schema, facts: Mapping[str, ImageFacts]) -> Iterator[str]:
     """What is worth knowing of images that were written, a line each."""
     for name, found in facts.items():
-        if found.converted and name in schema:
+        if name not in schema:
+            continue
+        is_single = schema[name].shape[-1] == 1
+        if found.converted:
             listed = " and ".join(
                 f"{count:,} {kind.upper()}" for kind, count in sorted(found.converted.items())
             )
-            total = sum(found.converted.values())
-            images = "image is" if total == 1 else "images are"
-            yield f"{name!r}: {listed} {images} stored as PNG, with the same pixels"
-        if len(found.dtypes) > 1 and name in schema:
-            is_single = schema[name].shape[-1] == 1
+            images = "image is" if found.converted.total() == 1 else "images are"
+            what = "grey PNG" if is_single else "PNG"
+            yield f"{name!r}: {listed} {images} stored as {what}, with the same pixels"
+        if len(found.dtypes) > 1:
             how = "with their values as they are" if is_single else "those of 8 bits times 257"
             yield f"{name!r}: images of 8 and of 16 bits come as uint16, {how}"
 
