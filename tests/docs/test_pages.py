@@ -1,5 +1,6 @@
 """Every code block of every page is run, compared or parsed."""
 
+import contextlib
 import json
 import re
 import tomllib
@@ -10,7 +11,14 @@ import yaml
 
 from tests.docs.fences import PAGES, ROOT, Block, blocks, indented_code, name_of, runnable_lines
 from tests.docs.running import run_page
-from tests.docs.shell import assert_alike, commands, environment, run_script, run_session
+from tests.docs.shell import (
+    ABORTED,
+    assert_alike,
+    commands,
+    environment,
+    run_script,
+    run_session,
+)
 
 # `hex` are bytes that tests/contract/test_golden_bytes.py holds against those written.
 LANGUAGES = {"python", "sh", "console", "toml", "json", "yaml", "text", "hex"}
@@ -156,6 +164,25 @@ def test_a_session_tells_the_exit_code_of_what_fails(tmp_path):
         run_session("$ (exit 3)\n$ echo a\na\n", tmp_path, environment())
     with pytest.raises(AssertionError, match="ends with 3"):
         run_session("$ (exit 3)\n", tmp_path, environment())
+
+
+def test_what_frameworks_log_is_not_compared(tmp_path):
+    logged = "I0000 00:00:1794953504.264127 12864 port.cc:153] oneDNN custom operations are on."
+    dated = "2026-11-17 22:22:22.123456: W tensorflow/core/x.cc:1] a word"
+    session = f"$ echo a; echo '{logged}' >&2; echo '{dated}' >&2; echo b\na\nb\n"
+    run_session(session, tmp_path, environment())
+    with pytest.raises(AssertionError, match="a word of our own"):
+        run_session("$ echo a; echo a word of our own >&2\na\n", tmp_path, environment())
+
+
+@pytest.mark.parametrize(("aborts", "is_fine"), [(1, True), (9, False)])
+def test_a_group_of_processes_that_aborts_at_its_end_is_run_again(tmp_path, aborts, is_fine):
+    script = (
+        "echo x >> tries; # python -m torch.distributed.run\n"
+        f'if [ "$(wc -l < tries)" -le {aborts} ]; then echo "{ABORTED}"; exit 1; fi'
+    )
+    with contextlib.nullcontext() if is_fine else pytest.raises(AssertionError, match=ABORTED):
+        run_script(script, tmp_path, environment())
 
 
 def test_a_command_of_several_lines_is_one():

@@ -21,7 +21,7 @@ from tests.docs.site import (
     read_site,
 )
 
-BUILDS_WITHIN_S = 600  # far more than it takes
+BUILDS_WITHIN_S = 300  # far more than it takes
 QUIET = ("Cleaning site directory", "Building documentation", "Documentation built")
 
 
