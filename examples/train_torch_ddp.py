@@ -45,6 +45,7 @@ def train(rank: int, port: int) -> None:
         accuracy = float(counts[0] / counts[1])
         print(f"\nOf all {int(counts[1])} together they know {accuracy:.1%}")
         print("More than 95 %:", accuracy > 0.95, flush=True)
+    distributed.barrier()  # wait until all are done, then take the group down
     distributed.destroy_process_group()
 
 

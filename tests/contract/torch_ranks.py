@@ -60,6 +60,7 @@ def train_rank(
         "state": loader.state_dict(),
     }
     Path(out, f"{rank}.json").write_text(json.dumps(found))
+    distributed.barrier()
     distributed.destroy_process_group()
 
 
