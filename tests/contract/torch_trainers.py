@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 
 import datum
 
-RANK = int(os.environ.get("RANK", "0"))
+RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 
 def ids(batches: Any) -> list[list[int]]:
@@ -74,13 +74,10 @@ def by_lightning(data: str, out: Path, *, resumes: bool) -> dict[str, Any]:
         def __init__(self) -> None:
             super().__init__()
             self.layer = torch.nn.Linear(1, 1)
-            self.seen: list[list[list[int]]] = []
-
-        def on_train_epoch_start(self) -> None:
-            self.seen.append([])
+            self.seen: list[list[list[int]]] = [[], [], []]
 
         def training_step(self, batch: Any, _: int) -> Any:
-            self.seen[-1].append(batch["id"].tolist())
+            self.seen[self.current_epoch].append(batch["id"].tolist())
             return self.layer(batch["x"]).mean()
 
         def configure_optimizers(self) -> Any:
@@ -90,7 +87,7 @@ def by_lightning(data: str, out: Path, *, resumes: bool) -> dict[str, Any]:
     model = Model()
     trainer = lightning.Trainer(
         accelerator="cpu",
-        devices=int(os.environ.get("WORLD_SIZE", "1")),
+        devices=WORLD,
         strategy="ddp",
         max_epochs=3,
         max_steps=-1 if resumes else 10,  # the third batch of the second epoch
@@ -122,7 +119,7 @@ def by_trainer(data: str, out: Path, *, resumes: bool) -> dict[str, Any]:
     model = Model()
     arguments = TrainingArguments(
         output_dir=str(out / "trainer"),
-        per_device_train_batch_size=8,
+        per_device_train_batch_size=16 // WORLD,  # Trainer counts steps, and takes them as long
         num_train_epochs=3,
         max_steps=-1 if resumes else 10,
         save_steps=10,
