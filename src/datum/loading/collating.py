@@ -11,12 +11,18 @@ from numpy.typing import NDArray
 from datum.columns import BytesColumn, Ragged, Sparse
 from datum.loading.finishing import as_objects
 
-__all__ = ["collate", "empty_like", "join_strings"]
+__all__ = ["Stack", "collate", "empty_like", "join_strings"]
 
 Describe = Callable[[int], str]
+Stack = Callable[[Sequence[Any]], Any]
 
 
-def collate(values: Sequence[Any], *, describe: Describe = "record {}".format) -> Any:
+def collate(
+    values: Sequence[Any],
+    *,
+    describe: Describe = "record {}".format,
+    stack: Stack = lambda _: None,
+) -> Any:
     """One column of the values of all records, or of nested dicts and tuples one for each part.
 
     Numbers and arrays are stacked where their shapes agree. Where only the first dimension differs
@@ -26,19 +32,24 @@ def collate(values: Sequence[Any], *, describe: Describe = "record {}".format) -
     Args:
         values: of at least one record.
         describe: names a record by its row, for messages.
+        stack: one tensor of a framework, of values that are all its tensors of one shape; None
+            for any others.
 
     >>> collate([{"x": 1, "y": [1]}, {"x": 2, "y": [1, 2]}])
     {'x': array([1, 2]), 'y': Ragged(int64, shape=(2, None))}
     """
-    return _collate(values, describe, "")
+    return _collate(values, describe, stack, "")
 
 
-def _collate(values: Sequence[Any], describe: Describe, at: str) -> Any:
+def _collate(values: Sequence[Any], describe: Describe, stack: Stack, at: str) -> Any:
     first = values[0]
     if isinstance(first, dict):
-        return _collate_dicts(values, describe, at)
+        return _collate_dicts(values, describe, stack, at)
     if isinstance(first, tuple):
-        return _collate_tuples(values, describe, at)
+        return _collate_tuples(values, describe, stack, at)
+    stacked = stack(values)
+    if stacked is not None:
+        return stacked
     for kind, join in _JOINED.items():
         if isinstance(first, kind):
             return join(values) if _all_are(values, kind) else list(values)
@@ -50,7 +61,9 @@ def _all_are(values: Sequence[Any], kind: Any) -> bool:
     return all(isinstance(value, kind) for value in values)
 
 
-def _collate_dicts(values: Sequence[Any], describe: Describe, at: str) -> dict[Any, Any]:
+def _collate_dicts(
+    values: Sequence[Any], describe: Describe, stack: Stack, at: str
+) -> dict[Any, Any]:
     keys = values[0].keys()
     for row, value in enumerate(values):
         if not isinstance(value, dict):
@@ -60,11 +73,14 @@ def _collate_dicts(values: Sequence[Any], describe: Describe, at: str) -> dict[A
             got = ", ".join(f"{name!r} {'too' if name in value else 'missing'}" for name in odd)
             raise _differs(describe, at, "the same keys", row, got)
     return {
-        key: _collate([value[key] for value in values], describe, f"{at}[{key!r}]") for key in keys
+        key: _collate([value[key] for value in values], describe, stack, f"{at}[{key!r}]")
+        for key in keys
     }
 
 
-def _collate_tuples(values: Sequence[Any], describe: Describe, at: str) -> tuple[Any, ...]:
+def _collate_tuples(
+    values: Sequence[Any], describe: Describe, stack: Stack, at: str
+) -> tuple[Any, ...]:
     first = values[0]
     for row, value in enumerate(values):
         if not isinstance(value, tuple):
@@ -72,7 +88,7 @@ def _collate_tuples(values: Sequence[Any], describe: Describe, at: str) -> tuple
         if len(value) != len(first):
             raise _differs(describe, at, f"{len(first)} parts", row, str(len(value)))
     parts = [
-        _collate([value[part] for value in values], describe, f"{at}[{part}]")
+        _collate([value[part] for value in values], describe, stack, f"{at}[{part}]")
         for part in range(len(first))
     ]
     return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)

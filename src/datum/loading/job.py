@@ -24,7 +24,7 @@ class BatchJob:
         self._work = work
         self._plan = plan
         self._size = piece_records
-        count = len(plan.numbers)
+        self.records = count = len(plan.numbers)
         self.pieces = 1 if piece_records is None else max(1, -(-count // piece_records))
         self._request = work.fetcher.submit(plan.numbers)
         self._lock = threading.RLock()  # garbage collected within it may close the pipeline

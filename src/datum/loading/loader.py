@@ -16,10 +16,11 @@ from datum.loading.bucketing import Bucketed, LengthReader
 from datum.loading.budget import Budget
 from datum.loading.caching import RecordCache
 from datum.loading.checks import check_count
-from datum.loading.mapping import record_taker
+from datum.loading.mapping import FrameworkTools, record_taker
 from datum.loading.options import LoadOptions
 from datum.loading.ordered import Ordered
 from datum.loading.pipeline import Finished, Pipeline
+from datum.loading.randomness import GlobalRandomness
 from datum.loading.report import LoadReport
 from datum.loading.state import Progress, check_state, to_state
 from datum.loading.stream import EpochOrder, Place, RecordStream, Stream
@@ -58,6 +59,7 @@ class Loader:
         convert: makes of each batch what a framework takes.
         find_host: tells the index of this host and the number of hosts, where options do not.
         find_worker: tells the index of this process among those that share the work of a host.
+        tools: what the framework has for functions of the user.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Loader:
         convert: Callable[[Any], Any] | None = None,
         find_host: Callable[[], Share] = one_host,
         find_worker: Callable[[], Share] = one_worker,
+        tools: FrameworkTools | None = None,
     ) -> None:
         self.options = options
         self.ordered = ordered
@@ -80,6 +83,8 @@ class Loader:
         self._convert = convert
         self._find_host = find_host
         self._find_worker = find_worker
+        self._tools = tools
+        self._randomness = GlobalRandomness(*(tools.generators if tools else ()))
         self._begin = Progress()  # where the next iteration starts
         self._begun: Progress | None = None  # where the last one did that gave anything
         self._progress = self._begin
@@ -95,6 +100,7 @@ class Loader:
             convert=self._convert,
             find_host=self._find_host,
             find_worker=self._find_worker,
+            tools=self._tools,
         )
 
     # Iterating.
@@ -204,7 +210,15 @@ class Loader:
         source = NumberedRecords(
             self.ordered.parts, self._parser, threads=threads, on_error=self.options.on_error
         )
-        pipeline = Pipeline(source, self.schema, self.options, threads=threads, cache=self._cache)
+        pipeline = Pipeline(
+            source,
+            self.schema,
+            self.options,
+            threads=threads,
+            cache=self._cache,
+            tools=self._tools,
+            randomness=self._randomness,
+        )
         self._open.add(pipeline)
         return pipeline
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Ragged
 from datum.errors import CorruptRecordError, Damage, SourceError
-from datum.loading.collating import collate, empty_like, join_strings
+from datum.loading.collating import Stack, collate, empty_like, join_strings
 from datum.loading.fetching import ColumnSource, Fetched, Fetcher, Request
 from datum.loading.finishing import Finisher, as_objects, stack_or_list
 from datum.loading.mapping import UserFunction, row_taker
@@ -53,6 +53,7 @@ class Work:
 
     Attributes:
         functions: what decodes features in ways of the user's own.
+        stack: makes one tensor of a framework's own, if it is that.
         is_padded: whether lost records are replaced, and a mask tells which count.
         mapped: what `map` returned for records, by number, if that is kept.
         empty: the columns of a batch of no records after `map`, once there was a batch.
@@ -69,6 +70,7 @@ class Work:
     is_padded: bool
     supervised: Supervised | None = None
     mapped: dict[int, Any] | None = None
+    stack: Stack = lambda _: None
     empty: Any = None
 
     def describe(self, number: int) -> str:
@@ -248,7 +250,11 @@ class Making:
         if self._work.map is not None:
             return self._collate(columns, rows)
         for name in self._called:
-            columns[name] = collate(columns[name], describe=lambda row: self._describe(rows[row]))
+            columns[name] = collate(
+                columns[name],
+                describe=lambda row: self._describe(rows[row]),
+                stack=self._work.stack,
+            )
         return self._work.finisher.settle(columns)
 
     def _collate(self, columns: dict[str, Any], rows: Sequence[int]) -> Any:
@@ -262,9 +268,9 @@ class Making:
         if all(isinstance(value, dict) for value in made):
             alone = columns.keys() - self._changed - self._called.keys()
         if not alone:
-            return collate(made, describe=describe)
+            return collate(made, describe=describe, stack=self._work.stack)
         changed = [{n: v for n, v in value.items() if n not in alone} for value in made]
-        batch = collate(changed, describe=describe)
+        batch = collate(changed, describe=describe, stack=self._work.stack)
         for name in alone:
             batch[name] = self._left_alone(columns[name], [value[name] for value in made], name)
         return {name: batch[name] for name in made[0]}

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.random.bit_generator import ISpawnableSeedSequence
-from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Ragged, Sparse
+from datum.loading.randomness import (
+    GlobalGenerator,
+    GlobalRandomness,
+    make_generator,
+    make_seed,
+)
 
-__all__ = ["UserFunction", "make_generator", "record_taker", "row_taker"]
+__all__ = ["FrameworkTools", "UserFunction", "record_taker", "row_taker"]
 
 _STAGES = {"map": 0, "batch_map": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class FrameworkTools:
+    """What a framework has for functions of the user.
+
+    Attributes:
+        stack: one tensor of values that are all tensors of one shape; None for any others.
+        make_generator: a generator of the framework's own, seeded with a number of 63 bits.
+        generators: those that its functions draw from by themselves.
+    """
+
+    stack: Callable[[Sequence[Any]], Any]
+    make_generator: Callable[[int], Any]
+    generators: tuple[GlobalGenerator, ...] = ()
 
 
 class UserFunction:
@@ -23,26 +42,50 @@ class UserFunction:
 
     A function with a parameter `rng` gets a `numpy.random.Generator` that depends on nothing but
     the seed, the epoch and the position: its numbers are the same for any number of threads,
-    workers and hosts, and after a resume. Functions are called by several threads at once. Those
-    that leave Python for most of their work (NumPy, OpenCV, Pillow) run in parallel; pure Python
-    holds the interpreter's lock, and for it the workers of a PyTorch DataLoader are the remedy.
+    workers and hosts, and after a resume. One with a parameter `generator` gets a generator of the
+    framework, likewise. Functions are called by several threads at once. Those that leave Python
+    for most of their work (NumPy, OpenCV, Pillow) run in parallel; pure Python holds the
+    interpreter's lock, and for it the workers of a PyTorch DataLoader are the remedy.
+
+    Args:
+        option: which of the two it is.
+        function: what the user gave.
+        seed: of its random numbers.
+        tools: of the framework that the loader is for.
+        randomness: the generators of the program, where a function may draw from these.
     """
 
     def __init__(
-        self, option: Literal["map", "batch_map"], function: Callable[..., Any], *, seed: int
+        self,
+        option: Literal["map", "batch_map"],
+        function: Callable[..., Any],
+        *,
+        seed: int,
+        tools: FrameworkTools | None = None,
+        randomness: GlobalRandomness | None = None,
     ) -> None:
         self._option = option
         self._function = function
         self._seed = seed
-        self._takes_rng = _takes_rng(function)
+        self._takes_rng = _takes(function, "rng")
+        self._make_generator: Callable[[int], Any] | None = None
+        if tools is not None and _takes(function, "generator"):
+            self._make_generator = tools.make_generator
+        self._randomness = randomness if self.may_draw else None
+
+    @property
+    def may_draw(self) -> bool:
+        """Whether it may draw from generators of the program, since it takes none of its own."""
+        return not self._takes_rng and self._make_generator is None
 
     def __call__(self, given: Any, *, epoch: int, position: int) -> Any:
         """The result for what lies at a position of an epoch."""
-        if self._takes_rng:
-            rng = make_generator(self._seed, _STAGES[self._option], epoch, position)
-            made = self._function(given, rng=rng)
+        place = (self._seed, _STAGES[self._option], epoch, position)
+        if self._randomness is None or self._randomness.is_drawn is False:
+            made = self._function(given, **self._random_numbers(place))
         else:
-            made = self._function(given)
+            with self._randomness.seeded(make_seed(*place)):
+                made = self._function(given)
         if made is None:
             raise ValueError(
                 f"expected `{self._option}` to return what takes the place, got None\n"
@@ -50,43 +93,20 @@ class UserFunction:
             )
         return made
 
+    def _random_numbers(self, place: tuple[int, ...]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if self._takes_rng:
+            found["rng"] = make_generator(*place)
+        if self._make_generator is not None:
+            found["generator"] = self._make_generator(make_seed(*place))
+        return found
 
-def _takes_rng(function: Callable[..., Any]) -> bool:
+
+def _takes(function: Callable[..., Any], name: str) -> bool:
     try:
-        return "rng" in inspect.signature(function).parameters
+        return name in inspect.signature(function).parameters
     except (TypeError, ValueError):  # of some functions written in C
         return False
-
-
-def make_generator(*numbers: int) -> np.random.Generator:
-    """Random numbers that are a function of some whole numbers.
-
-    >>> bool(make_generator(1, 2).random() == make_generator(1, 2).random())
-    True
-    """
-    seeds: Any = _Seeds(numbers)
-    return np.random.Generator(np.random.PCG64(seeds))
-
-
-class _Seeds(ISpawnableSeedSequence):
-    """What NumPy's generators start from, by a hash: a `SeedSequence` takes four times as long."""
-
-    def __init__(self, numbers: tuple[int, ...]) -> None:
-        self._numbers = numbers
-        self._children = 0
-
-    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
-        """So many words, as NumPy asks for them."""
-        words = np.dtype(dtype)
-        count = n_words * words.itemsize
-        digest = hashlib.shake_128(repr(self._numbers).encode()).digest(count)
-        return np.frombuffer(digest, words.newbyteorder("<")).astype(words)
-
-    def spawn(self, n_children: int) -> list[Any]:
-        """Others that are unlike it and each other."""
-        first = self._children
-        self._children += n_children
-        return [_Seeds((*self._numbers, first + child)) for child in range(n_children)]
 
 
 def row_taker(column: Any) -> Callable[[int], Any]:

@@ -6,6 +6,7 @@ import os
 import weakref
 from collections import deque
 from contextlib import suppress
+from typing import Any
 
 from datum.loading.caching import RecordCache
 from datum.loading.decoding import Decoders, find_decoders
@@ -13,10 +14,11 @@ from datum.loading.fetching import ColumnSource, Fetcher
 from datum.loading.finishing import Finisher
 from datum.loading.job import BatchJob
 from datum.loading.making import Finished, Work
-from datum.loading.mapping import UserFunction
+from datum.loading.mapping import FrameworkTools, UserFunction
 from datum.loading.options import LoadOptions
 from datum.loading.padding import Padder
 from datum.loading.pool import Pool
+from datum.loading.randomness import GlobalRandomness
 from datum.loading.stream import RECORDS_AT_ONCE, BatchPlan
 from datum.schema import Schema
 
@@ -44,6 +46,9 @@ class Pipeline:
         options: what is to be done.
         threads: how many threads there are; with 0 all is done within `take`.
         cache: where records are kept from one pipeline to the next, for `options.cache`.
+        tools: what the framework has for functions of the user.
+        randomness: the generators of the program. Where functions draw from them, all is done
+            within `take`; the first batch tells whether they do.
     """
 
     def __init__(
@@ -54,18 +59,27 @@ class Pipeline:
         *,
         threads: int,
         cache: RecordCache | None = None,
+        tools: FrameworkTools | None = None,
+        randomness: GlobalRandomness | None = None,
     ) -> None:
         self._source = source
         self._process = os.getpid()
         self._jobs: deque[BatchJob] = deque()
         self._is_closed = False
-        self._work, self._piece = _plan_work(source, schema, options, cache)
+        self._work, self._piece = _plan_work(source, schema, options, cache, tools, randomness)
         size = options.batch_size or RECORDS_AT_ONCE
         self._batches_ahead = options.prefetch or _ahead(threads, size, self._piece)
-        is_by_record = self._piece is not None
+        self._threads = threads
         self._pool: Pool | None = None
-        if threads and (is_by_record or self._work.batch_map is not None):
-            self._pool = Pool(threads, "datum-load")
+        functions = [one for one in (self._work.map, self._work.batch_map) if one is not None]
+        may_draw = randomness is not None and any(one.may_draw for one in functions)
+        self._randomness = randomness if may_draw else None
+        if self._randomness is None or self._randomness.is_drawn is False:
+            self._start_pool()
+
+    def _start_pool(self) -> None:
+        if self._threads and (self._piece is not None or self._work.batch_map is not None):
+            self._pool = Pool(self._threads, "datum-load")
             weakref.finalize(self, self._pool.stop).atexit = False  # the pool has its own
 
     @property
@@ -92,10 +106,22 @@ class Pipeline:
         job = self._jobs[0]
         if self._pool is None:
             job.run_all()
+            self._settle(job)
         job.wait()
         with suppress(IndexError):  # closed meanwhile: by another thread, or a user's function
             self._jobs.popleft()
         return job.result()
+
+    def _settle(self, job: BatchJob) -> None:
+        """After the first batch: go on with threads, unless functions need the program's own."""
+        if self._randomness is None or self._randomness.is_drawn is not None or not job.records:
+            return
+        self._randomness.settle()
+        if not self._randomness.is_drawn:
+            self._start_pool()
+            for other in list(self._jobs)[1:]:
+                if self._pool is not None:
+                    self._pool.add(other)
 
     def _check_open(self) -> None:
         if self._process != os.getpid():
@@ -130,21 +156,26 @@ def _ahead(threads: int, batch_size: int, piece: int | None) -> int:
 
 
 def _plan_work(
-    source: ColumnSource, schema: Schema, options: LoadOptions, cache: RecordCache | None
+    source: ColumnSource,
+    schema: Schema,
+    options: LoadOptions,
+    cache: RecordCache | None,
+    tools: FrameworkTools | None,
+    randomness: GlobalRandomness | None,
 ) -> tuple[Work, int | None]:
     """What is to be done to each batch, and how many records make a piece of it, if any."""
     decoders = find_decoders(schema, options)
     finisher = Finisher(schema, encoded=decoders.images)
     has_map = options.map is not None
+    given: Any = {"seed": options.seed, "tools": tools, "randomness": randomness}
     fetcher = Fetcher(source, finisher, decoders.images, cache=cache, is_stacked=not has_map)
     work = Work(
         source=source,
         fetcher=fetcher,
         finisher=finisher,
         functions=decoders.functions,
-        map=options.map and UserFunction("map", options.map, seed=options.seed),
-        batch_map=options.batch_map
-        and UserFunction("batch_map", options.batch_map, seed=options.seed),
+        map=options.map and UserFunction("map", options.map, **given),
+        batch_map=options.batch_map and UserFunction("batch_map", options.batch_map, **given),
         padder=Padder(
             options.pad,
             None if has_map else finisher.names,
@@ -156,6 +187,8 @@ def _plan_work(
         supervised=options.supervised,
         mapped=cache.mapped if cache is not None and options.cache_after == "map" else None,
     )
+    if tools is not None:
+        work.stack = tools.stack
     if decoders.images:
         return work, PIECE_IMAGES
     return work, PIECE_RECORDS if has_map or decoders.functions else None

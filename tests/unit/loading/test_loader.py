@@ -1,8 +1,11 @@
 """The loader: batches, where it is, and what it leaves behind."""
 
+# ruff: noqa: NPY002 (generators that a program shares)
+
 import gc
 import json
 import pickle
+import random
 import threading
 from functools import partial
 from itertools import islice
@@ -230,6 +233,49 @@ def test_short_batches_on_several_hosts_are_warned_of_once(ds):
     with pytest.warns(UserWarning, match="batches of 0, 1, 1, 1 records"):
         ids(ds.to_numpy(**options | {"batch_size": 5}))
     ids(ds.to_numpy(**options | {"batch_size": 1, "host": (0, 23)}))  # full ones
+
+
+def test_functions_that_draw_from_the_generators_of_the_program_repeat(ds):
+    def shift(record):
+        return {"id": record["id"], "x": random.random() + np.random.rand()}
+
+    def flip(batch):
+        return {**batch, "sign": random.choice([-1, 1]) * np.random.rand()}
+
+    def found(threads, map=shift, batch_map=flip, resume=0):
+        loader = ds.to_numpy(
+            batch_size=4, shuffle=True, epochs=2, threads=threads, map=map, batch_map=batch_map
+        )
+        if resume:
+            loader.load_state_dict(loader.state_dict(batches=resume))
+        return [(batch["x"].tolist(), batch.get("sign")) for batch in loader]
+
+    random.seed(5)
+    np.random.seed(5)
+    expected = found(1)
+    assert len({x for batch, _ in expected for x in batch}) == 2 * RECORDS
+    after = random.random(), np.random.rand()
+    random.seed(5)
+    np.random.seed(5)
+    assert after == (random.random(), np.random.rand())  # those of the program go on undisturbed
+    assert found(4) == expected
+    assert found(3, resume=7) == expected[7:]
+    alone = [batch for batch, _ in expected]
+    assert [batch for batch, _ in found(4, batch_map=dict)] == alone
+
+
+def test_functions_that_draw_nothing_are_called_by_threads(ds):
+    main, names = threading.main_thread(), []
+
+    def note(record):
+        names.append(threading.current_thread() is main)
+        return record
+
+    loader = ds.to_numpy(batch_size=4, map=note)
+    list(loader)
+    assert names.count(True) == 4  # the first batch, which told
+    list(loader)
+    assert names.count(True) == 4
 
 
 # Single records.

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from datum.columns import BytesColumn, Ragged, Sparse
-from datum.loading.mapping import UserFunction, make_generator, row_taker
+from datum.loading.mapping import UserFunction, row_taker
+from datum.loading.randomness import make_generator
 from datum.schema import Feature
 from tests.unit.loading.memory_source import MemorySource, finish, load, plan
 

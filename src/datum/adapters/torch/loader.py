@@ -9,6 +9,7 @@ from typing import Any
 
 from datum._optional import require
 from datum.adapters.torch.callers import find_collation
+from datum.adapters.torch.functions import TOOLS
 from datum.adapters.torch.passes import Passes
 from datum.adapters.torch.processes import Rank, find_base_seed, find_worker, is_worker
 from datum.adapters.torch.shipping import to_shipped
@@ -58,7 +59,9 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
         if pin_memory is not None:
             check_kind("pin_memory", pin_memory, bool, "True, False or None")
         self._rank = Rank()
-        super().__init__(ordered, options, find_host=self._rank, find_worker=find_worker)
+        super().__init__(
+            ordered, options, find_host=self._rank, find_worker=find_worker, tools=TOOLS
+        )
         self.pin_memory = pin_memory
         self._passes = Passes()
         self._told_in = 0  # the process in which the program said where to start

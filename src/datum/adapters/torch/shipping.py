@@ -42,7 +42,9 @@ def _to_shipped(column: Any) -> Any:
             return _ShippedRagged(to_tensor(values), column.row_splits)
         if isinstance(column, Sparse):
             return _ShippedSparse(column.indices, to_tensor(values), column.dense_shape)
-    return to_tensors(column)
+    tensor = to_tensors(column)
+    is_grown = isinstance(tensor, torch.Tensor) and not tensor.is_leaf
+    return tensor.detach() if is_grown else tensor  # no other process could go back through it
 
 
 class _ShippedRagged(Ragged):

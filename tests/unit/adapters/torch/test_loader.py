@@ -145,6 +145,72 @@ def test_ranks_get_their_parts(ds, monkeypatch):
     assert alone[:-1] == whole[:-1]
 
 
+# Functions.
+
+
+def test_tensors_that_a_function_made_are_stacked(ds):
+    def make(record):
+        x = torch.ones(2, 3) * int(record["id"])
+        return {
+            "id": record["id"],
+            "half": x.to(torch.bfloat16),
+            "pair": (x.clone().requires_grad_(), torch.tensor(1)),
+            "lengths": torch.arange(int(record["id"]) % 3),
+        }
+
+    batch = next(iter(ds.to_torch(batch_size=4, columns=["id"], map=make)))
+    assert (batch["half"].dtype, batch["half"].shape) == (torch.bfloat16, (4, 2, 3))
+    assert batch["pair"][0].requires_grad
+    assert batch["pair"][0].shape == (4, 2, 3)
+    assert batch["pair"][1].tolist() == [1] * 4
+    assert batch["lengths"].layout == torch.jagged
+    (given,) = DataLoader(
+        ds.to_torch("train[:4]", batch_size=4, columns=["id"], map=make),
+        batch_size=None,
+        num_workers=1,
+    )
+    assert torch.equal(given["half"], batch["half"])
+    assert torch.equal(given["pair"][0], batch["pair"][0])
+
+
+class Jitter:
+    """As those of torchvision: it draws from the generator of the program."""
+
+    def __call__(self, record):
+        return {"id": record["id"], "x": torch.rand(3) + torch.randint(5, (3,))}
+
+
+def draw(record, generator):
+    return {"id": record["id"], "x": torch.rand(3, generator=generator)}
+
+
+@pytest.mark.parametrize("function", [Jitter(), draw], ids=["global", "given"])
+def test_random_tensors_repeat_with_any_number_of_threads_and_workers(ds, function):
+    def found(threads, workers=0, method=None, resume=0):
+        loader = ds.to_torch(
+            batch_size=4, shuffle=True, columns=["id"], map=function, threads=threads
+        )
+        if resume:
+            loader.load_state_dict(loader.state_dict(batches=resume))
+        given = DataLoader(
+            loader, batch_size=None, num_workers=workers, multiprocessing_context=method
+        )
+        return [batch["x"].tolist() for batch in given]
+
+    torch.manual_seed(7)
+    before = torch.get_rng_state()
+    expected = [
+        batch["x"].tolist()
+        for batch in ds.to_torch(
+            batch_size=4, shuffle=True, columns=["id"], map=function, threads=1
+        )
+    ]
+    assert torch.equal(torch.get_rng_state(), before)
+    assert found(4) == expected
+    assert found(2, resume=3) == expected[3:]
+    assert found(2, workers=2, method="fork") == expected
+
+
 # Workers, as they look from inside.
 
 
