@@ -114,10 +114,16 @@ def pad_batches(batches: Any, options: TfOptions) -> Any:
             )
         return tf.nest.map_structure(lambda column: _dense(column, how, "")[0], found)
 
-    specs = tf.nest.flatten(batches.element_spec)
-    if not any(isinstance(spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)) for spec in specs):
+    if not any(map(_may_differ, tf.nest.flatten(batches.element_spec))):
         return batches
     return batches.map(pad, num_parallel_calls=tf.data.AUTOTUNE)
+
+
+def _may_differ(column: Any) -> bool:
+    """Whether a column or its spec is not dense, or is of one record whose length is its own."""
+    if not isinstance(column, (tf.Tensor, tf.TensorSpec)):
+        return True
+    return column.shape.rank is not None and None in column.shape[1:].as_list()
 
 
 def _pad_columns(columns: dict[str, Any], options: TfOptions) -> dict[str, Any]:
@@ -140,10 +146,15 @@ def _dense(column: Any, pad: Pad, name: str) -> tuple[Any, Any]:
     """A column as a tensor, and its mask if it has one."""
     if isinstance(column, tf.SparseTensor):
         return tf.sparse.to_dense(column, _fill(pad.value, column.dtype, name)), None
-    if not isinstance(column, tf.RaggedTensor):
+    if not _may_differ(column):
         return column, None
+    axes = [axis for axis, extent in enumerate(column.shape) if axis and extent is None]
+    if not isinstance(column, tf.RaggedTensor):
+        if pad.is_plain:
+            return column, None
+        column = tf.RaggedTensor.from_tensor(column, ragged_rank=axes[-1])
     fill, levels = _fill(pad.value, column.dtype, name), column.ragged_rank
-    shape = _padded_shape(column, pad, name)
+    shape = _padded_shape(column, axes, pad, name)
     if pad.length is not None and not pad.truncate:
         for axis in range(1, levels + 1):
             if shape[axis] is not None:
@@ -162,10 +173,9 @@ def _dense(column: Any, pad: Pad, name: str) -> tuple[Any, Any]:
     return dense, values.to_tensor(False, shape=wanted[: levels + 1])
 
 
-def _padded_shape(column: Any, pad: Pad, name: str) -> list[Any]:
+def _padded_shape(column: Any, axes: list[int], pad: Pad, name: str) -> list[Any]:
     """The shape to pad to: None where the longest row tells, tensors for multiples."""
     shape: list[Any] = [None] * column.shape.rank
-    axes = [axis for axis in range(1, column.ragged_rank + 1) if column.shape[axis] is None]
     for axis, number in zip(axes, pad.targets(len(axes), name=name), strict=True):
         shape[axis] = number
         if number is not None and pad.length is None:

@@ -120,6 +120,9 @@ def test_a_length_makes_shapes_static_and_adds_masks(dataset, way, engine):
     (batch,) = batches
     assert batch["items"].numpy().tolist() == [[0, 0, 0, 0], [1, 0, 0, 0], [2, 2, 0, 0]]
     assert tf.math.count_nonzero(batch["items_mask"], axis=1).numpy().tolist() == [0, 1, 2]
+    (single,) = dataset.to_tf("train[2:3]", engine=engine, pad=4, **{**way, "batch_size": 1})
+    assert single["items"].numpy().tolist() == [[2, 2, 0, 0]]
+    assert single["items_mask"].numpy().tolist() == [[True, True, False, False]]
     pairs = dataset.to_tf(engine=engine, pad=100, supervised=("items", "items_mask"), **way)
     assert [spec.shape[1] for spec in pairs.element_spec] == [100, 100]
 
