@@ -1,13 +1,13 @@
-"""What `import datum` costs and brings."""
+"""What `import datum` brings."""
 
 import subprocess
 import sys
 
 import pytest
 
+# What takes long to load, so that `import datum` is quick: NumPy is most of its time.
 OPTIONAL = ["jax", "ml_dtypes", "pandas", "pyarrow", "scipy", "tensorflow", "torch"]
-MAX_IMPORT_S = 0.2  # what a user may expect of `import`
-RUNS = 7  # the best of them: the others tell how busy the machine is
+OPTIONAL += ["PIL", "defusedxml", "rich", "simplejpeg", "typer"]
 
 
 def run(code: str) -> str:
@@ -17,7 +17,7 @@ def run(code: str) -> str:
     return finished.stdout.strip()
 
 
-def test_importing_datum_loads_no_optional_package():
+def test_importing_datum_loads_only_what_is_quick():
     code = f"import sys, datum; print([m for m in {OPTIONAL} if m in sys.modules])"
     assert run(code) == "[]"
 
@@ -30,23 +30,13 @@ def test_importing_datum_loads_no_optional_package():
         "datum.format.discover(datum.format.encode([{'x': 1}])).schema()",
     ],
 )
-def test_using_datum_loads_no_optional_package(use):
+def test_using_datum_loads_only_what_is_quick(use):
     code = f"import sys, datum; {use}; print([m for m in {OPTIONAL} if m in sys.modules])"
     assert run(code) == "[]"
 
 
 def test_importing_datum_starts_no_thread_and_writes_nothing():
     assert run("import threading, datum; print(threading.active_count())") == "1"
-
-
-def test_importing_datum_is_quick():
-    # Time on the processor: waiting for others on the machine does not count.
-    # NumPy, most of it, tells how fast the processor is just now: 0.08 s where 0.2 s are meant.
-    code = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
-    numpy_s, datum_s = (
-        min(float(run(code.format(name))) for _ in range(RUNS)) for name in ("numpy", "datum")
-    )
-    assert datum_s < max(MAX_IMPORT_S, 2 * numpy_s)
 
 
 def test_datum_needs_nothing_of_the_tests():
