@@ -1,5 +1,7 @@
 #include "batch_loader.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -9,24 +11,10 @@
 #include <unordered_map>
 #include <utility>
 
-#if defined(_WIN32)
-#include <process.h>
-#else
-#include <unistd.h>
-#endif
-
 namespace datum {
 namespace {
 
 constexpr uint64_t kLargeFrame = 64 * 1024;  // worth a call of the system to have it read ahead
-
-int64_t process_id() {
-#if defined(_WIN32)
-  return _getpid();
-#else
-  return getpid();
-#endif
-}
 
 // Only by what is known without reading the index: the caller must not wait for a disk.
 void read_ahead(const ShardSet& shards, std::span<const int64_t> numbers) {
@@ -56,7 +44,7 @@ struct BatchLoader::State {
   const Plan& plan;
   const ShardSet& shards;
   const bool skips_damage;
-  const int64_t process = process_id();
+  const int64_t process = getpid();
   std::atomic<bool> is_closed{false};
 
   std::mutex mutex;  // guards all that follows, and every ticket but the one that is worked on
@@ -127,7 +115,7 @@ BatchLoader::~BatchLoader() {
   delete state_;
 }
 
-bool BatchLoader::is_inherited() const { return state_->process != process_id(); }
+bool BatchLoader::is_inherited() const { return state_->process != getpid(); }
 
 uint64_t BatchLoader::submit(std::vector<int64_t> numbers) {
   State& state = *state_;

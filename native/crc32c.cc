@@ -3,34 +3,23 @@
 #include <array>
 #include <cstring>
 
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(__x86_64__)
 #define DATUM_CRC_X86 1
 #include <nmmintrin.h>
-#if defined(_MSC_VER)
-#include <intrin.h>
-#endif
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(__aarch64__)
 #define DATUM_CRC_ARM 1
-#if defined(_MSC_VER)
-#include <intrin.h>
-#else
 #include <arm_acle.h>
-#endif
 #if defined(__linux__)
 #include <sys/auxv.h>
 #endif
 #endif
 
-#if defined(__GNUC__) || defined(__clang__)
 #if defined(DATUM_CRC_X86)
 #define DATUM_CRC_TARGET __attribute__((target("sse4.2")))
 #elif defined(DATUM_CRC_ARM) && defined(__clang__)
 #define DATUM_CRC_TARGET __attribute__((target("crc")))
 #elif defined(DATUM_CRC_ARM)
 #define DATUM_CRC_TARGET __attribute__((target("+crc")))
-#endif
-#else
-#define DATUM_CRC_TARGET
 #endif
 
 namespace datum {
@@ -166,17 +155,13 @@ DATUM_CRC_TARGET uint32_t extend_hardware(uint32_t crc, const uint8_t* data, siz
 }
 
 bool has_hardware() {
-#if defined(DATUM_CRC_X86) && defined(_MSC_VER)
-  int registers[4];
-  __cpuid(registers, 1);
-  return (registers[2] >> 20) & 1;
-#elif defined(DATUM_CRC_X86)
+#if defined(DATUM_CRC_X86)
   return __builtin_cpu_supports("sse4.2");
 #elif defined(__linux__)
   constexpr unsigned long kHwcapCrc32 = 1UL << 7;  // HWCAP_CRC32 of <asm/hwcap.h>
   return (getauxval(AT_HWCAP) & kHwcapCrc32) != 0;
 #else
-  return true;  // every ARM machine that runs macOS or Windows has the instructions
+  return true;  // every ARM machine that runs macOS has the instructions
 #endif
 }
 

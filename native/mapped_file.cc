@@ -1,85 +1,14 @@
 #include "mapped_file.h"
 
-#include <algorithm>
-
-#if defined(_WIN32)
-#define NOMINMAX
-#include <windows.h>
-#else
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#endif
 
 namespace datum {
-
-#if defined(_WIN32)
-
-namespace {
-
-int system_error() {
-  switch (GetLastError()) {
-    case ERROR_FILE_NOT_FOUND:
-    case ERROR_PATH_NOT_FOUND:
-      return ENOENT;
-    case ERROR_ACCESS_DENIED:
-    case ERROR_SHARING_VIOLATION:
-      return EACCES;
-    case ERROR_NOT_ENOUGH_MEMORY:
-    case ERROR_COMMITMENT_LIMIT:
-      return ENOMEM;
-    default:
-      return EIO;
-  }
-}
-
-// Closes a handle of the system at the end of its scope.
-class Handle {
- public:
-  explicit Handle(HANDLE handle) : handle_(handle) {}
-  ~Handle() {
-    if (is_valid()) CloseHandle(handle_);
-  }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-
-  bool is_valid() const { return handle_ != nullptr && handle_ != INVALID_HANDLE_VALUE; }
-  HANDLE get() const { return handle_; }
-
- private:
-  HANDLE handle_;
-};
-
-}  // namespace
-
-int MappedFile::open(const std::filesystem::path& path) {
-  const Handle file(CreateFileW(path.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE,
-                                nullptr, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr));
-  LARGE_INTEGER size;
-  if (!file.is_valid() || !GetFileSizeEx(file.get(), &size)) return system_error();
-  if (size.QuadPart == 0) return 0;
-  const Handle mapping(CreateFileMappingW(file.get(), nullptr, PAGE_READONLY, 0, 0, nullptr));
-  if (!mapping.is_valid()) return system_error();
-  const void* data = MapViewOfFile(mapping.get(), FILE_MAP_READ, 0, 0, 0);
-  if (data == nullptr) return system_error();
-  data_ = static_cast<const uint8_t*>(data);
-  size_ = static_cast<size_t>(size.QuadPart);
-  return 0;
-}
-
-MappedFile::~MappedFile() {
-  if (data_ != nullptr) UnmapViewOfFile(data_);
-}
-
-// Windows does not let a mapped file be cut, and takes pages back by itself.
-std::optional<uint64_t> MappedFile::size_if_cut() const { return std::nullopt; }
-void MappedFile::drop_pages() const {}
-void MappedFile::read_ahead(size_t, size_t) const {}
-
-#else
 
 int MappedFile::open(const std::filesystem::path& path) {
   // Not blocking: a FIFO would wait for a writer before it could be refused.
@@ -129,7 +58,5 @@ void MappedFile::read_ahead(size_t offset, size_t size) const {
   const size_t end = offset + std::min(size, size_ - offset);
   madvise(const_cast<uint8_t*>(data_) + start, end - start, MADV_WILLNEED);
 }
-
-#endif
 
 }  // namespace datum

@@ -37,11 +37,7 @@ struct RowFeature {
 };
 
 // Asks for the memory of an object that will be looked at soon.
-inline void prefetch([[maybe_unused]] const void* memory) {
-#if defined(__GNUC__)
-  __builtin_prefetch(memory);
-#endif
-}
+inline void prefetch(const void* memory) { __builtin_prefetch(memory); }
 
 class ColumnCollector {
  public:

@@ -7,10 +7,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#if PY_VERSION_HEX < 0x030b0000
-#include <longintrepr.h>
-#endif
-
 namespace datum::python {
 
 // An integer of one digit, as most are, without a call.

@@ -86,7 +86,6 @@ def run_measured(body: str, *args: Any, timeout_s: float = 240) -> tuple[Any, in
 
     The timeout tells a hang from slow work; a test that reaches it fails.
     """
-    pytest.importorskip("resource")
     code = _MEASURED.format(body="\n".join("    " + line for line in body.splitlines()))
     done = subprocess.run(
         [sys.executable, "-c", code, *map(str, args)],

@@ -19,10 +19,7 @@ from tests.hostile.shards import framed
 SCHEMA = Schema({"x": Feature("int64")})
 ROWS = [{"x": i} for i in range(10)]
 
-needs_posix = pytest.mark.skipif(os.name != "posix", reason="there are no such files here")
 
-
-@needs_posix
 def test_a_fifo_is_refused_without_waiting(tmp_path):
     path = tmp_path / "fifo.tfrecord"
     os.mkfifo(path)
@@ -34,7 +31,6 @@ def test_a_fifo_is_refused_without_waiting(tmp_path):
     assert "expected a regular file" in done.stderr
 
 
-@needs_posix
 def test_a_socket_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the names of sockets must be short
     with socket.socket(socket.AF_UNIX) as server:
@@ -43,7 +39,6 @@ def test_a_socket_is_refused(tmp_path, monkeypatch):
             RecordFile("socket")
 
 
-@needs_posix
 @pytest.mark.parametrize("device", ["/dev/null", "/dev/zero", "/dev/random"])
 def test_a_device_is_refused(device):
     for use in (RecordFile, discover, lambda path: list(read_batches(path, SCHEMA))):
@@ -63,7 +58,6 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
             use(tmp_path / "missing.tfrecord")
 
 
-@needs_posix
 def test_a_loop_of_links_is_refused(tmp_path):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
@@ -126,8 +120,6 @@ def test_a_file_replaced_while_it_is_read_stays_what_it_was(tmp_path):
 
 
 def test_a_file_deleted_while_it_is_read_stays_what_it_was(tmp_path):
-    if os.name != "posix":
-        pytest.skip("open files cannot be deleted here")
     path = tmp_path / "shard.tfrecord"
     path.write_bytes(framed(b"one", b"two"))
     file = RecordFile(path)
@@ -145,7 +137,6 @@ def test_a_file_that_grows_while_it_is_read_ends_where_it_ended(tmp_path):
     assert list(RecordFile(path)) == [b"one", b"two", b"three"]
 
 
-@needs_posix
 def test_a_file_cut_while_it_is_open_is_an_error_not_a_crash(tmp_path):
     path = tmp_path / "shard.tfrecord"
     path.write_bytes(framed(*[b"x" * 5000] * 10))

@@ -19,7 +19,6 @@ from tests.unit.reading.written import write_dataset
 
 TASKS = Path("/proc/self/task")
 on_linux = pytest.mark.skipif(not TASKS.is_dir(), reason="needs /proc")
-can_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 def count_threads():
@@ -98,7 +97,6 @@ def test_no_memory_is_an_error_of_the_batch_that_asked_for_it(tmp_path):
         records.close()
 
 
-@can_fork
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_child_is_told_and_does_not_hang(parts):
     """While threads work, and with what the parent submitted left untaken."""
@@ -153,7 +151,6 @@ def run_script(folder, code):
         return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_an_interrupt_gets_through_to_whoever_waits(parts):
     code = """
         try:

@@ -175,7 +175,6 @@ def test_a_shard_that_was_changed_is_refused(parts):
         opened(parts).read([0])
 
 
-@pytest.mark.skipif(os.name == "nt", reason="mapped files cannot be cut there")
 def test_a_file_that_is_cut_while_it_is_mapped_is_not_touched(parts):
     path = shard_path(parts)
     for cut, error in ((path, CorruptRecordError), (Index.path_for(path), CorruptIndexError)):
@@ -218,10 +217,9 @@ def test_files_that_do_not_fit_are_not_opened(parts, tmp_path):
         opening(index=tmp_path / "nothing")
     with pytest.raises(IsADirectoryError):
         opening(path=tmp_path)
-    if hasattr(os, "mkfifo"):
-        os.mkfifo(tmp_path / "fifo")
-        with pytest.raises(OSError, match="fifo"):
-            opening(path=tmp_path / "fifo")
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(OSError, match="fifo"):
+        opening(path=tmp_path / "fifo")
 
 
 def test_runs_that_cannot_be_are_refused(parts):

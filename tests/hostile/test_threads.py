@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import os
 import signal
 import subprocess
 import sys
@@ -139,7 +138,6 @@ def test_thread_counts_that_are_none_are_refused(path, threads):
             use()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals differ here")
 def test_an_interrupt_from_the_keyboard_ends_the_process(path):
     code = """
 import os, signal, sys
@@ -156,7 +154,6 @@ for batch in read_batches([sys.argv[1]] * 1000, schema, batch_size=10, threads=3
     assert done.returncode == -signal.SIGINT
 
 
-@pytest.mark.skipif(os.name != "posix", reason="there is no fork here")
 def test_a_reader_left_open_does_not_keep_the_process(path):
     code = """
 import sys

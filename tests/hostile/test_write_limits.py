@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -15,9 +16,7 @@ from datum.sources import ClassFolders
 from datum.writing import spill
 from tests.unit.writing.datasets import digests, read, write
 
-resource = pytest.importorskip("resource")
-
-IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+IS_ROOT = os.geteuid() == 0
 NOBODY = 65534
 
 

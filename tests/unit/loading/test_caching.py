@@ -141,7 +141,6 @@ def test_a_cache_stays_with_its_process() -> None:
     assert len(pickle.loads(pickle.dumps(cache))) == 0
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_has_a_cache_of_its_own_even_if_a_lock_was_held() -> None:
     cache = RecordCache(COUNT)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -295,8 +294,6 @@ print("end")
     "end", ["", "raise SystemExit(print('end'))", "os.fork() or (pipeline.close(), sys.exit(0))"]
 )
 def test_a_program_ends_in_the_midst_of_iterating(end: str) -> None:
-    if "fork" in end and not hasattr(os, "fork"):
-        pytest.skip("no fork here")
     found = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _ABANDONED % end],
         capture_output=True,
@@ -339,7 +336,6 @@ print("end")
 """
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 def test_an_interrupt_at_any_place_leaves_no_lock_taken() -> None:
     found = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _INTERRUPTED],
@@ -351,7 +347,6 @@ def test_an_interrupt_at_any_place_leaves_no_lock_taken() -> None:
     assert found.stdout == "end\n"
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_does_not_touch_the_pool(source: MemorySource) -> None:
     pipeline = open_pipeline(source, map=lambda record: record)

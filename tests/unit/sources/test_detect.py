@@ -175,7 +175,6 @@ def test_a_table_is_no_set_of_images(tmp_path):
         detect(tmp_path / "a.csv", "image_clf")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
 def test_a_pipe_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "a.bin")
     with pytest.raises(SourceError, match="a.bin: expected a folder"):

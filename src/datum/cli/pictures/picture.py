@@ -78,7 +78,7 @@ def choose_style(
         found = _find_protocol(os.environ if environ is None else environ)
         if found is not None:
             return found
-    has_colours = console.color_system in ("truecolor", "256", "windows") and not console.no_color
+    has_colours = console.color_system in ("truecolor", "256") and not console.no_color
     return "blocks" if has_colours and not is_plain(console) else "ascii"
 
 
