@@ -104,7 +104,8 @@ class LoadOptions:
             that holds one, or a function of the bytes.
         map: called with each record, a dict of values; returns what takes its place. If it has a
             parameter `rng` it gets a generator of random numbers that are the same for any number
-            of threads, workers and hosts.
+            of threads, workers and hosts. One that draws from generators of the program is called
+            by one thread, with these seeded for each record.
         batch_map: called with each batch, likewise.
         cache: keep what was read and decoded in memory.
         pad: Fill up what differs in length, and what is sparse, to dense arrays. True pads with
