@@ -165,6 +165,63 @@ def test_colours_of_16_bits_are_refused_where_ids_are_meant(tmp_path):
         assert "hint: a feature of 3 channels" in message
 
 
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory) -> Path:
+    """Images of all kinds in records that others wrote, as plain bytes."""
+    folder = tmp_path_factory.mktemp("foreign")
+    with tf.io.TFRecordWriter(str(folder / "train.tfrecord")) as writer:
+        for kind in KINDS.values():
+            value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[kind.data]))
+            features = tf.train.Features(feature={"image": value})
+            writer.write(tf.train.Example(features=features).SerializeToString())
+    return folder
+
+
+@pytest.mark.parametrize("schema", [None, {"image": feature_of(4, "uint16")}])
+def test_readers_agree_on_what_others_wrote(schema, foreign):
+    ds = datum.load(foreign, schema=schema)
+    decode: dict[str, Any] = {} if schema else {"decode": {"image": True}}
+    found = {
+        "NumPy": next(iter(ds.to_numpy("train", batch_size=64, **decode)))["image"],
+        "PyTorch": next(iter(ds.to_torch("train", batch_size=64, **decode)))["image"].numpy(),
+    }
+    for engine in ("auto", "native"):
+        records = ds.to_tf("train", batch_size=None, engine=engine, **decode)
+        found[engine] = np.stack([record["image"].numpy() for record in records])
+    for reader, images in found.items():
+        assert images.dtype == ("uint16" if schema else "uint8")
+        assert images.shape[-1] == (4 if schema else 3)
+        for image, (name, kind) in zip(images, KINDS.items(), strict=True):
+            check(image, kind, f"{reader}: {name}")
+
+
+def test_a_copy_of_tiff_files_is_refused_by_the_graph_before_the_first_batch(foreign, tmp_path):
+    ds = datum.load(foreign, schema={"image": feature_of(4, "uint16")})
+    datum.write(ds, tmp_path / "out", progress=False, shuffle=False)
+    copied = datum.load(tmp_path / "out")
+    assert "tiff" in copied.metadata["image"]["formats"]
+    with pytest.raises(datum.SchemaError, match="feature 'image': expected .* got TIFF\nhint"):
+        to_tf(copied, "graph")
+    images = next(iter(to_tf(copied, "native")))["image"].numpy()
+    for image, (name, kind) in zip(images, KINDS.items(), strict=True):
+        check(image, kind, name)
+
+
+@pytest.mark.parametrize("data", [b"", b"\0\0\0 ftypavif", KINDS["RGB PNG"].data[:60]])
+def test_what_is_no_image_is_told_with_its_feature(data, tmp_path):
+    value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[data]))
+    record = tf.train.Example(features=tf.train.Features(feature={"photo": value}))
+    with tf.io.TFRecordWriter(str(tmp_path / "train.tfrecord")) as writer:
+        writer.write(record.SerializeToString())
+    ds = datum.load(tmp_path)
+    with pytest.raises(datum.DatumError, match="record 0.*feature 'photo': expected"):
+        next(iter(ds.to_numpy("train", decode={"photo": True})))
+    if data[:4] == b"\x89PNG":
+        return  # TensorFlow itself says that it is damaged
+    with pytest.raises(tf.errors.InvalidArgumentError, match="feature 'photo': expected a JPEG"):
+        next(iter(ds.to_tf("train", decode={"photo": True})))
+
+
 def is_small(path: Path) -> bool:
     try:
         header = read_file_header(path)
