@@ -3,6 +3,7 @@
 import json
 import pickle
 import warnings
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -191,11 +192,13 @@ def test_a_state_goes_on_after_every_batch(ds, way, remainder):
         states.append(json.loads(json.dumps(loader.state_dict())))
     following = ids(loader)
     resumed = load(ds, **options)
-    for taken, state in enumerate(states[::7] + states[-1:]):
-        taken = min(taken * 7 + 1, len(whole)) if state is not states[-1] else len(whole)
+    for taken, state in enumerate(states, 1):
         resumed.load_state_dict(state)
         assert resumed.remaining == len(whole) - taken
-        assert ids(resumed) == whole[taken:]
+        expected = whole[taken:] if taken % 7 == 0 else whole[taken : taken + 1]
+        assert ids(islice(resumed, len(expected))) == expected
+    resumed.load_state_dict(states[-1])
+    assert ids(resumed) == []
     assert ids(resumed) == following
 
 
