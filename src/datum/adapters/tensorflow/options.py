@@ -70,6 +70,8 @@ class TfOptions:
         for name in keywords:
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
+            if name in ("batch_tokens", "buckets"):
+                hint = "`bucket_fn` and `bucket_op` give a batch size for each range of lengths"
             raise TypeError(f"to_tf: got an unknown option `{name}`\nhint: {hint}")
 
     def __post_init__(self) -> None:
