@@ -1,6 +1,7 @@
 # Each target sets up what it needs in .venv, given Python >= 3.11 and a C++20 compiler.
 PYTHON ?= python3
 SECONDS ?= 60
+WORKERS ?= 2
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export SKBUILD_CMAKE_DEFINE := DATUM_WERROR=ON
 
@@ -21,7 +22,7 @@ demo: $(STAMP)demo $(STAMP)package ## from image files to a trained model, every
 
 test: $(STAMP)test $(STAMP)package ## run the tests; with CI=true, fuzz for a minute too
 	scripts/system-packages clang qemu
-	python -m pytest -n 2 --dist loadfile
+	python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 ifeq ($(CI),true)
 	scripts/fuzz 60
 endif

@@ -1,8 +1,9 @@
-"""What every test can use: the shared real data, and how hard Hypothesis tries."""
+"""What every test can use: the shared real data, how hard Hypothesis tries, a quick disk."""
 
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,17 @@ _CACHE = tempfile.TemporaryDirectory(prefix="datum-cache-")
 for _size in ("COLUMNS", "LINES"):  # readline sets them, in the processes that xdist starts
     os.environ.pop(_size, None)
 os.environ["DATUM_CACHE"] = _CACHE.name  # nothing is left in the user's own
+
+
+def _check_descriptor(file: Any) -> None:
+    """In the place of `os.fsync`, which waits for the disk: no test can see what a power cut takes.
+
+    That it is called at the right places is tested where it fails. Programs that tests start wait.
+    """
+    os.fstat(file if isinstance(file, int) else file.fileno())
+
+
+os.fsync = _check_descriptor
 
 _SLOW_MACHINES = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
