@@ -71,60 +71,60 @@ class LoadKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
-    """What a loader is asked for.
+    """Options of a loader.
 
     Attributes:
-        batch_size: how many records a batch has on this host. None gives single records, which
-            have no dimension for the batch; of several hosts each takes one in turn. With
-            `batch_tokens` it is how many records a batch has at most, by default any number.
-        shuffle: True or "full" mixes all records of the split; "blocks" mixes runs of neighbours
-            and then the records of 64 such runs, which suits slow disks; a number does that with
-            so many records at a time. False keeps the order in which records were written.
+        batch_size: Number of records in a batch on this host. None gives single records, without
+            a batch dimension; several hosts take them in turn. With `batch_tokens` it is the
+            largest number of records in a batch, by default unlimited.
+        shuffle: True or "full" shuffles all records of the split. "blocks" shuffles runs of
+            neighbours and then the records of 64 such runs, which suits slow disks; a number does
+            the same with that many records at a time. False keeps the order of writing.
         seed: Seed of the shuffle, and of random numbers given to `map`. None draws another one
             each time, which works on one host only.
-        epochs: how often the split is gone through in one iteration; None is without end.
-        columns: the features to read; all others are left unparsed.
-        drop_remainder: the same as remainder="drop".
-        remainder: what becomes of the records at the end of an epoch that make no full batch on
-            every host: "keep" gives a short batch, an even part to each host, which can be empty;
-            "drop" leaves them out; "pad" fills up with other records, and every batch has a
-            column `batch_mask` that is False for those; "wrap" fills up with the first records
-            of the epoch. None is "keep" on one host and "wrap" on several, where every host then
-            has full batches and no record is lost.
-        host: (index, count): this host reads its part of each global batch. None asks the
+        epochs: Number of passes over the split in one iteration. None never ends.
+        columns: Names of the features to read. Others are not parsed.
+        drop_remainder: The same as remainder="drop".
+        remainder: What happens to the last records of an epoch when they do not fill a batch on
+            every host. "keep" gives a short batch, with an even part for each host, which can be
+            empty. "drop" leaves them out. "pad" fills the batch up with other records, and adds a
+            column `batch_mask` that is False for those. "wrap" fills it up with the first records
+            of the epoch. None is "keep" on one host and "wrap" on several, so that every host has
+            full batches and no record is lost.
+        host: (index, count): the part of each global batch that this host reads. None asks the
             framework, where there is one.
         supervised: Names of inputs and targets, for tuples instead of dicts: ("image", "label"),
-            or (["a", "b"], "label") for a dict of inputs. A third is the weights.
-        missing: What a feature gets where a record lacks it, for all of them or in a dict by
-            feature: "mask" adds a column `<name>_present` and gives zeros or empty values,
-            "error" refuses the record, "drop" leaves it out (every record is looked at once for
-            that), and anything else is the value to fill in. By default floats get NaN, and all
-            else a mask.
-        decode: by feature, False to keep the bytes of an image, True to decode a feature of bytes
-            that holds one, or a function of the bytes.
-        map: called with each record, a dict of values; returns what takes its place. If it has a
-            parameter `rng` it gets a generator of random numbers that are the same for any number
-            of threads, workers and hosts. One that draws from generators of the program is called
-            by one thread, with these seeded for each record.
-        batch_map: called with each batch, likewise.
-        cache: keep what was read and decoded in memory.
-        pad: Fill up what differs in length, and what is sparse, to dense arrays. True pads with
+            or (["a", "b"], "label") for a dict of inputs. A third name is the weights.
+        missing: What to give for a feature that a record lacks, for all features or in a dict by
+            feature. "mask" adds a column `<name>_present` and gives zeros or empty values, "error"
+            raises, "drop" leaves the record out (every record is read once to find them), and
+            anything else is the value to fill in. By default floats are NaN and other features
+            get a mask.
+        decode: False keeps images encoded. A dict does that by feature: False to keep the bytes,
+            True to decode a feature of bytes that holds an image, or a function of the bytes.
+        map: Function of each record, a dict of values, which returns what takes its place. If it
+            has a parameter `rng` it gets a random generator whose numbers are the same for any
+            number of threads, workers and hosts. A function that draws from global generators
+            instead is called by one thread, with those seeded for each record.
+        batch_map: Function of each batch, likewise.
+        cache: Keep decoded records in memory.
+        cache_after: "map" also keeps what `map` returned, so that it is called once for each
+            record. "decode" calls it again in each epoch.
+        pad: Pad columns that differ in length, and sparse ones, to dense arrays. True pads with
             zeros to the longest row of the batch, a number to that length, and a `datum.Pad` as
-            it says. A dict has for each feature a `datum.Pad`, or the value to fill it with. A
-            length and a `datum.Pad` add a column `<name>_mask`, True where there is a value.
-        cache_after: "map" keeps what `map` returned as well, so that it is called once for each
-            record; "decode" calls it anew in each epoch.
-        bucket_by: a feature; records of about the same length of it come into the same batch.
-        batch_tokens: How many tokens a batch of this host has at most when it is padded: its
-            rows times the longest `bucket_by` of them. The lengths of all records are read once,
-            when the loader is made.
+            it says. A dict has for each feature a `datum.Pad`, or the value to pad with. A length
+            and a `datum.Pad` add a column `<name>_mask`, True where there is a value.
+        bucket_by: Name of a feature. Records of about the same length of it share a batch.
+        batch_tokens: Largest number of tokens in a padded batch of this host: its rows times the
+            longest `bucket_by` among them. The lengths of all records are read once, when the
+            loader is made.
         buckets: Bounds of the lengths of `bucket_by`, in rising order. A batch has records of one
-            bucket, and `pad` fills them up to its bound: there are as many shapes as buckets.
-            Rows are as many as `batch_tokens` allow at the bound, and at most `batch_size`.
-        threads: how many work on batches; None is one for each core.
-        prefetch: how many batches are made ahead.
-        on_error: "skip" leaves out damaged records, and counts them in `report`.
-        reshuffle: whether each epoch has another order.
+            bucket, and `pad` fills them up to its bound: there are as many shapes as buckets. It
+            has as many rows as `batch_tokens` allow at the bound, and at most `batch_size`.
+        threads: Number of threads that make batches. None is one for each core.
+        prefetch: Number of batches made ahead. None chooses.
+        on_error: "skip" leaves out damaged records, and counts them in `report`. "raise" raises.
+        reshuffle: Whether each epoch has another order.
     """
 
     batch_size: int | None = 32
