@@ -38,7 +38,8 @@ _HELPERS = {
     "decode_image": '''def decode_image(data, mode=None):
     """The pixels of an image file: height x width x channels."""
     image = Image.open(io.BytesIO(data))
-    pixels = np.asarray(image if mode is None else image.convert(mode))
+    mode = "L" if mode is None and image.mode == "1" else mode or image.mode
+    pixels = np.asarray(image if image.mode == mode else image.convert(mode))
     return pixels[..., np.newaxis] if pixels.ndim == 2 else pixels''',
 }
 
@@ -115,6 +116,11 @@ def _write_decode(schema: Schema, values: Mapping[str, Code], in_sequences: bool
         name: "the package drops zeros from the end of byte strings in lists"
         for name, feature in schema.items()
         if feature.dtype == "bytes" and feature.shape
+    }
+    notes |= {
+        name: "Pillow gives only 8 bits of colours that have 16"
+        for name, feature in schema.items()
+        if feature.encoding == "image" and feature.dtype == "uint16" and feature.shape[-1] != 1
     }
     return "\n".join([*lines, f"    return {render_dict(values, indent=4, notes=notes)}"])
 

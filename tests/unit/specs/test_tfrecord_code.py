@@ -89,3 +89,10 @@ def test_several_patterns_and_plain_files_are_listed() -> None:
     code = specs.tfrecord(schema, files=["a.tfrecord", "b.tfrecord"])
     assert 'files = ["a.tfrecord", "b.tfrecord"]' in code
     assert "glob" not in code
+
+
+def test_colours_of_16_bits_are_noted() -> None:
+    deep = Feature("uint16", (None, None, 3), encoding="image")
+    mask = Feature("uint16", (None, None, 1), encoding="image")
+    assert "# Pillow gives only 8 bits" in specs.tfrecord({"photo": deep})
+    assert "# Pillow" not in specs.tfrecord({"mask": mask})
