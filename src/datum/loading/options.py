@@ -24,6 +24,7 @@ from datum.schema import Schema
 
 __all__ = [
     "MASK",
+    "RECORDS_AT_ONCE",
     "LoadKeywords",
     "LoadOptions",
     "Remainder",
@@ -37,6 +38,7 @@ Shuffle = bool | int | Literal["full", "blocks"]
 Remainder = Literal["keep", "drop", "pad", "wrap"]
 Decode = bool | Mapping[str, bool | Callable[[bytes], Any]]
 
+RECORDS_AT_ONCE = 128  # of single records: to make little of what each step costs
 MASK = "batch_mask"  # the column that tells records from those that only fill up a batch
 SEED_BITS = 62  # of a seed that is drawn
 
@@ -196,11 +198,6 @@ class LoadOptions:
         self._check_shuffle()
         self._check_host()
 
-    @property
-    def rows(self) -> int:
-        """How many records a batch has; 1 for single records."""
-        return 1 if self.batch_size is None else self.batch_size
-
     def _keep_count(self, name: str, *, least: int, hint: str = "") -> None:
         number = check_count(name, getattr(self, name), least=least, hint=hint)
         object.__setattr__(self, name, number)
@@ -276,6 +273,11 @@ class LoadOptions:
                     f"expected `drop_remainder` or `remainder`, got both: {self.remainder!r}"
                 )
             object.__setattr__(self, "remainder", "drop")
+
+    @property
+    def plan_records(self) -> int:
+        """How many records are planned and made together: a batch, or some single ones."""
+        return self.batch_size or RECORDS_AT_ONCE
 
     def remainder_on(self, hosts: int) -> Remainder:
         """What becomes of the last records of an epoch where there are so many hosts."""

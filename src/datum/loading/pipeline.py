@@ -19,7 +19,7 @@ from datum.loading.options import LoadOptions
 from datum.loading.padding import Padder
 from datum.loading.pool import Pool
 from datum.loading.randomness import GlobalRandomness
-from datum.loading.stream import RECORDS_AT_ONCE, BatchPlan
+from datum.loading.stream import BatchPlan
 from datum.schema import Schema
 
 __all__ = ["ColumnSource", "Finished", "Pipeline"]
@@ -67,8 +67,7 @@ class Pipeline:
         self._jobs: deque[BatchJob] = deque()
         self._is_closed = False
         self._work, self._piece = _plan_work(source, schema, options, cache, tools, randomness)
-        size = options.batch_size or RECORDS_AT_ONCE
-        self._batches_ahead = options.prefetch or _ahead(threads, size, self._piece)
+        self._batches_ahead = options.prefetch or _ahead(threads, options.plan_records, self._piece)
         self._threads = threads
         self._pool: Pool | None = None
         functions = [one for one in (self._work.map, self._work.batch_map) if one is not None]

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.errors import SplitError
-from datum.loading.options import Remainder
+from datum.loading.options import RECORDS_AT_ONCE, Remainder
 
 __all__ = ["BatchPlan", "EpochOrder", "Place", "RecordStream", "SeededOrder", "Stream"]
-
-RECORDS_AT_ONCE = 128  # of single records: to make little of what each step costs
 
 
 class EpochOrder(Protocol):

@@ -86,7 +86,7 @@ def _contender(
     def run(passes: int) -> Iterable[Any]:
         return make(replace(options, epochs=passes))
 
-    return Contender(name, run, batches_of(sample.records, options.rows))
+    return Contender(name, run, batches_of(sample.records, options.plan_records))
 
 
 def _numpy(sample: Sample, settings: Settings) -> Contender:
@@ -131,7 +131,7 @@ def _data_loader(sample: Sample, settings: Settings) -> Contender:
         for _ in range(passes):
             yield from loader
 
-    batches = epochs * batches_of(sample.records, options.rows)
+    batches = epochs * batches_of(sample.records, options.plan_records)
     return Contender("DataLoader", run, batches, epochs=epochs)
 
 
@@ -154,6 +154,6 @@ def _tensorflow(sample: Sample, settings: Settings, engine: str | None) -> Conte
         name = f"to_tf {engine}"
         dataset = pipelines.make_to_tf(sample, options, engine, settings.metadata)
 
-    batches = batches_of(sample.records, options.rows)
+    batches = batches_of(sample.records, options.plan_records)
     # TensorFlow optimizes its graph at the start of each pass; the first epoch takes that.
     return Contender(name, lambda passes: dataset.repeat(passes + 1), batches, lead=batches)

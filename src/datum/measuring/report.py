@@ -151,7 +151,7 @@ def _facts(
         compression=compression,
         features=len(options.selected(found.split.schema)) if found.split.schema else 0,
         is_narrowed=options.columns is not None,
-        batch_size=options.rows,
+        batch_size=options.plan_records,
         shuffle=bool(options.shuffle),
         threads=options.threads or thread_count(None),
         cores=found.machine.cores,
@@ -171,7 +171,7 @@ def _auto_engine(found: Findings) -> str | None:
     from datum.adapters.tensorflow.situation import find_situation
 
     options = found.options
-    asked = TfOptions(batch_size=options.rows, shuffle=options.shuffle)
+    asked = TfOptions(batch_size=options.batch_size, shuffle=options.shuffle)
     return choose_engine("auto", find_situation(asked)).engine
 
 
@@ -188,5 +188,5 @@ def _notes(found: Findings) -> Iterator[str]:
     engine = _auto_engine(found)
     if engine is not None:
         yield f"`to_tf` takes its engine {engine!r} for this by itself"
-    if found.sample.records < found.options.rows:
+    if found.sample.records < found.options.plan_records:
         yield "the split has fewer records than a batch"

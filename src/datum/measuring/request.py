@@ -70,6 +70,7 @@ def measure(
     chosen = choose_frameworks(frameworks)
     seconds = _check_seconds(seconds)
     workers = check_count("workers", workers, least=1)
+    batch_size = check_count("batch_size", batch_size, least=1)
     options = LoadOptions(
         batch_size=check_count("batch_size", batch_size, least=1),
         shuffle=shuffle,

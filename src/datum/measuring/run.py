@@ -94,13 +94,13 @@ def check_records(asked: Asked, unknown: DatumError | None) -> Measurement:
 def measure_records(asked: Asked, chosen: list[str] | None) -> Measurement:
     """Measure all stages, and the frameworks that were chosen; None for those that are here."""
     split = asked.split
-    few = take_sample(split, min(len(split), asked.options.rows))
+    few = take_sample(split, min(len(split), asked.options.plan_records))
     options, notes = decode_encoded(few.split, asked.options)
     record_s = _probe(few, options, long_s=asked.turn_s / 2)
     sizes = find_image_sizes(few.split, options)
     wanted = choose_records(
         available=len(split),
-        batch_size=options.rows,
+        batch_size=options.plan_records,
         record_s=record_s,
         turn_s=asked.turn_s,
     )

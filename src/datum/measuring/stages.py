@@ -44,7 +44,7 @@ def stage_contenders(sample: Sample, options: LoadOptions | None) -> list[Conten
     ]
     if options is None:
         return found
-    batches = batches_of(sample.records, options.rows)
+    batches = batches_of(sample.records, options.plan_records)
     parse = functools.partial(_parse, sample, options)
     found.append(Contender("parse", parse, batches, clock=clock))
     for name, asked in _pipelines(sample.split, options):
@@ -118,7 +118,7 @@ def _corrupt(piece: Piece, row: int, kind: str) -> CorruptRecordError:
 
 def _parse(sample: Sample, options: LoadOptions, passes: int) -> Iterator[Any]:
     """Make columns of the records, in order, a batch at a time."""
-    split, size = sample.split, options.rows
+    split, size = sample.split, options.plan_records
     parser = Parser(options.selected(split.schema))
     records = NumberedRecords([(split.shards, run) for run in split.runs], parser, threads=0)
     numbers = np.arange(len(split))
@@ -141,7 +141,7 @@ def go_through(split: Split, options: LoadOptions) -> Iterator[Any]:
     ordered = order_split(split, options)
     source = NumberedRecords(ordered.parts, Parser(schema), threads=0)
     pipeline = Pipeline(source, schema, options, threads=0)
-    stream = Stream(ordered.order, options.rows, epochs=options.epochs)
+    stream = Stream(ordered.order, options.plan_records, epochs=options.epochs)
     try:
         for plan in stream.plans(Place()):
             pipeline.submit(plan)

@@ -29,7 +29,7 @@ def make_to_tf(
 ) -> Any:
     """What `to_tf` gives of the sample."""
     asked = TfOptions(
-        batch_size=options.rows,
+        batch_size=options.batch_size,
         shuffle=_shuffle(options),
         seed=options.seed,
         columns=options.columns,
@@ -52,7 +52,7 @@ def make_by_hand(sample: Sample, options: LoadOptions) -> Any:
     records = _read(sample)
     if options.shuffle:
         records = records.shuffle(min(SHUFFLED_RECORDS, sample.records), seed=options.seed)
-    size = options.rows
+    size = options.batch_size
     parser = GraphParser(schema, is_trusted=sample.split.shards.writer == "datum")
     batches = records.batch(size).map(parser.parse, num_parallel_calls=tf.data.AUTOTUNE)
     images = find_decoders(schema, options).images

@@ -41,8 +41,8 @@ def trial_contenders(
     if sizes is not None and records * sizes.bytes <= memory:
         yield _trial(CACHED, sample, replace(options, cache=True))
     most = MAX_BATCH if sizes is None and options.map is None else SMALL_IMAGES
-    larger = larger_batch(options.rows)
-    if options.rows <= most and sample.records >= larger:
+    larger = larger_batch(options.plan_records)
+    if options.plan_records <= most and sample.records >= larger:
         yield _trial(LARGER_BATCHES, sample, replace(options, batch_size=larger))
     if options.threads is not None and options.threads < thread_count(None):
         yield _trial(MORE_THREADS, sample, replace(options, threads=None))
@@ -54,4 +54,4 @@ def _trial(name: str, sample: Sample, options: LoadOptions) -> Contender:
         asked = replace(options, epochs=passes)
         return Loader(order_split(sample.split, asked), asked)
 
-    return Contender(name, run, batches_of(sample.records, options.rows))
+    return Contender(name, run, batches_of(sample.records, options.plan_records))

@@ -101,6 +101,15 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
             self._is_told = False  # what was said last is done
         super().set_epoch(epoch)
 
+    def __getattr__(self, name: str) -> Any:
+        hint = ""
+        if name == "dataset":  # what skips batches by reading them looks for it
+            hint = (
+                "\nhint: a loader goes on at once by `load_state_dict`; Trainer resumes with"
+                " train_dataset=ds.to_torch(..., batch_size=None)"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
+
     def _start_at(self, progress: Progress) -> None:
         super()._start_at(progress)
         self._told_in = os.getpid()

@@ -125,6 +125,12 @@ def test_lengths(ds):
         len(ds.to_torch(batch_size=4, epochs=None))
 
 
+def test_what_takes_it_for_a_dataloader_is_told_the_way(ds):
+    with pytest.raises(AttributeError, match=r"no attribute 'dataset'\n.*batch_size=None"):
+        _ = ds.to_torch().dataset
+    assert not hasattr(ds.to_torch(), "sampler")
+
+
 def test_a_dataloader_without_workers_gives_the_same(ds):
     loader = ds.to_torch(batch_size=4, shuffle=True, epochs=2)
     expected = ids(loader)
