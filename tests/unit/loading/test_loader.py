@@ -80,6 +80,22 @@ def test_len_is_that_of_a_whole_pass_and_remaining_what_is_left_of_it(ds):
     assert loader.remaining == 6  # of the next pass
 
 
+def test_naming_the_epoch_of_a_state_that_was_just_loaded_keeps_its_place(ds):
+    loader = ds.to_numpy(batch_size=8, shuffle=True)
+    epochs = [ids(loader) for _ in range(3)]
+    loader.load_state_dict(loader.state_dict() | {"epoch": 1, "position": 8})
+    seen = []
+    for epoch in range(1, 3):  # as a program does that resumes
+        loader.set_epoch(epoch)
+        seen.append(ids(loader))
+    assert seen == [epochs[1][1:], epochs[2]]
+    loader.set_epoch(1)
+    assert ids(loader) == epochs[1]
+    loader.load_state_dict(loader.state_dict() | {"epoch": 1, "position": 8})
+    loader.set_epoch(2)
+    assert ids(loader) == epochs[2]
+
+
 def test_no_end_has_no_len(ds):
     loader = ds.to_numpy(batch_size=8, epochs=None)
     with pytest.raises(TypeError, match="expected a number of `epochs`, got None"):
