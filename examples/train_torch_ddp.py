@@ -21,8 +21,8 @@ def train(rank: int, port: int) -> None:
     address = f"tcp://127.0.0.1:{port}"
     distributed.init_process_group("gloo", address, rank=rank, world_size=PROCESSES)
     ds = datum.load("digits")
-    # Its rank is found by itself. "wrap" fills up the last batch: every process has full ones.
-    loader = ds.to_torch("train", batch_size=32, shuffle=True, remainder="wrap")
+    # Its rank is found by itself. The last batch is filled up: every process has full ones.
+    loader = ds.to_torch("train", batch_size=32, shuffle=True)
     network = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     model = DistributedDataParallel(network)
     optimizer = torch.optim.Adam(model.parameters(), 1e-2)
@@ -33,12 +33,13 @@ def train(rank: int, port: int) -> None:
             loss.backward()  # the mean of all processes
             optimizer.step()
 
-    # Each counts on its part of the records, and all add up.
+    # Each counts on its part of the records, and all add up. What fills up does not count.
     counts = torch.zeros(2)
     with torch.no_grad():
-        for batch in ds.to_torch("val", batch_size=64):
-            guess = network(batch["pixels"]).argmax(1)
-            counts += torch.tensor([int((guess == batch["label"]).sum()), len(guess)])
+        for batch in ds.to_torch("val", batch_size=64, remainder="pad"):
+            is_right = network(batch["pixels"]).argmax(1) == batch["label"]
+            mask = batch["batch_mask"]
+            counts += torch.tensor([int(is_right[mask].sum()), int(mask.sum())])
     print(f"Process {rank} tested {int(counts[1])} records", flush=True)
     distributed.all_reduce(counts)
     if rank == 0:
