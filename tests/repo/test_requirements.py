@@ -57,8 +57,8 @@ def imported(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             yield (node.module or "").partition(".")[0]
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "importorskip":
-            if isinstance(node.args[0], ast.Constant):
-                yield str(node.args[0].value).partition(".")[0]
+            named = node.args[0]
+            yield str(named.value).partition(".")[0] if isinstance(named, ast.Constant) else ""
 
 
 def test_every_package_that_a_test_imports_is_installed_for_tests():
@@ -70,7 +70,7 @@ def test_every_package_that_a_test_imports_is_installed_for_tests():
         f"{path.relative_to(ROOT)}: {name}"
         for path in USED
         for name in imported(path)
-        if name not in sys.stdlib_module_names and name not in OWN
+        if name and name not in sys.stdlib_module_names and name not in OWN
         if not {canonicalize_name(one) for one in given_by.get(name, [])} & there
     }
     assert missing == set()

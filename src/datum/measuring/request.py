@@ -72,11 +72,7 @@ def measure(
     workers = check_count("workers", workers, least=1)
     batch_size = check_count("batch_size", batch_size, least=1)
     options = LoadOptions(
-        batch_size=check_count("batch_size", batch_size, least=1),
-        shuffle=shuffle,
-        columns=columns,
-        threads=threads,
-        map=map,
+        batch_size=batch_size, shuffle=shuffle, columns=columns, threads=threads, map=map
     )
     opened, unknown = _open(dataset)
     records = _find_split(opened, split)
