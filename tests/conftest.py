@@ -13,6 +13,7 @@ _CACHE = tempfile.TemporaryDirectory(prefix="datum-cache-")
 for _size in ("COLUMNS", "LINES"):  # readline sets them, in the processes that xdist starts
     os.environ.pop(_size, None)
 os.environ["DATUM_CACHE"] = _CACHE.name  # nothing is left in the user's own
+os.umask(0o022)  # as usual, so that tests of what others may read are the same for everyone
 
 
 def _check_descriptor(file: Any) -> None:
