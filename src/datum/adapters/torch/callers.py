@@ -12,7 +12,7 @@ from typing import Any
 
 from datum._optional import require
 
-__all__ = ["find_collation", "is_shared_out"]
+__all__ = ["find_collation", "is_shared_out", "is_starting_workers"]
 
 # What Accelerate and Trainer read all records by, of which they themselves give each process a
 # part. (`num_examples` asks for the records of all processes.)
@@ -53,3 +53,9 @@ def is_shared_out() -> bool:
     A worker that is forked still has the callers of the process it comes from.
     """
     return any(frame.f_code.co_qualname in _SHARERS for frame in _callers())
+
+
+def is_starting_workers() -> bool:
+    """Whether a DataLoader, also that of torchdata, is starting its workers now."""
+    end = "MultiProcessingDataLoaderIter.__init__"
+    return any(frame.f_code.co_qualname.endswith(end) for frame in _callers())

@@ -6,12 +6,15 @@ that earlier workers made. So a few numbers lie in memory that all of them share
 
 from __future__ import annotations
 
+import os
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from datum._optional import require
+from datum.adapters.torch.callers import is_starting_workers
 from datum.loading.stream import Place
 
 __all__ = ["Passes"]
@@ -42,6 +45,9 @@ class _Row:
         return [*row, hash(tuple(row))]  # of whole numbers: the same in every process
 
 
+_alive: weakref.WeakSet[Passes] = weakref.WeakSet()
+
+
 class Passes:
     """The passes over the records that processes have begun, or were told to begin.
 
@@ -55,18 +61,25 @@ class Passes:
         is_new = table is None
         if table is None:
             table = torch.zeros((_BASES + 2) * _WIDTH + _MAX_WORKERS, dtype=torch.int64)
-        # A copy, by `copy` or `pickle`, goes its own way; to a worker that is spawned, the table
-        # comes as memory that is shared already.
-        self._table = table if table.is_shared() else table.share_memory_()
-        numbers = self._table.numpy()
+        self._hold(table if table.is_shared() else table.share_memory_())
+        if is_new:
+            self.tell(Place())
+        _alive.add(self)
+
+    def _hold(self, table: Any) -> None:
+        self._table = table
+        numbers = table.numpy()
         self._rows = numbers[: (_BASES + 1) * _WIDTH].reshape(-1, _WIDTH)
         self._flags = numbers[(_BASES + 1) * _WIDTH : (_BASES + 2) * _WIDTH]
         self._taken = numbers[(_BASES + 2) * _WIDTH :]  # the last pass that each worker took
-        if is_new:
-            self.tell(Place())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Passes, (self._table,)
+        # To a worker that is spawned the memory itself; anything else goes its own way.
+        return Passes, (self._table if is_starting_workers() else self._table.clone(),)
+
+    def part(self) -> None:
+        """Go its own way from here on."""
+        self._hold(self._table.clone().share_memory_())
 
     # In the main process.
 
@@ -153,3 +166,14 @@ class Passes:
                 break
             time.sleep(0.0001)
         return found
+
+
+def _part_all() -> None:
+    """In a process that was forked, but not as a worker: each of several ranks makes all passes."""
+    if not is_starting_workers():
+        for passes in list(_alive):
+            passes.part()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_part_all)

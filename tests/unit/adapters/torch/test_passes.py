@@ -1,7 +1,11 @@
 """What processes tell each other of the passes that were begun."""
 
 import copy
+import os
 import pickle
+from multiprocessing.reduction import ForkingPickler
+
+import torch  # noqa: F401 (teaches the pickler to share memory)
 
 from datum.adapters.torch.passes import Passes
 from datum.loading.stream import Place
@@ -54,6 +58,19 @@ def test_a_copy_goes_its_own_way():
     for other in (copy.deepcopy(passes), pickle.loads(pickle.dumps(passes))):
         assert begin(other, 22, 0) == 1
     assert begin(passes, 33, 0) == 1
+
+
+def test_processes_that_are_no_workers_go_their_own_way():
+    passes = Passes()
+    begin(passes, 11, 0)
+    for _ in range(2):
+        sent = bytes(ForkingPickler.dumps(passes))  # as to a process that is spawned
+        assert begin(pickle.loads(sent), 22, 0) == 1
+        child = os.fork()
+        if child == 0:
+            os._exit(begin(passes, 22, 0) * 10 + begin(passes, 33, 0))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 12
+    assert begin(passes, 22, 0) == 1
 
 
 def test_one_process_warns():
