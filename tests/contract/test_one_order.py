@@ -115,6 +115,14 @@ def test_tensorflow_gives_it_too(ds, shuffle, host, way):
     assert got == [batch for batch in expected(shuffle, host) if batch]
 
 
+@pytest.mark.parametrize(("shuffle", "host"), [(True, (0, 1)), ("blocks", (1, 3)), (64, (0, 1))])
+def test_the_graph_of_tensorflow_computes_it_too(ds, shuffle, host):
+    options = dict(batch_size=BATCH, epochs=EPOCHS, seed=SEED, remainder="keep", engine="graph")
+    batches = ds.to_tf("train", shuffle=shuffle, host=host, **options)
+    got = [batch["id"].numpy().tolist() for batch in batches]
+    assert got == [batch for batch in expected(shuffle, host) if batch]
+
+
 def test_workers_of_a_dataloader_give_it_too(ds):
     asked = [
         dict(shuffle=shuffle, host=host, workers=workers, threads=threads)

@@ -35,7 +35,7 @@ def expected(ds: datum.Dataset, **options: Any) -> list[list[int]]:
     return [batch["id"].tolist() for batch in ds.to_numpy(batch_size=BATCH, **options)]
 
 
-ENGINES = ["native"]
+ENGINES = ["native", "graph"]
 WAYS = [{}, {"map": same}]
 
 

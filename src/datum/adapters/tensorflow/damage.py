@@ -58,22 +58,23 @@ def find_sound_stretches(split: Split) -> list[Stretch]:
     ]
 
 
-def find_lost(split: Split) -> NDArray[np.int64]:
+def find_lost(split: Split, *, warns: bool = True) -> NDArray[np.int64]:
     """The numbers in the split of records that are damaged, likewise; a warning tells of them."""
     lost, first = [np.empty(0, np.int64)], 0
-    for run, found in zip(split.runs, _scan_all(split), strict=True):
+    for run, found in zip(split.runs, _scan_all(split, warns=warns), strict=True):
         missing = np.setdiff1d(np.arange(run.start, run.stop), found.places[0])
         lost.append(missing - run.start + first)
         first += len(run)
     return np.concatenate(lost)
 
 
-def _scan_all(split: Split) -> list[_Found]:
+def _scan_all(split: Split, *, warns: bool = True) -> list[_Found]:
     with ThreadPoolExecutor(thread_count(None), "datum-damage") as pool:
         found = list(pool.map(lambda run: _scan(split.shards, run), split.runs))
     damage = [damage for one in found for damage in one.damage]
     counts = zip(split.runs, found, strict=True)
-    _warn(split, damage, sum(max(0, len(run) - len(one.places[0])) for run, one in counts))
+    if warns:
+        _warn(split, damage, sum(max(0, len(run) - len(one.places[0])) for run, one in counts))
     return found
 
 

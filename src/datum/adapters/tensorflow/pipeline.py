@@ -23,9 +23,10 @@ from datum.adapters.tensorflow.mapping import (
 )
 from datum.adapters.tensorflow.native_reader import NativeReader
 from datum.adapters.tensorflow.options import TfOptions
+from datum.adapters.tensorflow.ordered_reader import OrderedGraphReader
 from datum.adapters.tensorflow.pictures import decoder_for
 from datum.adapters.tensorflow.position import Position
-from datum.adapters.tensorflow.situation import find_situation
+from datum.adapters.tensorflow.situation import find_situation, has_own_order
 from datum.adapters.tensorflow.small_images import find_small
 from datum.loading.options import MASK
 from datum.reading import Split
@@ -88,8 +89,16 @@ def make_dataset(
         decoders = {name: decoder for name, decoder in decoders.items() if name not in small}
         seeded = any(map(takes_seed, [*decoders.values(), options.map]))
         reader = NativeReader(split, schema, options, host=host, decoded=small, needs_seeds=seeded)
-    else:
+    elif options.bucket_by is not None:
+        raise ValueError(
+            "expected no `bucket_by` with engine='graph', which cannot look at lengths beforehand\n"
+            "hint: engine='native', or bucket_fn and bucket_op"
+        )
+    elif has_own_order(split, options):
         reader = GraphReader(split, schema, options, host=host)
+    else:
+        seeded = any(map(takes_seed, [*decoders.values(), options.map]))
+        reader = OrderedGraphReader(split, schema, options, host=host, needs_seeds=seeded)
     is_by_record = _is_by_record(options, decoders)
     batches = _by_record(reader, decoders, options) if is_by_record else reader.batches()
     batches = _finish(batches, options)

@@ -13,6 +13,7 @@ from datum.transforms.graph import leave_as_is
 __all__ = [
     "Reading",
     "Shuffling",
+    "block_reader",
     "permute",
     "random_numbers",
     "read_chunks",
@@ -91,7 +92,7 @@ def read_chunks(table: BlockTable, reading: Reading, shuffling: Shuffling | None
         block = table.block_records
         cycle, run = (1, 1) if block is None else (ORDERED_CYCLE, -(-block // reading.chunk))
     return blocks.interleave(
-        _block_reader(reading.chunk, has_skips=any(block.skipped for block in table.blocks)),
+        block_reader(reading.chunk, has_skips=any(block.skipped for block in table.blocks)),
         cycle_length=max(1, min(cycle, len(table.blocks))),
         block_length=run,
         num_parallel_calls=tf.data.AUTOTUNE if reading.parallel is None else reading.parallel,
@@ -99,8 +100,11 @@ def read_chunks(table: BlockTable, reading: Reading, shuffling: Shuffling | None
     )
 
 
-def _block_reader(chunk: int, *, has_skips: bool) -> Callable[[Any, Any, Any], Any]:
-    """What gives the chunks of a block, with marks for the records that are missing."""
+def block_reader(chunk: int | None, *, has_skips: bool) -> Callable[[Any, Any, Any], Any]:
+    """What gives the chunks of a block, with marks for the records that are missing.
+
+    With a `chunk` of None it gives the single records.
+    """
 
     @leave_as_is
     def read(path: Any, compression: Any, numbers: Any) -> Any:
@@ -111,7 +115,8 @@ def _block_reader(chunk: int, *, has_skips: bool) -> Callable[[Any, Any, Any], A
         mark = _make_mark(path, compression, numbers)
         missing = tf.data.Dataset.from_tensors(mark).repeat()
         records = _opening(path).concatenate(records).concatenate(missing)
-        return records.take(count).batch(chunk)
+        records = records.take(count)
+        return records if chunk is None else records.batch(chunk)
 
     return read
 

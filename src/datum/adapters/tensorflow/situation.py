@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from datum._optional import require
+from datum.adapters.tensorflow.damage import find_lost
 from datum.adapters.tensorflow.engines import Situation
 from datum.adapters.tensorflow.hosts import SERVICE
 from datum.adapters.tensorflow.options import TfOptions
 from datum.configs import TFRReadConfigs
+from datum.reading import Split
 
-__all__ = ["find_situation"]
+__all__ = ["find_situation", "has_own_order"]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
@@ -23,6 +25,18 @@ def find_situation(options: TfOptions) -> Situation:
         is_traced=tf.inside_function(),
         is_shared=_is_shared(options.host),
     )
+
+
+def has_own_order(split: Split, options: TfOptions) -> bool:
+    """Whether options ask for an order that is no function of the seed and the epoch alone.
+
+    That is of the settings of the paper, the tf.data service, caches in files, and where damaged
+    records are left out.
+    """
+    has_options = any(_only_in_graph(options).values()) or not options.is_deterministic
+    reads_apart = _differing(options, ("seed",))["read.seed"]
+    is_lossy = options.on_error == "skip" and len(find_lost(split, warns=False)) > 0
+    return has_options or reads_apart or is_lossy
 
 
 def _is_shared(host: Any) -> bool:
