@@ -110,7 +110,7 @@ def multiworker(folder: str) -> dict[str, Any]:
     with strategy.scope():
         model = model_of(len(ds["train"]))
     batches = strategy.distribute_datasets_from_function(
-        lambda context: ds.to_tf(batch_size=BATCH, shuffle=True, host=context)
+        lambda context: ds.to_tf(batch_size=BATCH, shuffle=True, host=context, remainder="keep")
     )
     train(strategy, model, batches, epochs=2)
     return read_spread(ds, strategy) | {"times seen": times_seen(model)}
@@ -119,13 +119,13 @@ def multiworker(folder: str) -> dict[str, Any]:
 def read_spread(ds: datum.Dataset, strategy: Any) -> dict[str, Any]:
     """What this process sees, by each of the ways to spread a dataset."""
     function = strategy.distribute_datasets_from_function(
-        lambda context: ds.to_tf(batch_size=BATCH, shuffle=True, host=context)
+        lambda context: ds.to_tf(batch_size=BATCH, shuffle=True, host=context, remainder="keep")
     )
     dataset = strategy.experimental_distribute_dataset(ds.to_tf(batch_size=BATCH, shuffle=True))
     with strategy.scope():
         return {
             "replicas": strategy.num_replicas_in_sync,
-            "host=strategy": ids_of(ds.to_tf(batch_size=BATCH, host=strategy)),
+            "host=strategy": ids_of(ds.to_tf(batch_size=BATCH, host=strategy, remainder="keep")),
             "function": ids_of(function),
             "dataset": ids_of(dataset),
         }

@@ -151,10 +151,10 @@ def test_boxes_come_as_they_were_drawn(detection: Any, name: str) -> None:
     for column, side in enumerate(("xmin", "ymin", "xmax", "ymax")):
         scale = SIZE[1 - column % 2]
         expected = np.array([box[1 + column] / scale for box in boxes], np.float32)
-        np.testing.assert_array_equal(batch[side].to_list(), [expected.tolist()])
+        np.testing.assert_array_equal(batch[side].numpy(), [expected.tolist()])
     labels = [[{"dog": 1, "person": 2}[box[0]] for box in boxes]]
-    assert batch["labels"].to_list() == labels
-    assert [len(poses) for poses in batch["pose"].to_list()] == [len(boxes)]
+    assert batch["labels"].numpy().tolist() == labels
+    assert [len(poses) for poses in batch["pose"].numpy().tolist()] == [len(boxes)]
 
 
 def test_boxes_of_differing_number_share_a_batch(detection: Any) -> None:

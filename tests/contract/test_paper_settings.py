@@ -284,7 +284,12 @@ def test_deterministic_says_whether_the_order_is_kept(numbers: Path, role: str) 
 
 def test_the_number_of_parallel_calls_is_in_the_graph(numbers: Path) -> None:
     def calls(number: int | None) -> set[int]:
-        made = make(numbers, num_parallel_calls=number, pre_batching_callback=lambda record: record)
+        made = make(
+            numbers,
+            num_parallel_calls=number,
+            pre_batching_callback=lambda record: record,
+            read_config=TFRReadConfigs(interleave_cycle_length=2),  # the graph's own
+        )
         return parallelism(made)
 
     assert 3 in calls(3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,10 +59,11 @@ def seeds_at(key: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
     places = positions.astype(np.uint64)[:, np.newaxis] * np.uint64(2) + np.arange(
         2, dtype=np.uint64
     )
-    state = (places + np.uint64(1)) * np.uint64(_GOLDEN) + np.uint64(key)
+    state: Any = (places + np.uint64(1)) * np.uint64(_GOLDEN) + np.uint64(key)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (state ^ (state >> np.uint64(31))).view(np.int64)
+    found: NDArray[np.int64] = (state ^ (state >> np.uint64(31))).view(np.int64)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

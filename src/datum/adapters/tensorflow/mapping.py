@@ -52,7 +52,7 @@ def apply(dataset: Any, function: Function | None, options: TfOptions) -> Any:
     )
 
 
-def takes_seed(function: Function) -> bool:
+def takes_seed(function: Function | None) -> bool:
     """Whether a function is to be given a seed for what it draws."""
     return bool(getattr(function, "takes_seed", False))
 

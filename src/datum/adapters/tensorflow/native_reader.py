@@ -183,7 +183,7 @@ class NativeReader:
     def _keep_elements(self, decode: Callable[..., Any]) -> ElementCache:
         """Keep what `decode` makes of records, instead of what was read."""
         unpacker = Unpacker(self._packer)
-        packed = Handover(lambda: iter(()), unpacker.spec)  # type: ignore[arg-type]
+        packed = Handover(lambda: iter(()), unpacker.spec)  # type: ignore[arg-type, return-value]
         records = unbatch(apply(packed, leave_as_is(unpacker.unpack), self._options))
         only = with_asides(decode, self.asides, keeps=False)
         spec = apply(records, only, self._options).element_spec

@@ -401,7 +401,7 @@ class OrderedGraphReader:
                 leave_as_is(self._read),
                 cycle_length=STEPS_AT_ONCE,
                 block_length=1,
-                num_parallel_calls=at_once,
+                num_parallel_calls=min(at_once, STEPS_AT_ONCE),  # below 0: as many as suit
                 deterministic=True,
             )
         kept = {RECORD, *self.asides}

@@ -157,7 +157,8 @@ def _by_record(reader: Reader, decoders: Decoders, options: TfOptions) -> Any:
     asked = options.decode if isinstance(options.decode, Mapping) else {}
     theirs = {name: decoder for name, decoder in decoders.items() if callable(asked.get(name))}
     ours = {name: decoder for name, decoder in decoders.items() if name not in theirs}
-    first = decoding(ours) and leave_as_is(decoding(ours))
+    decode = decoding(ours)
+    first = None if decode is None else leave_as_is(decode)
     later = [decoding(theirs), check_result("map", options.map)]
     # Functions of the user come after a cache, if not asked otherwise: results may differ.
     is_kept = options.cache is not False and options.cache_after == "map" and any(later)

@@ -91,11 +91,13 @@ def read_chunks(table: BlockTable, reading: Reading, shuffling: Shuffling | None
         # In order only if a block is through before the next one's turn.
         block = table.block_records
         cycle, run = (1, 1) if block is None else (ORDERED_CYCLE, -(-block // reading.chunk))
+    cycle = max(1, min(cycle, len(table.blocks)))
+    parallel = tf.data.AUTOTUNE if reading.parallel is None else min(reading.parallel, cycle)
     return blocks.interleave(
         block_reader(reading.chunk, has_skips=any(block.skipped for block in table.blocks)),
-        cycle_length=max(1, min(cycle, len(table.blocks))),
+        cycle_length=cycle,
         block_length=run,
-        num_parallel_calls=tf.data.AUTOTUNE if reading.parallel is None else reading.parallel,
+        num_parallel_calls=parallel,
         deterministic=reading.is_deterministic,
     )
 
