@@ -75,3 +75,8 @@ def test_records_can_be_dropped(ds, way, shuffle):
     expected = load(ds, "numpy", missing={"label": "drop"}, shuffle=shuffle, seed=5)
     assert listed(batch["id"]) == expected["id"].tolist()
     assert sorted(listed(batch["id"])) == [i for i in range(24) if i % 5 != 1]
+
+
+def test_the_graph_says_that_it_cannot_drop_records(ds):
+    with pytest.raises(ValueError, match="no missing='drop' with engine='graph'.*\n?hint: engine"):
+        ds.to_tf(engine="graph", missing={"label": "drop"})

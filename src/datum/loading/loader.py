@@ -17,7 +17,7 @@ from datum.loading.budget import Budget
 from datum.loading.caching import RecordCache
 from datum.loading.checks import check_count
 from datum.loading.mapping import FrameworkTools, record_taker
-from datum.loading.options import LoadOptions
+from datum.loading.options import LoadOptions, check_seed
 from datum.loading.ordered import Ordered
 from datum.loading.pipeline import Finished, Pipeline
 from datum.loading.randomness import GlobalRandomness
@@ -180,7 +180,7 @@ class Loader:
         options = self.options
         order: EpochOrder = self.ordered.order
         host = options.host or self._find_host()
-        options.check_seed(host[1])
+        check_seed(options.is_seed_drawn, hosts=host[1])
         remainder = options.remainder_on(host[1])
         if self._budget is not None:
             return self._budget.stream(host, remainder)

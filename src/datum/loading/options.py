@@ -29,6 +29,7 @@ __all__ = [
     "LoadOptions",
     "Remainder",
     "Shuffle",
+    "check_seed",
     "lists_options",
     "owners_of",
     "present_name",
@@ -209,14 +210,6 @@ class LoadOptions:
             object.__setattr__(self, "seed", secrets.randbits(SEED_BITS))
         self._keep_count("seed", least=0)
 
-    def check_seed(self, hosts: int) -> None:
-        """Refuse several hosts that would each draw a seed of their own, and so another order."""
-        if self.is_seed_drawn and hosts > 1:
-            raise ValueError(
-                f"expected a `seed` on {hosts} hosts, which must agree on one order, got None\n"
-                "hint: seed=0, or any other number that all hosts are given"
-            )
-
     def _refuse_what_needs_batches(self) -> None:
         needs = {
             "batch_map": self.batch_map is not None,
@@ -350,6 +343,15 @@ class LoadOptions:
             known = owners_of(schema) | mask_owners(self.pad, schema)
             check_known("supervised", [name for name in names if name != MASK], known)
             check_presence(names, known)
+
+
+def check_seed(is_drawn: bool, *, hosts: int) -> None:
+    """Refuse several hosts that would each draw a seed of their own, and so another order."""
+    if is_drawn and hosts > 1:
+        raise ValueError(
+            f"expected a `seed` on {hosts} hosts, which must agree on one order, got None\n"
+            "hint: seed=0, or any other number that all hosts are given"
+        )
 
 
 def owners_of(schema: Schema) -> dict[str, str]:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import datum
+from datum.loading import ordered
 from datum.loading.options import LoadOptions
-from datum.loading.ordered import make_order, order_split
+from datum.loading.ordered import OrderWithout, make_order, order_split
 from datum.reading.order import WINDOW_RECORDS, Order
 
 
@@ -67,3 +68,19 @@ def test_another_split_or_order_has_another_identity(ds, split, options):
 def test_batches_threads_and_hosts_are_no_part_of_the_identity(ds, options):
     plain = order_split(ds["a"], LoadOptions()).identity
     assert order_split(ds["a"], LoadOptions(**options)).identity == plain
+
+
+@pytest.mark.parametrize("mode", ["none", "full", "blocks"])
+@pytest.mark.parametrize("lost", [[], [0], [49], [3, 4, 5, 17], list(range(50))])
+def test_the_others_come_in_the_order_they_had(mode, lost, monkeypatch):
+    monkeypatch.setattr(ordered, "SEARCHED_RECORDS", 7)
+    order = Order(50, mode, seed=3, window=16)
+    rest = OrderWithout(order, np.array(lost, np.int64))
+    assert rest.records == 50 - len(lost)
+    for epoch in (0, 1, 0):
+        whole = order.numbers(epoch, np.arange(50))
+        expected = [n for n in whole.tolist() if n not in lost]
+        assert rest.numbers(epoch, np.arange(rest.records)).tolist() == expected
+        if len(expected) > 9:
+            some = np.array([9, 2])
+            assert rest.numbers(epoch, some).tolist() == [expected[9], expected[2]]

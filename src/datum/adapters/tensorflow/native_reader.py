@@ -29,7 +29,6 @@ from datum.adapters.tensorflow.plan import (
 )
 from datum.adapters.tensorflow.position import Position, PythonPasses, batches_of_epoch
 from datum.adapters.tensorflow.small_images import as_pixels, decode_small
-from datum.adapters.tensorflow.sound import SoundOrder
 from datum.adapters.tensorflow.unpacking import Unpacker
 from datum.errors import CorruptRecordError
 from datum.format import Parser
@@ -37,7 +36,7 @@ from datum.format.threads import thread_count
 from datum.loading.bucketing import Bucketed, LengthReader
 from datum.loading.caching import RecordCache, copy_column, join_columns
 from datum.loading.options import MASK
-from datum.loading.ordered import order_split
+from datum.loading.ordered import OrderWithout, order_split
 from datum.loading.stream import BatchPlan, EpochOrder, Place, Stream
 from datum.reading import Split
 from datum.reading.numbered import NumberedRecords, Taken
@@ -268,13 +267,13 @@ class _Source:
 
     def order_for(self, host: tuple[int, int]) -> tuple[EpochOrder, dict[str, Any]]:
         """The order of the records that are sound, and what a state has to agree with."""
-        order: EpochOrder = self._ordered.order
+        order: Any = self._ordered.order
         identity, options = dict(self._ordered.identity), self._options
         if len(self._lost):
-            order = SoundOrder(order, self._lost)
+            order = OrderWithout(order, self._lost)
             identity["order"] += f", {len(self._lost)} lost"
         if options.bucket_by is not None:
-            size = options.batch_size * host[1]
+            size = options.plan_records * host[1]
             lengths = LengthReader(self._ordered, options.bucket_by, options.on_error)
             order = Bucketed(order, lengths, size, options)
             identity["order"] += f", {options.bucket_by} sorted for batches of {size}"

@@ -206,7 +206,7 @@ class OrderedGraphReader:
     ) -> None:
         self._options = options
         self._seed = secrets.randbits(62) if options.seed is None else options.seed
-        ordered = order_split(split, options.load_options(self._seed))
+        ordered = order_split(split, options.load_options(self._seed, schema))
         assert isinstance(ordered.order, Order)
         self._order = ordered.order
         remainder = options.remainder_on(host[1])

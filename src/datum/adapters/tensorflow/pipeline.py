@@ -28,7 +28,8 @@ from datum.adapters.tensorflow.pictures import decoder_for
 from datum.adapters.tensorflow.position import Position
 from datum.adapters.tensorflow.situation import find_situation, has_own_order
 from datum.adapters.tensorflow.small_images import find_small
-from datum.loading.options import MASK
+from datum.loading.missing import required_features
+from datum.loading.options import MASK, check_seed
 from datum.reading import Split
 from datum.schema import Feature, Schema
 from datum.transforms.graph import leave_as_is
@@ -78,6 +79,7 @@ def make_dataset(
     """The `tf.data.Dataset` that `options` ask for, of a split of a dataset with this metadata."""
     options.check_names(split.schema)
     host = find_host(options.host)
+    check_seed(options.seed is None, hosts=host[1])
     schema = options.selected(split.schema)
     is_trusted = split.shards.writer == "datum"
     known = metadata if is_trusted else {}
@@ -89,6 +91,11 @@ def make_dataset(
         decoders = {name: decoder for name, decoder in decoders.items() if name not in small}
         seeded = any(map(takes_seed, [*decoders.values(), options.map]))
         reader = NativeReader(split, schema, options, host=host, decoded=small, needs_seeds=seeded)
+    elif required_features(split.schema.select(schema), options.missing):
+        raise ValueError(
+            "expected no missing='drop' with engine='graph', which cannot look at them before"
+            "\nhint: engine='native', or leave such records out for good: `datum reshard --where`"
+        )
     elif options.bucket_by is not None:
         raise ValueError(
             "expected no `bucket_by` with engine='graph', which cannot look at lengths beforehand\n"
