@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from datum.adapters.tensorflow.engines import Engine
 from datum.adapters.tensorflow.options import Names, TfOptions
@@ -32,8 +32,6 @@ from datum.schema import Schema
 from datum.sources.source import Part
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from datum.adapters.jax import JaxLoader
     from datum.adapters.tensorflow.described import DatumDataset
     from datum.adapters.torch import TorchLoader

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from datum.dataset import Dataset
 from datum.loading import Loader, LoadKeywords, LoadOptions
@@ -14,8 +14,6 @@ from datum.loading.ordered import Ordered, order_split
 from datum.reading import Split
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from datum.adapters.jax import JaxLoader
     from datum.adapters.torch import TorchLoader
 
