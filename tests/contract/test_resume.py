@@ -11,6 +11,9 @@ import pytest
 
 import datum
 
+# With few records most epochs end so.
+pytestmark = pytest.mark.filterwarnings("ignore:.*remainder='keep' ends:UserWarning")
+
 TRAINER = Path(__file__).with_name("stoppable_trainer.py")
 POLICIES = ["keep", "drop", "pad", "wrap"]
 SIZES = [1, 2, 3, 5, 7, 11, 13]
