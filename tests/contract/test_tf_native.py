@@ -136,7 +136,7 @@ def assert_same(got: Any, expected: Any) -> None:
     if got.shape.rank:
         assert rows_of(got, exact=True) == rows_of(expected, exact=True)
     else:
-        assert got.numpy() == expected.numpy()
+        np.testing.assert_array_equal(got.numpy(), expected.numpy())  # NaN is NaN
 
 
 # Order.
@@ -191,7 +191,7 @@ def test_hosts_share_each_batch(ds: datum.Dataset, hosts: int, by_record: bool) 
         for at in range(hosts)
     ]
     for at, part in enumerate(made):
-        loader = ds.to_numpy(host=(at, hosts), remainder="keep", **options)
+        loader = ds.to_numpy(host=(at, hosts), **options)
         assert ids_of(part) == ids_of(loader)
     assert sorted(number for part in made for number in ids_of(part)) == list(range(RECORDS))
     assert [int(part.cardinality()) for part in made] == [len(list(part)) for part in made]

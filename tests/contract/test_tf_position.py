@@ -98,6 +98,7 @@ def test_a_checkpoint_of_an_iterator_is_small_and_exact(
     assert ids(resumed) == whole[13:]
 
 
+@pytest.mark.filterwarnings("ignore:.*remainder='keep' ends:UserWarning")
 @pytest.mark.parametrize("host", [(0, 3), (2, 3)])
 @pytest.mark.parametrize("remainder", ["keep", "drop", "pad", "wrap"])
 def test_hosts_share_one_state(ds: datum.Dataset, host: tuple[int, int], remainder: Any) -> None:

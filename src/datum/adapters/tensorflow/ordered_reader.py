@@ -214,6 +214,7 @@ class OrderedGraphReader:
             refuse_mask(schema)
         wanted = {SEED: needs_seeds, MASK: remainder == "pad"}
         self.asides = tuple(name for name, is_wanted in wanted.items() if is_wanted)
+        self._beside = self.asides  # with what a cache needs
         size = options.batch_size or 1
         self.stream = Stream(ordered.order, size, host, remainder, options.epochs)
         self._passes = GraphPasses(options.epochs)
@@ -280,19 +281,17 @@ class OrderedGraphReader:
         What `decode` made is what a cache keeps. `is_last` if no function that takes a record
         follows.
         """
-        options, asides, cache = self._options, self.asides, None
+        options, cache = self._options, None
         if decode is not None and options.cache:
             cache = self._keep_elements(decode)
-            asides = self.asides = (*asides, NUMBER, KEPT)
-        if decode is not None and asides:
-            decode = with_asides(decode, asides, keeps=not is_last, cache=cache)
+            self._beside = (*self.asides, NUMBER, KEPT)
+        if decode is not None and self._beside:
+            decode = with_asides(decode, self._beside, keeps=not is_last, cache=cache)
 
         def records_of(*place: Any) -> Any:
             return finish(apply(self._records(*place), decode, options))
 
-        made = self._epochs().flat_map(leave_as_is(records_of))
-        self.asides = tuple(name for name in self.asides if name not in (NUMBER, KEPT))
-        return made
+        return self._epochs().flat_map(leave_as_is(records_of))
 
     def _records(self, *place: Any) -> Any:
         size = PARSED_LARGE_RECORDS if self._is_large else PARSED_RECORDS
@@ -310,7 +309,7 @@ class OrderedGraphReader:
     def _parser_of(self, parser: GraphParser) -> Callable[[dict[str, Any]], dict[str, Any]]:
         def parse(chunk: dict[str, Any]) -> dict[str, Any]:
             found = dict(parser.parse(refuse_marks(chunk[RECORD])))
-            return {**found, **{name: chunk[name] for name in self.asides if name in chunk}}
+            return {**found, **{name: chunk[name] for name in self._beside if name in chunk}}
 
         return parse
 
@@ -379,11 +378,11 @@ class OrderedGraphReader:
             indices = tf.range(start, tf.minimum(start + PLANNED_RECORDS, total))
             positions, is_real = self._positions(place[1], indices)
             planned = {NUMBER: numbers_at(self._order, epoch, positions)}
-            if SEED in self.asides:
+            if SEED in self._beside:
                 planned[SEED] = seeds_at(key, positions)
-            if MASK in self.asides:
+            if MASK in self._beside:
                 planned[MASK] = is_real
-            if KEPT in self.asides:
+            if KEPT in self._beside:
                 planned[KEPT] = tf.zeros_like(is_real)
             return planned
 
@@ -404,7 +403,7 @@ class OrderedGraphReader:
                 num_parallel_calls=min(at_once, STEPS_AT_ONCE),  # below 0: as many as suit
                 deterministic=True,
             )
-        kept = {RECORD, *self.asides}
+        kept = {RECORD, *self._beside}
         return chunks.map(leave_as_is(lambda chunk: {n: c for n, c in chunk.items() if n in kept}))
 
     def _read(self, planned: dict[str, Any]) -> Any:
