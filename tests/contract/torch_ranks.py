@@ -57,7 +57,7 @@ def train_rank(
         "seen": seen,
         "length": len(given),
         "weights": [part.tolist() for part in model.parameters()],
-        "state": loader.state_dict(),
+        "state": loader.state_dict(batches=len(seen[-1])),
     }
     Path(out, f"{rank}.json").write_text(json.dumps(found))
     distributed.barrier()
