@@ -252,7 +252,6 @@ def test_a_generator_that_may_be_none_is_no_matter(ds):
 @pytest.mark.parametrize(
     ("option", "function", "hint"),
     [
-        ("map", lambda record, generator: record, "a generator is given to the parameter `rng`"),
         ("batch_map", lambda batch, size: batch, "functools.partial gives a function its other"),
         ("map", lambda: None, "functools.partial"),
         ("decode", lambda data, rng: data, "draw in `map`, whose functions get an `rng`"),
@@ -264,6 +263,15 @@ def test_arguments_that_no_loader_gives_are_told_by_the_call(ds, option, functio
         message = refusal(getattr(ds, to), **given)
         assert f"expected `{option}` to be a function of" in message
         assert f"hint: {hint}" in message
+
+
+def test_a_generator_of_torch_is_given_by_torch_alone(ds):
+    def draw(record, generator):
+        return {"label": record["label"], "is_torch": type(generator).__module__ == "torch._C"}
+
+    assert all(next(iter(ds.to_torch("train", map=draw)))["is_torch"])
+    for to in (ds.to_numpy, ds.to_jax):
+        assert "hint: a NumPy generator is given to the parameter `rng`" in refusal(to, map=draw)
 
 
 def test_functions_whose_parameters_are_unknown_are_taken(ds):

@@ -20,6 +20,7 @@ __all__ = [
     "check_kind",
     "check_known",
     "check_numpy_function",
+    "refuse_generator",
 ]
 
 _GIVEN = {"map": "a record", "batch_map": "a batch", "decode": "the bytes of an image"}
@@ -100,6 +101,17 @@ def check_numpy_function(option: str, function: Any, *, feature: str = "image") 
     _check_parameters(option, function)
 
 
+def refuse_generator(option: str, function: Any) -> None:
+    """Refuse a function that needs a `torch.Generator`, which only `to_torch` gives."""
+    for parameter in _parameters(function) if function is not None else ():
+        if parameter.name == "generator" and parameter.default is parameter.empty:
+            raise TypeError(
+                f"expected `{option}` without a parameter `generator`, which only `to_torch` gives,"
+                f" got {_described(function)}\nhint: a NumPy generator is given to the parameter"
+                " `rng`: name it so"
+            )
+
+
 def check_graph_function(option: str, function: Any, *, feature: str = "image") -> None:
     """Refuse a `map`, `batch_map` or `decode` that TensorFlow cannot call as it is meant.
 
@@ -164,15 +176,13 @@ def _check_parameters(option: str, function: Any) -> None:
     except (TypeError, ValueError):  # of some functions written in C
         return
     names = list(signature.parameters)
-    takes_rng = "rng" in names and option != "decode"
+    given = () if option == "decode" else ("rng", "generator")
     try:
-        signature.bind(None, **({"rng": None} if takes_rng else {}))
+        signature.bind(None, **{name: None for name in given if name in names})
     except TypeError as error:
         alone = "" if option == "decode" else ", and of `rng` if it draws random numbers"
         if option == "decode" and "rng" in names:
             hint = "draw in `map`, whose functions get an `rng`"
-        elif "generator" in names:
-            hint = "a generator is given to the parameter `rng`: name it so"
         else:
             hint = "functools.partial gives a function its other arguments"
         raise TypeError(

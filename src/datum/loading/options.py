@@ -16,6 +16,7 @@ from datum.loading.checks import (
     check_kind,
     check_known,
     check_numpy_function,
+    refuse_generator,
 )
 from datum.loading.missing import Missing, check_missing, fill_missing, present_name
 from datum.loading.padding import PadOption, check_bucket_pad, check_pad, mask_owners
@@ -164,6 +165,8 @@ class LoadOptions:
                 near = difflib.get_close_matches(name, known, 1)
                 hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
                 raise TypeError(f"{caller}: got an unknown option `{name}`\nhint: {hint}")
+        for name in ("map", "batch_map") if caller != "to_torch" else ():
+            refuse_generator(name, keywords.get(name))
         if keywords.get("batch_tokens") is not None:
             keywords = {"batch_size": None, **keywords}
         return cls(**keywords)

@@ -35,7 +35,9 @@ def has_own_order(split: Split, options: TfOptions) -> bool:
     """
     has_options = any(_only_in_graph(options).values()) or not options.is_deterministic
     reads_apart = _differing(options, ("seed",))["read.seed"]
-    is_lossy = options.on_error == "skip" and len(find_lost(split, warns=False)) > 0
+    is_lossy = options.on_error == "skip" and (
+        bool(split.shards.left_out) or len(find_lost(split, warns=False)) > 0
+    )
     return has_options or reads_apart or is_lossy
 
 
