@@ -116,10 +116,11 @@ def decoding(decoders: Decoders) -> Function | None:
     if not decoders:
         return None
     seeded = [name for name, decoder in decoders.items() if takes_seed(decoder)]
+    called = {name: _by_autograph(decoder) for name, decoder in decoders.items()}
 
     def decode(record: dict[str, Any], seed: Any = None) -> dict[str, Any]:
         made = dict(record)
-        for name, decoder in decoders.items():
+        for name, decoder in called.items():
             if name in seeded:
                 made[name] = decoder(record[name], seed=_fold_in(seed, seeded.index(name)))
             else:
@@ -130,13 +131,24 @@ def decoding(decoders: Decoders) -> Function | None:
     return decode
 
 
+def _by_autograph(function: Function) -> Function:
+    """A function whose conditions and loops become part of the graph.
+
+    TensorFlow does that by itself, but not within functions that are left as they are.
+    """
+    autograph = tf.__internal__.autograph
+    converted: Function = autograph.tf_convert(function, autograph.control_status_ctx())
+    return converted
+
+
 def check_result(option: str, function: Function | None) -> Function | None:
     """A function of the user, which must not forget its result."""
     if function is None:
         return None
+    converted = _by_autograph(function)
 
     def call(*given: Any, **seed: Any) -> Any:
-        made = function(*given, **seed)
+        made = converted(*given, **seed)
         if made is None:
             raise ValueError(f"expected `{option}` to return what takes the place, got None")
         return made
