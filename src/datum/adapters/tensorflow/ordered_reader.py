@@ -51,7 +51,7 @@ STEP_BYTES = 16 * 2**20
 LARGE_STEP_RECORDS = 32
 BLOCK_RECORDS = 512  # of records in the order they were written
 # Whose numbers are computed together: loops cost much in functions of tf.data, whatever they do.
-PLANNED_RECORDS = 2**18
+PLANNED_RECORDS = 2**16
 STEPS_AT_ONCE = 4  # read ahead of the one whose turn it is
 MAX_ROWS = 2**22  # of the table of blocks, 48 bytes each
 RECORD = "\0record"
@@ -360,7 +360,7 @@ class OrderedGraphReader:
             return LARGE_STEP_RECORDS
         most = max(1, STEP_BYTES // self._record_bytes)
         if self._order.mode == "blocks" and not self._held:  # few windows are read twice
-            return max(4 * min(self._order.window, self._order.records), STEP_RECORDS)
+            return max(2 * min(self._order.window, self._order.records), STEP_RECORDS)
         whole = max(1, STEP_RECORDS // self.stream.batch_size) * self.stream.batch_size
         return max(1, min(whole, most))
 
