@@ -48,6 +48,7 @@ SUITES: dict[str, Callable[[Setting], Suite]] = {
     "write_copy": write_images.write_copy,
     "write_shrunk": write_images.write_shrunk,
     "write_scale": write_scale.write_scale,
+    "write_shards": write_scale.write_shards,
     "crc": checksum.checksum,
     "index": indexing.indexing,
     "growth": growth.growth,

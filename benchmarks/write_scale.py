@@ -1,6 +1,7 @@
-"""`datum.write` of ever more rows: time that grows with their number, memory that does not."""
+"""`datum.write` of ever more rows, and of many shards: time and memory as they grow."""
 
 import contextlib
+import os
 import subprocess
 import sys
 import time
@@ -13,12 +14,14 @@ import numpy as np
 
 from benchmarks.equality import OutputDiffersError
 from benchmarks.measure import Contender
-from benchmarks.suite import Goal, Outcome, Setting, Suite
+from benchmarks.suite import Goal, Outcome, Setting, Suite, faster
 from benchmarks.targets import Targets
 
 GIB = 1 << 30
 SAMPLE_S = 0.01
 RECORD_BYTES = 63  # of one such row in a TFRecord file
+SHARD_RECORDS = 4
+IN_TURN = "files alone, one sync after the other"
 SLOPE = (0.95, 1.05)  # of time over rows, both as logarithms
 
 
@@ -62,6 +65,66 @@ def write_scale(setting: Setting) -> Suite:
         has_memory=False,  # measured by itself, with the processes that a write starts
         max_rounds=3,
     )
+
+
+def write_shards(setting: Setting) -> Suite:
+    """Many small shards, where waiting for the disk is most of the work; fsync is the real one."""
+    shards = 128 if setting.quick else 1024
+    targets = Targets(setting.cache)
+    ours, one, in_turn = f"datum.write, {shards:,} shards", "datum.write, 1 shard", IN_TURN
+    columns = {"x": np.arange(shards * SHARD_RECORDS)}
+    nbytes = len(columns["x"]) * 2 * RECORD_BYTES
+
+    def write(count: int) -> int:
+        import datum
+
+        return datum.write(columns, targets.new(), shards=count, progress=False).records
+
+    def contender(name: str, work: Callable[[], int]) -> Contender:
+        return Contender(name, lambda: work, len(columns["x"]), nbytes)
+
+    def check() -> None:
+        import datum
+
+        folder = targets.new()
+        datum.write(columns, folder, shards=shards, progress=False)
+        found = datum.load(folder)
+        if len(found.splits["train"].shards) != shards or not found.verify().is_sound:
+            raise OutputDiffersError(f"{ours}: not as many sound shards")
+
+    return Suite(
+        name="write_shards",
+        title=f"datum.write: {len(columns['x']):,} numbers in {shards:,} shards",
+        contenders=(
+            contender(in_turn, lambda: _sync_in_turn(targets.new(), shards)),
+            contender(ours, lambda: write(shards)),
+            contender(one, lambda: write(1)),
+        ),
+        references=(in_turn,),
+        goals=() if setting.quick else (faster(ours, in_turn, times=5.0),),
+        check=check,
+        has_memory=False,
+        max_rounds=3,
+    )
+
+
+def _sync_in_turn(folder: Path, shards: int) -> int:
+    """The files alone, each made safe before the next: a shard, its index, a note that it is done.
+
+    That is how each of them would be on the disk at any moment, by the simplest means.
+    """
+    for number in range(shards):
+        for kind in ("shard", "index", "note"):
+            path = folder / f"{kind}-{number}"
+            with path.with_suffix(".new").open("wb") as file:
+                file.write(bytes(SHARD_RECORDS * RECORD_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+            path.with_suffix(".new").rename(path)
+            descriptor = os.open(folder, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+    return shards * SHARD_RECORDS
 
 
 def _name(count: int) -> str:

@@ -27,8 +27,8 @@ def main() -> None:
     print("   " + str(report).replace(str(folder) + "/", "").replace("\n", "\n   "))
 
     print("2. What is on disk: plain TFRecord files, their indexes, a manifest")
-    for path in sorted(out.iterdir()):
-        print(f"   {path.name:<32} {path.stat().st_size:>9,} bytes")
+    for path in sorted(path for path in out.rglob("*") if path.is_file()):
+        print(f"   {path.relative_to(out)!s:<40} {path.stat().st_size:>9,} bytes")
 
     print("3. Open it; types and shapes were found out: datum.load(out)")
     ds = datum.load(out)
@@ -45,7 +45,8 @@ def main() -> None:
     print("5. The same call twice gives the same bytes, whatever the number of workers")
     again = folder / "again"
     datum.write(rows, again, splits={"train": 0.9, "val": 0.1}, shards=2, workers=1)
-    same = all((again / path.name).read_bytes() == path.read_bytes() for path in out.iterdir())
+    files = [path for path in out.rglob("*") if path.is_file()]
+    same = all((again / path.relative_to(out)).read_bytes() == path.read_bytes() for path in files)
     print(f"   {'the same' if same else 'different'}")
 
     print("6. Add records; bad ones are put aside with their reasons: append=True")

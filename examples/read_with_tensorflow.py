@@ -18,7 +18,7 @@ def make_rows() -> list[dict[str, object]]:
             "position": np.array([i, i / 2], np.float32),
             "name": f"sample {i}",
             "tokens": list(range(i % 5)),
-            "pixels": np.full((16, 20), i, np.float64),
+            "pixels": np.full((16, 20), i, np.uint8),
             "weight": np.float32(i) if i % 3 else None,
         }
         for i in range(100)
@@ -42,7 +42,7 @@ def main() -> None:
 
     def parse(records: tf.Tensor) -> dict[str, tf.Tensor]:
         batch = tf.io.parse_example(records, spec)
-        pixels = tf.io.decode_raw(batch["pixels"], tf.float64)
+        pixels = tf.io.decode_raw(batch["pixels"], tf.uint8)
         return {**batch, "pixels": tf.reshape(pixels, (-1, 16, 20))}
 
     files = tf.data.Dataset.list_files("samples/train-*.tfrecord", shuffle=False)

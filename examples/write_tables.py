@@ -12,8 +12,8 @@ import datum
 
 def compare(name: str) -> None:
     """Says for how many files of a dataset `from_arrays` has the very same."""
-    paths = sorted(Path(name).iterdir())
-    same = [p.read_bytes() == Path("from_arrays", p.name).read_bytes() for p in paths]
+    paths = sorted(p.relative_to(name) for p in Path(name).rglob("*") if p.is_file())
+    same = [Path(name, p).read_bytes() == Path("from_arrays", p).read_bytes() for p in paths]
     print(f"  {name}: {sum(same)} of {len(same)} files are the same")
 
 

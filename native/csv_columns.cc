@@ -13,6 +13,7 @@ namespace datum {
 namespace {
 
 constexpr int64_t kMaxExact = int64_t{1} << 53;
+constexpr size_t kTalliedOdd = 64;  // cells of a chunk that show a column to be text
 
 std::string_view as_view(ByteSpan text) {
   return {reinterpret_cast<const char*>(text.data()), text.size()};
@@ -70,6 +71,57 @@ void Numbers::make_double() {
   is_double_ = true;
 }
 
+// Whether all are digits, the first of them a zero.
+bool is_code(ByteSpan text) {
+  return text.size() > 1 && text[0] == '0' && std::all_of(text.begin(), text.end(), [](uint8_t c) {
+           return static_cast<uint8_t>(c - '0') < 10;
+         });
+}
+
+uint32_t seen_of(CsvType wanted) {
+  if (wanted == CsvType::kBool) return kSeenBool;
+  return wanted == CsvType::kInt64 ? kSeenInteger : kSeenFloat;
+}
+
+// 1 or 0 for a truth value where one was asked for, -1 for anything else.
+int read_wanted_bool(ByteSpan text) {
+  std::string word(as_view(text));
+  for (char& letter : word) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  for (const std::string_view yes : {"true", "t", "yes", "y", "1"}) {
+    if (word == yes) return 1;
+  }
+  for (const std::string_view no : {"false", "f", "no", "n", "0"}) {
+    if (word == no) return 0;
+  }
+  return -1;
+}
+
+// Stores what a cell holds as the type that was asked for; false if it is none.
+bool read_wanted(CsvType wanted, ByteSpan text, uint8_t point, uint8_t* out) {
+  if (wanted == CsvType::kBool) {
+    const int64_t value = read_wanted_bool(text);
+    std::memcpy(out, &value, 8);
+    return value >= 0;
+  }
+  const Number number = read_wanted_number(text, point);
+  if (number.kind == NumberKind::kNone) return false;
+  if (wanted == CsvType::kFloat64) {
+    std::memcpy(out, &number.real, 8);
+    return true;
+  }
+  int64_t value = number.integer;
+  if (number.kind == NumberKind::kFloat) {
+    const double limit = static_cast<double>(kMaxExact);
+    if (!(number.real >= -limit && number.real <= limit)) return false;
+    value = static_cast<int64_t>(number.real);
+    if (static_cast<double>(value) != number.real) return false;
+  }
+  std::memcpy(out, &value, 8);
+  return true;
+}
+
 }  // namespace
 
 CsvType csv_type_of(uint32_t seen) {
@@ -95,8 +147,8 @@ void CsvColumns::for_each_chunk(Work&& work) {
   });
 }
 
-uint32_t CsvColumns::convert(CsvChunk& chunk, size_t column, Draft& draft) const {
-  if (chunk.rows == 0) return 0;
+void CsvColumns::convert(CsvChunk& chunk, size_t column, Draft& draft, CsvLook& look) const {
+  if (chunk.rows == 0) return;
   const uint8_t* base = text_ + chunk.begin;
   const CsvField* field = chunk.fields.data() + column;
   uint8_t* present = draft.present.data() + chunk.first_row;
@@ -104,13 +156,13 @@ uint32_t CsvColumns::convert(CsvChunk& chunk, size_t column, Draft& draft) const
   uint32_t seen = 0;
   for (size_t row = 0; row < chunk.rows; ++row, field += rows_.columns) {
     const ByteSpan text(base + field->start, field->length);
-    if (field->is_escaped) return convert_text(chunk, column, draft);
-    const bool is_absent = absent_.contain(text);
-    const Number number = is_absent ? Number{} : read_number(text);
+    if (field->is_escaped) return convert_text(chunk, column, draft, look);
+    const bool is_absent = reading_.absent.contain(text);
+    const Number number = is_absent ? Number{} : read_number(text, reading_.point);
     present[row] = 1;
     if (number.kind != NumberKind::kNone) {
       seen |= numbers.add(number);
-    } else if (is_absent || blank_.contain(text)) {
+    } else if (is_absent || reading_.blank.contain(text)) {
       seen |= is_absent ? kSeenAbsent : kSeenBlank;
       present[row] = 0;
       numbers.skip();
@@ -118,34 +170,78 @@ uint32_t CsvColumns::convert(CsvChunk& chunk, size_t column, Draft& draft) const
       seen |= kSeenBool;
       numbers.add_bool(value);
     } else {
-      return convert_text(chunk, column, draft);
+      return convert_text(chunk, column, draft, look);
     }
   }
-  return seen;
+  look.seen = seen;
 }
 
-uint32_t CsvColumns::convert_text(CsvChunk& chunk, size_t column, Draft& draft) const {
-  if (chunk.rows == 0) return 0;
+ByteSpan CsvColumns::unescaped(const CsvChunk& chunk, CsvField& field) const {
+  uint8_t* text = text_ + chunk.begin + field.start;
+  if (field.is_escaped) {
+    field.length = static_cast<uint32_t>(unescape_csv(text, field.length)) & 0x7fffffff;
+    field.is_escaped = 0;
+  }
+  return {text, field.length};
+}
+
+void CsvColumns::convert_text(CsvChunk& chunk, size_t column, Draft& draft, CsvLook& look) const {
+  if (chunk.rows == 0) return;
   auto* slice = reinterpret_cast<int64_t*>(draft.slices.data()) + 2 * chunk.first_row;
   uint8_t* present = draft.present.data() + chunk.first_row;
   CsvField* field = chunk.fields.data() + column;
-  uint32_t seen = kSeenText;
+  look = CsvLook{.seen = kSeenText};
   for (size_t row = 0; row < chunk.rows; ++row, field += rows_.columns, slice += 2) {
-    uint8_t* text = text_ + chunk.begin + field->start;
-    if (field->is_escaped) {
-      field->length = static_cast<uint32_t>(unescape_csv(text, field->length)) & 0x7fffffff;
-      field->is_escaped = 0;
-    }
-    const bool is_absent = absent_.contain({text, field->length});
-    if (is_absent) seen |= kSeenAbsent;
+    const ByteSpan text = unescaped(chunk, *field);
+    const bool is_absent = reading_.absent.contain(text);
+    if (is_absent) look.seen |= kSeenAbsent;
+    if (!is_absent) tally(text, chunk.first_row + row, look);
     present[row] = is_absent ? 0 : 1;
-    slice[0] = text - text_;
+    slice[0] = text.data() - text_;
     slice[1] = is_absent ? 0 : field->length;
   }
-  return seen;
 }
 
-std::vector<uint32_t> CsvColumns::look(const std::vector<size_t>& columns) {
+void CsvColumns::tally(ByteSpan text, size_t row, CsvLook& look) const {
+  if (look.odd > kTalliedOdd && look.odd > look.regular) return;  // text, and meant to be
+  if (read_number(text, reading_.point).kind != NumberKind::kNone || read_bool(text) >= 0) {
+    ++look.regular;
+  } else if (is_code(text)) {
+    ++look.codes;
+  } else if (!reading_.blank.contain(text)) {
+    if (look.odd++ == 0) look.first_odd = row;
+  }
+}
+
+void CsvColumns::convert_as(CsvType wanted, CsvChunk& chunk, size_t column, Draft& draft,
+                            CsvLook& look) const {
+  if (wanted == CsvType::kEmpty) return convert(chunk, column, draft, look);
+  if (wanted == CsvType::kText) return convert_text(chunk, column, draft, look);
+  look.seen = seen_of(wanted);
+  if (chunk.rows == 0) return;
+  uint8_t* out = draft.values.data() + 8 * chunk.first_row;
+  uint8_t* present = draft.present.data() + chunk.first_row;
+  CsvField* field = chunk.fields.data() + column;
+  for (size_t row = 0; row < chunk.rows; ++row, field += rows_.columns, out += 8) {
+    const ByteSpan text = trim_blanks(unescaped(chunk, *field));
+    const bool is_absent = reading_.absent.contain(text);
+    present[row] = 0;
+    std::memset(out, 0, 8);
+    if (is_absent) {
+      look.seen |= kSeenAbsent;
+    } else if (read_wanted(wanted, text, reading_.point, out)) {
+      present[row] = 1;
+    } else if (reading_.blank.contain(text)) {
+      look.seen |= kSeenBlank;
+    } else {
+      look.bad.push_back(chunk.first_row + row);
+    }
+  }
+}
+
+std::vector<CsvLook> CsvColumns::look(const std::vector<size_t>& columns,
+                                      const std::vector<CsvType>& wanted) {
+  if (wanted.size() != columns.size()) throw std::logic_error("a type for each column");
   drafts_.clear();
   drafts_.resize(rows_.columns);
   for (const size_t column : columns) {
@@ -153,27 +249,66 @@ std::vector<uint32_t> CsvColumns::look(const std::vector<size_t>& columns) {
     draft.values.extend(8 * rows_.rows);  // of these two, memory not written to costs nothing
     draft.slices.extend(16 * rows_.rows);
     draft.present.extend(rows_.rows);
-    draft.seen.assign(rows_.chunks.size(), 0);
+    draft.looks.assign(rows_.chunks.size(), {});
   }
   for_each_chunk([&](size_t i) {
-    for (const size_t column : columns) {
-      drafts_[column].seen[i] = convert(rows_.chunks[i], column, drafts_[column]);
+    for (size_t at = 0; at < columns.size(); ++at) {
+      Draft& draft = drafts_[columns[at]];
+      convert_as(wanted[at], rows_.chunks[i], columns[at], draft, draft.looks[i]);
     }
   });
-  std::vector<uint32_t> seen;
-  for (const size_t column : columns) {
-    uint32_t all = 0;
-    for (const uint32_t part : drafts_[column].seen) all |= part;
-    seen.push_back(all);
+  std::vector<CsvLook> found;
+  for (const size_t column : columns) found.push_back(join(drafts_[column]));
+  return found;
+}
+
+CsvLook CsvColumns::join(const Draft& draft) const {
+  CsvLook all;
+  for (const CsvLook& look : draft.looks) all.seen |= look.seen;
+  const bool is_text = (all.seen & kSeenText) != 0;
+  for (size_t i = 0; i < draft.looks.size(); ++i) {
+    const CsvLook& look = draft.looks[i];
+    const CsvChunk& chunk = rows_.chunks[i];
+    if (all.odd == 0) all.first_odd = look.first_odd;
+    all.odd += look.odd;
+    all.regular += look.regular;
+    all.codes += look.codes;
+    all.bad.insert(all.bad.end(), look.bad.begin(), look.bad.end());
+    if (is_text && (look.seen & kSeenText) == 0) {
+      const uint8_t* present = draft.present.data() + chunk.first_row;
+      all.regular += static_cast<size_t>(std::count(present, present + chunk.rows, 1));
+    }
   }
-  return seen;
+  return all;
+}
+
+const CsvChunk& CsvColumns::chunk_of(size_t row) const {
+  for (const CsvChunk& chunk : rows_.chunks) {
+    if (row < chunk.first_row + chunk.rows) return chunk;
+  }
+  throw std::out_of_range("no such row");
+}
+
+size_t CsvColumns::offset(size_t row, size_t column) const {
+  const CsvChunk& chunk = chunk_of(row);
+  return chunk.begin + chunk.fields.at((row - chunk.first_row) * rows_.columns + column).start;
+}
+
+std::string CsvColumns::field(size_t row, size_t column) const {
+  const CsvChunk& chunk = chunk_of(row);
+  const CsvField& found = chunk.fields.at((row - chunk.first_row) * rows_.columns + column);
+  std::string copy(reinterpret_cast<const char*>(text_) + chunk.begin + found.start, found.length);
+  if (found.is_escaped) {
+    copy.resize(unescape_csv(reinterpret_cast<uint8_t*>(copy.data()), copy.size()));
+  }
+  return copy;
 }
 
 void CsvColumns::take_numbers(Draft& draft, uint32_t seen, CsvColumn& taken) const {
   taken.values = std::move(draft.values);
   uint8_t* values = taken.values.data();
   for (size_t i = 0; i < rows_.chunks.size() && (seen & kSeenFloat) != 0; ++i) {
-    if ((draft.seen[i] & kSeenFloat) != 0) continue;
+    if ((draft.looks[i].seen & kSeenFloat) != 0) continue;
     integers_to_doubles(values + 8 * rows_.chunks[i].first_row, rows_.chunks[i].rows);
   }
   if (taken.type == CsvType::kBool) {
@@ -184,13 +319,16 @@ void CsvColumns::take_numbers(Draft& draft, uint32_t seen, CsvColumn& taken) con
 
 void CsvColumns::take_text(size_t column, Draft& draft, CsvColumn& taken) {
   for_each_chunk([&](size_t i) {
-    if ((draft.seen[i] & kSeenText) == 0) convert_text(rows_.chunks[i], column, draft);
+    CsvLook again;
+    if ((draft.looks[i].seen & kSeenText) == 0) {
+      convert_text(rows_.chunks[i], column, draft, again);
+    }
   });
   taken.values = std::move(draft.slices);
 }
 
 CsvColumn CsvColumns::take(size_t column, uint32_t seen) {
-  if (column >= drafts_.size() || drafts_[column].seen.size() != rows_.chunks.size()) {
+  if (column >= drafts_.size() || drafts_[column].looks.size() != rows_.chunks.size()) {
     throw std::logic_error("a column is taken once, after it was looked at");
   }
   Draft draft = std::move(drafts_[column]);

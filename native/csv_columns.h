@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "columns.h"
@@ -47,6 +48,26 @@ class CsvWords {
   uint64_t lengths_ = 0;
 };
 
+// How cells are read, beside where they lie.
+struct CsvReading {
+  CsvWords absent{{}};  // have no value
+  CsvWords blank{{}};   // have none in columns of numbers and truth values
+  uint8_t point = '.';  // before the fraction of a number
+};
+
+// What was seen in a column.
+struct CsvLook {
+  uint32_t seen = 0;
+  // Of a column that is no numbers, though some cells are: how many look like numbers or truth
+  // values, how many do not, the first row that does not, and how many are numbers but for leading
+  // zeros, as codes are. Where the others are many, the rest is not counted.
+  size_t regular = 0;
+  size_t odd = 0;
+  size_t first_odd = 0;
+  size_t codes = 0;
+  std::vector<size_t> bad{};  // rows whose cells are not of the type that was wanted
+};
+
 struct CsvColumn {
   CsvType type = CsvType::kEmpty;
   Buffer values;   // a byte for each bool, 8 for each number, a pair of int64 for each text
@@ -56,21 +77,20 @@ struct CsvColumn {
 // Columns of one text. They read `text` as long as they live, and `take` rewrites it.
 class CsvColumns {
  public:
-  // Fields that are `absent` have no value; in columns of numbers and truth values `blank` ones
-  // have none either.
-  CsvColumns(uint8_t* text, CsvRows&& rows, CsvWords&& absent, CsvWords&& blank, size_t threads)
-      : text_(text),
-        rows_(std::move(rows)),
-        absent_(std::move(absent)),
-        blank_(std::move(blank)),
-        threads_(threads) {}
+  CsvColumns(uint8_t* text, CsvRows&& rows, CsvReading&& reading, size_t threads)
+      : text_(text), rows_(std::move(rows)), reading_(std::move(reading)), threads_(threads) {}
   CsvColumns(CsvColumns&&) = default;
   CsvColumns(const CsvColumns&) = delete;
 
   const CsvRows& rows() const { return rows_; }
 
-  // What is seen in each of these columns; their values are made at the same time.
-  std::vector<uint32_t> look(const std::vector<size_t>& columns);
+  // What is seen in each of these columns; their values are made at the same time. `wanted` is the
+  // type that each is to have whatever it holds, or kEmpty for the one that fits.
+  std::vector<CsvLook> look(const std::vector<size_t>& columns, const std::vector<CsvType>& wanted);
+
+  // Where in the text a field starts, and what it holds.
+  size_t offset(size_t row, size_t column) const;
+  std::string field(size_t row, size_t column) const;
 
   // A column that was looked at, once; `seen` is what was seen here and in other texts.
   CsvColumn take(size_t column, uint32_t seen);
@@ -81,20 +101,25 @@ class CsvColumns {
     Buffer values;
     Buffer slices;  // of chunks that hold text
     Buffer present;
-    std::vector<uint32_t> seen;  // by chunk
+    std::vector<CsvLook> looks;  // by chunk
   };
 
   template <typename Work>
   void for_each_chunk(Work&& work);
-  uint32_t convert(CsvChunk& chunk, size_t column, Draft& draft) const;
-  uint32_t convert_text(CsvChunk& chunk, size_t column, Draft& draft) const;
+  ByteSpan unescaped(const CsvChunk& chunk, CsvField& field) const;
+  void convert(CsvChunk& chunk, size_t column, Draft& draft, CsvLook& look) const;
+  void convert_text(CsvChunk& chunk, size_t column, Draft& draft, CsvLook& look) const;
+  void convert_as(CsvType wanted, CsvChunk& chunk, size_t column, Draft& draft,
+                  CsvLook& look) const;
+  void tally(ByteSpan text, size_t row, CsvLook& look) const;
+  CsvLook join(const Draft& draft) const;
+  const CsvChunk& chunk_of(size_t row) const;
   void take_numbers(Draft& draft, uint32_t seen, CsvColumn& taken) const;
   void take_text(size_t column, Draft& draft, CsvColumn& taken);
 
   uint8_t* text_;
   CsvRows rows_;
-  CsvWords absent_;
-  CsvWords blank_;
+  CsvReading reading_;
   size_t threads_;
   std::vector<Draft> drafts_;
 };

@@ -107,11 +107,15 @@ class Lexer {
     return false;
   }
 
-  // Appends the fields of the row at chunk.end and moves that on; none for an empty line.
+  // Appends the fields of the row at chunk.end and moves that on; none for an empty line or a
+  // comment.
   bool read_fields(CsvChunk& chunk) {
     size_t start = chunk.end;
     found_ = 0;
     is_unclosed_ = false;
+    if (options_.comment != 0 && start < text_.size() && text_[start] == options_.comment) {
+      return skip_line(chunk);
+    }
     for (;;) {
       const size_t at = read_field(chunk, start);
       if (at < text_.size() && !is_line_end(text_[at])) {
@@ -126,6 +130,12 @@ class Lexer {
       }
       return true;
     }
+  }
+
+  bool skip_line(CsvChunk& chunk) {
+    size_t at = marks_.next();
+    while (at < text_.size() && !is_line_end(text_[at])) at = marks_.next();
+    return end_row(chunk, at);
   }
 
   // Returns where the field that starts at `start` is ended.
@@ -304,6 +314,7 @@ size_t unescape_csv(uint8_t* field, size_t length) {
     }
     field[out++] = field[i];
   }
+  if (out < length) std::memset(field + out, kCsvQuote, length - out);
   return out;
 }
 

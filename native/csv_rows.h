@@ -2,7 +2,7 @@
 //
 // A field may be quoted with '"', and then holds delimiters, line ends and doubled quotes. What
 // follows a closing quote belongs to the field; a quote within an unquoted field is an ordinary
-// character. Lines end with LF, CRLF or CR. Empty lines are no rows.
+// character. Lines end with LF, CRLF or CR. Empty lines and comments are no rows.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@ namespace datum {
 
 struct CsvOptions {
   uint8_t delimiter = ',';
+  uint8_t comment = 0;       // what lines that are no rows start with; 0 if there are none
   size_t columns = 0;        // of every row; 0: the first row is a header and tells
   bool is_last = true;       // whether the text ends where the file does
   size_t max_row_bytes = 0;  // below 2 GiB
@@ -60,7 +61,8 @@ struct CsvRows {
 
 CsvRows read_csv_rows(ByteSpan text, const CsvOptions& options);
 
-// Rewrites an escaped field in place, without its quotes; returns its length.
+// Rewrites an escaped field in place, without its quotes; returns its length. What is left over is
+// filled up with quotes, so that as many lines end in it as before.
 size_t unescape_csv(uint8_t* field, size_t length);
 
 // How many lines end in `text`.

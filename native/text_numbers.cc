@@ -43,7 +43,12 @@ Number read_word(ByteSpan text) {
 }
 
 // The nearest double; false beyond the range of doubles.
-bool read_nearest(ByteSpan text, double& value) {
+bool read_nearest(ByteSpan text, uint8_t point, double& value) {
+  if (point != '.') {
+    std::string copy(as_view(text));
+    std::replace(copy.begin(), copy.end(), static_cast<char>(point), '.');
+    return read_nearest({reinterpret_cast<const uint8_t*>(copy.data()), copy.size()}, '.', value);
+  }
 #if defined(__cpp_lib_to_chars)
   const std::string_view view = as_view(text);
   const auto result = std::from_chars(view.data(), view.data() + view.size(), value);
@@ -116,7 +121,7 @@ Number make_integer(const Scan& scan, bool is_negative) {
 
 }  // namespace
 
-Number read_number(ByteSpan text) {
+Number read_number(ByteSpan text, uint8_t point) {
   if (text.empty()) return {};
   const bool is_negative = text[0] == '-';
   Scan scan{text.data() + (is_negative ? 1 : 0), text.data() + text.size()};
@@ -124,12 +129,12 @@ Number read_number(ByteSpan text) {
   scan.read_digits();
   if (scan.count > 1 && *start == '0') return {};
   if (scan.at == scan.end) return scan.count > 0 ? make_integer(scan, is_negative) : Number{};
-  const uint8_t* point = scan.at;
+  const uint8_t* whole_end = scan.at;
   int exponent = 0;
-  if (*scan.at == '.') {
+  if (*scan.at == point) {
     ++scan.at;
     scan.read_digits();
-    exponent = -static_cast<int>(std::min<ptrdiff_t>(scan.at - point - 1, 100000));
+    exponent = -static_cast<int>(std::min<ptrdiff_t>(scan.at - whole_end - 1, 100000));
   }
   if (scan.count == 0) return read_word(text);
   int shift = 0;
@@ -144,7 +149,28 @@ Number read_number(ByteSpan text) {
     return {NumberKind::kFloat, 0, is_negative ? -value : value};
   }
   Number number{NumberKind::kFloat};
-  return read_nearest(text, number.real) ? number : Number{};
+  return read_nearest(text, point, number.real) ? number : Number{};
+}
+
+Number read_wanted_number(ByteSpan text, uint8_t point) {
+  text = trim_blanks(text);
+  const Number number = read_number(text, point);
+  if (number.kind != NumberKind::kNone || text.empty()) return number;
+  const bool is_negative = text[0] == '-';
+  if (is_negative || text[0] == '+') text = text.subspan(1);
+  if (text.empty() || text[0] == '-') return {};
+  const auto is_digit = [](uint8_t byte) { return static_cast<uint8_t>(byte - '0') < 10; };
+  while (text.size() > 1 && text[0] == '0' && is_digit(text[1])) text = text.subspan(1);
+  std::string plain(is_negative ? "-" : "");
+  plain += as_view(text);
+  return read_number({reinterpret_cast<const uint8_t*>(plain.data()), plain.size()}, point);
+}
+
+ByteSpan trim_blanks(ByteSpan text) {
+  const auto is_blank = [](uint8_t byte) { return byte == ' ' || byte == '\t'; };
+  while (!text.empty() && is_blank(text.front())) text = text.subspan(1);
+  while (!text.empty() && is_blank(text.back())) text = text.first(text.size() - 1);
+  return text;
 }
 
 }  // namespace datum

@@ -17,7 +17,14 @@ struct Number {
 
 // An integer is `-?(0|[1-9][0-9]*)` within 64 bits; "-0" is a float, for its sign. A float has a
 // point, an exponent or both, or is one of the usual words for NaN and infinity. Leading zeros, a
-// leading plus and values beyond the range of a double are no numbers: they stay text.
-Number read_number(ByteSpan text);
+// leading plus and values beyond the range of a double are no numbers: they stay text. `point` is
+// what stands before the fraction.
+Number read_number(ByteSpan text, uint8_t point = '.');
+
+// The same where a number was asked for: blanks around it, leading zeros and a plus do no harm.
+Number read_wanted_number(ByteSpan text, uint8_t point = '.');
+
+// The text without blanks around it.
+ByteSpan trim_blanks(ByteSpan text);
 
 }  // namespace datum

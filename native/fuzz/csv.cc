@@ -66,12 +66,25 @@ void read_in_two(ByteSpan text, size_t cut, CsvOptions options, const Found& who
 void read_columns(std::vector<uint8_t> text, CsvRows&& rows, uint32_t others) {
   const size_t columns = rows.columns;
   const size_t count = rows.rows;
-  CsvColumns read(text.data(), std::move(rows), CsvWords({""}), CsvWords({"NA"}), 1);
+  const size_t lines = count_csv_lines(text);
+  CsvReading reading{CsvWords({""}), CsvWords({"NA"}),
+                     static_cast<uint8_t>(others % 2 ? ',' : '.')};
+  CsvColumns read(text.data(), std::move(rows), std::move(reading), 1);
   std::vector<size_t> all;
-  for (size_t i = 0; i < columns; ++i) all.push_back(i);
-  const std::vector<uint32_t> seen = read.look(all);
+  std::vector<CsvType> wanted;
   for (size_t i = 0; i < columns; ++i) {
-    CsvColumn column = read.take(i, seen[i] | others);
+    all.push_back(i);
+    wanted.push_back(static_cast<CsvType>((others / 8 + i) % 8 > 4 ? 0 : (others / 8 + i) % 8));
+  }
+  const std::vector<CsvLook> looks = read.look(all, wanted);
+  for (size_t i = 0; i < columns; ++i) {
+    for (const size_t row : looks[i].bad) require(row < count, "bad rows are rows");
+    if (looks[i].odd > 0) {
+      require(read.offset(looks[i].first_odd, i) <= text.size(), "an odd cell lies in the text");
+    }
+    // A type that was wanted is all that is seen.
+    const bool is_free = wanted[i] == CsvType::kEmpty;
+    CsvColumn column = read.take(i, looks[i].seen | (is_free ? others : 0));
     const size_t size = column.type == CsvType::kText ? 16 : column.type == CsvType::kBool ? 1 : 8;
     if (column.type == CsvType::kEmpty) continue;
     require(column.values.size() == size * count, "a value for each row");
@@ -83,6 +96,7 @@ void read_columns(std::vector<uint8_t> text, CsvRows&& rows, uint32_t others) {
       require(end <= static_cast<int64_t>(text.size()), "slices lie within the text");
     }
   }
+  require(count_csv_lines(text) == lines, "as many lines end in the text as before");
 }
 
 }  // namespace
@@ -95,6 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t chunk_bytes = 1 + input.byte() % 64;
   const size_t place = input.byte();
   const uint32_t others = input.byte();
+  options.comment = others % 4 == 3 ? '#' : 0;
   const std::vector<uint8_t> text = fuzz::exact_copy(input.rest());
   CsvRows rows = read_csv_rows(text, options);
   require(rows.end == text.size(), "the last text is read to its end");

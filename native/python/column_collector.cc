@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <span>
 #include <type_traits>
 
 #include "../columns.h"
@@ -35,6 +36,7 @@ ColumnCollector::ColumnCollector(const RowFeature& wanted, size_t rows)
   if (!is_string(wanted.element)) {
     with_number(wanted.element, [&](auto zero) { row_size_ *= sizeof zero; });
   }
+  row_items_ = items;
   column.unit = wanted.cell == Cell::kRaw ? row_size_ : items;
   if (wanted.is_variable()) {
     source_->splits.reserve(rows + 1);
@@ -100,8 +102,57 @@ void ColumnCollector::truncate(size_t rows) {
   source_->present.resize(rows);
 }
 
+// Which row the item `at` is of.
+size_t ColumnCollector::row_of(size_t at) const {
+  const size_t unit = at / std::max<size_t>(1, row_items_);
+  if (!wanted_.is_variable()) return unit;
+  const auto& splits = source_->splits;
+  const auto after = std::upper_bound(splits.begin(), splits.end(), static_cast<int64_t>(unit));
+  return static_cast<size_t>(after - splits.begin()) - 1;
+}
+
+// Looks for the first number that float32 cannot serve.
+void ColumnCollector::find_wide_value() {
+  with_number(wanted_.element, [&](auto zero) {
+    using Number = decltype(zero);
+    if constexpr (std::is_arithmetic_v<Number> && sizeof(Number) >= 4) {
+      const auto* numbers = reinterpret_cast<const Number*>(values_().data());
+      const size_t at = find_wide(std::span(numbers, values_().size() / sizeof(Number)));
+      if (at != kNoneWide) wide_.emplace(row_of(at), nb::cast(numbers[at]));
+    }
+  });
+}
+
+// Doubles to the floats that are stored; what was rounded is kept beside them.
+void ColumnCollector::narrow_values() {
+  const size_t count = values_().size() / sizeof(double);
+  Buffer floats;
+  const std::span doubles(reinterpret_cast<const double*>(values_().data()), count);
+  const Narrowing found = narrow(doubles, reinterpret_cast<float*>(floats.extend(4 * count)));
+  if (found.first_wide != kNoneWide) {
+    wide_.emplace(row_of(found.first_wide), nb::cast(doubles[found.first_wide]));
+  }
+  is_rounded_ = found.is_rounded;
+  std::swap(source_->values, floats);
+  if (!is_rounded_) return;
+  exact_ = std::make_unique<Source>();
+  exact_->column = source_->column;
+  exact_->column.kind = Kind::kBytes;
+  exact_->column.cell = Cell::kRaw;
+  exact_->column.unit *= sizeof(double);
+  exact_->values = std::move(floats);
+  exact_->splits = source_->splits;
+  exact_->present = source_->present;
+  exact_->adopt_own_memory();
+}
+
 std::vector<std::unique_ptr<Source>> ColumnCollector::finish() {
   if (missing_ == 0) source_->present.clear();
+  if (wanted_.is_narrowed()) {
+    narrow_values();
+  } else if (wanted_.is_watched) {
+    find_wide_value();
+  }
   std::vector<std::unique_ptr<Source>> sources;
   sources.push_back(std::move(source_));
   for (size_t i = 0; i < levels_.size(); ++i) {
@@ -157,22 +208,18 @@ RowError ColumnCollector::append_sequence(PyObject* value, size_t depth) {
 
 // How many items from the first on are floats that are taken here: the others go one by one.
 Py_ssize_t ColumnCollector::append_floats(PyObject* list, Py_ssize_t size) {
-  if (wanted_.element != Element::kFloat32 || !wanted_.takes(Element::kFloat32)) return 0;
-  const bool is_rounded = wanted_.takes(Element::kFloat64);
+  if (wanted_.element != Element::kFloat64 || !wanted_.takes(Element::kFloat64)) return 0;
   const size_t before = values_().size();
-  auto* out = reinterpret_cast<float*>(values_().extend(sizeof(float) * static_cast<size_t>(size)));
+  auto* out =
+      reinterpret_cast<double*>(values_().extend(sizeof(double) * static_cast<size_t>(size)));
   PyObject** items = PySequence_Fast_ITEMS(list);
   Py_ssize_t i = 0;
   for (; i < size; ++i) {
-    PyObject* item = items[i];
     if (i + kAhead < size) prefetch(items[i + kAhead]);
-    if (!PyFloat_CheckExact(item)) break;
-    const double value = PyFloat_AS_DOUBLE(item);
-    out[i] = static_cast<float>(value);
-    const bool is_taken = is_rounded ? !std::isinf(out[i]) : static_cast<double>(out[i]) == value;
-    if (!is_taken) break;
+    if (!PyFloat_CheckExact(items[i])) break;
+    out[i] = PyFloat_AS_DOUBLE(items[i]);
   }
-  values_().truncate(before + sizeof(float) * static_cast<size_t>(i));
+  values_().truncate(before + sizeof(double) * static_cast<size_t>(i));
   return i;
 }
 
@@ -210,12 +257,8 @@ RowError ColumnCollector::append_long(PyObject* value) {
   return wanted_.takes(Element::kInt64) ? convert(number) : RowError::kType;
 }
 
-// A float of Python is of the narrowest type that holds it.
 RowError ColumnCollector::append_double(double value) {
-  const auto narrow = static_cast<float>(value);
-  const bool is_narrow = is_same_bits(static_cast<double>(narrow), value);
-  if (!wanted_.takes(is_narrow ? Element::kFloat32 : Element::kFloat64)) return RowError::kType;
-  return convert(value);
+  return wanted_.takes(Element::kFloat64) ? convert(value) : RowError::kType;
 }
 
 template <typename To>
@@ -243,9 +286,10 @@ RowError ColumnCollector::convert(From value) {
         if constexpr (!std::is_floating_point_v<To>) {
           return RowError::kType;
         } else {
-          const auto narrow = static_cast<To>(value);
-          if (std::isinf(narrow) && !std::isinf(value)) return RowError::kRange;
-          put(narrow);
+          const auto cast = static_cast<To>(value);
+          if (std::isinf(cast) && !std::isinf(value)) return RowError::kRange;
+          is_rounded_ = is_rounded_ || (static_cast<From>(cast) != value && value == value);
+          put(cast);
           return RowError::kNone;
         }
       } else if constexpr (std::is_same_v<To, bool>) {

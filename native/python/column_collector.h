@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "../elements.h"
+#include "../narrow.h"
 #include "numpy_values.h"
 #include "source.h"
 
@@ -13,7 +16,8 @@ namespace datum::python {
 
 enum class RowError : uint8_t { kNone, kMissing, kType, kRange, kShape, kUnknownKey };
 
-// What one feature accepts. `shape` is what a value must have; its first items may be -1.
+// What one feature accepts. `shape` is what a value must have; its first items may be -1. An
+// `element` of float64 with a `cell` of float32 is collected exactly and narrowed in the end.
 struct RowFeature {
   nb::object name;
   std::vector<std::string> keys;  // of the values, then of the row lengths of inner dimensions
@@ -23,6 +27,7 @@ struct RowFeature {
   uint32_t accepts = 0;  // a bit for each element that a value may be of
   bool is_optional = false;
   bool is_skipped = false;  // left to others
+  bool is_watched = false;  // whether numbers that float32 cannot serve are looked for
   std::vector<int64_t> shape;
   size_t max_array_items = 0;  // larger arrays are refused
 
@@ -33,6 +38,7 @@ struct RowFeature {
     while (count < shape.size() && shape[count] < 0) ++count;
     return count;
   }
+  bool is_narrowed() const { return element == Element::kFloat64 && cell == Cell::kFloat32; }
   bool takes(Element given) const { return (accepts >> static_cast<unsigned>(given)) & 1; }
 };
 
@@ -48,8 +54,13 @@ class ColumnCollector {
   RowError add(PyObject* value);
   // Keeps the first `rows` rows.
   void truncate(size_t rows);
-  // A source for each key.
+  // A source for each key; ends the collecting.
   std::vector<std::unique_ptr<Source>> finish();
+  // What was found about floats by then: the values as they were before they were rounded, null if
+  // none was, and the row and value of the first that float32 cannot serve.
+  std::unique_ptr<Source> take_exact() { return std::move(exact_); }
+  bool is_rounded() const { return is_rounded_; }
+  const std::optional<std::pair<size_t, nb::object>>& wide() const { return wide_; }
 
   bool has_negative() const { return static_cast<int64_t>(signs_) < 0; }
   // Whether inner rows of one value differ in length.
@@ -65,6 +76,9 @@ class ColumnCollector {
 
   RowError add_missing();
   void end_row();
+  void narrow_values();
+  void find_wide_value();
+  size_t row_of(size_t at) const;
   size_t filled() const {
     return is_string(wanted_.element) ? strings_().size() : values_().size();
   }
@@ -92,10 +106,14 @@ class ColumnCollector {
 
   const RowFeature& wanted_;
   std::unique_ptr<Source> source_;
-  size_t row_size_;  // what a row adds to `filled`, unless it is variable: bytes, or strings
+  size_t row_size_;   // what a row adds to `filled`, unless it is variable: bytes, or strings
+  size_t row_items_;  // the same in items
   std::vector<Level> levels_;  // of the second dimension on
   size_t missing_ = 0;
   bool is_uneven_ = false;
+  bool is_rounded_ = false;
+  std::unique_ptr<Source> exact_;
+  std::optional<std::pair<size_t, nb::object>> wide_;
   uint64_t signs_ = 0;  // all integers, or-ed
 };
 

@@ -7,7 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "../elements.h"
 #include "../encode.h"
+#include "../narrow.h"
 #include "source.h"
 
 namespace datum::python {
@@ -114,6 +116,36 @@ nb::tuple encode(nb::list list, size_t rows, size_t threads) {
   return as_framed(std::move(encoded));
 }
 
+// Doubles as float32, whether any changed, and where the first is that float32 cannot serve.
+nb::tuple narrow_doubles(const nb::ndarray<const double, nb::ndim<1>, nb::c_contig>& doubles) {
+  Buffer floats;
+  Narrowing found;
+  const std::span from(doubles.data(), doubles.shape(0));
+  auto* to = reinterpret_cast<float*>(floats.extend(sizeof(float) * from.size()));
+  {
+    nb::gil_scoped_release release;
+    found = narrow(from, to);
+  }
+  const nb::object at = found.first_wide == kNoneWide ? nb::none() : nb::cast(found.first_wide);
+  return nb::make_tuple(to_array(Cell::kFloat32, std::move(floats)), found.is_rounded, at);
+}
+
+// Where the first number is that float32 cannot serve.
+std::optional<size_t> find_wide_number(nb::handle object, Element element) {
+  const BufferView view(object);
+  const ByteSpan bytes = view.bytes();
+  nb::gil_scoped_release release;
+  return with_number(element, [&](auto zero) -> std::optional<size_t> {
+    using Number = decltype(zero);
+    if constexpr (std::is_arithmetic_v<Number>) {
+      const auto* numbers = reinterpret_cast<const Number*>(bytes.data());
+      const size_t at = find_wide(std::span(numbers, bytes.size() / sizeof(Number)));
+      if (at != kNoneWide) return at;
+    }
+    return std::nullopt;
+  });
+}
+
 nb::tuple frame(nb::list payloads) {
   std::vector<ByteSpan> spans;
   spans.reserve(payloads.size());
@@ -142,6 +174,8 @@ void bind_encoding(nb::module_& module) {
       .def("set_present", set_present, nb::arg("present"));
   module.def("find_bad_text", find_bad_text, nb::arg("buffer"), nb::arg("slices"));
   module.def("encode", encode, nb::arg("sources"), nb::arg("rows"), nb::arg("threads"));
+  module.def("narrow", narrow_doubles, nb::arg("doubles"));
+  module.def("find_wide", find_wide_number, nb::arg("numbers"), nb::arg("element"));
   module.def("frame", frame, nb::arg("payloads"));
 }
 

@@ -3,7 +3,6 @@
 
 #include <Python.h>
 
-#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -23,10 +22,6 @@ inline bool take_small(PyObject* value, int64_t& out) {
   out = digits == 0 ? 0 : digits * static_cast<int64_t>(number->ob_digit[0]);
   return true;
 #endif
-}
-
-inline bool is_same_bits(double a, double b) {
-  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
 }
 
 // Whether `To` holds an integer exactly; if so, `out` is it.

@@ -18,7 +18,7 @@ constexpr const char* kRowErrors[] = {"", "missing", "type", "range", "shape", "
 
 void make_row_feature(RowFeature* self, nb::str name, std::vector<nb::bytes> keys, Kind kind,
                       Cell cell, std::optional<Element> element, uint32_t accepts, bool is_optional,
-                      std::vector<int64_t> shape, size_t max_array_items) {
+                      std::vector<int64_t> shape, size_t max_array_items, bool is_watched) {
   RowFeature& feature = *new (self) RowFeature{};
   feature.name = name;
   for (const nb::bytes& key : keys) feature.keys.emplace_back(key.c_str(), key.size());
@@ -30,6 +30,7 @@ void make_row_feature(RowFeature* self, nb::str name, std::vector<nb::bytes> key
   feature.is_skipped = !element.has_value();
   feature.shape = std::move(shape);
   feature.max_array_items = max_array_items;
+  feature.is_watched = is_watched;
   if (!feature.is_skipped && keys.size() != std::max<size_t>(1, feature.levels())) {
     throw std::invalid_argument("a key is needed for the values and each inner dimension");
   }
@@ -47,6 +48,17 @@ bool is_same_key(PyObject* key, PyObject* name) {
   const auto bytes = static_cast<size_t>(length) * static_cast<size_t>(kind);
   return std::memcmp(PyUnicode_DATA(key), PyUnicode_DATA(name), bytes) == 0;
 }
+
+// The values of one feature over all rows.
+struct CollectedColumn {
+  nb::list sources;  // one for each key
+  size_t missing = 0;
+  bool has_negative = false;      // an integer
+  bool is_uneven = false;         // whether inner rows of one value differ in length
+  bool is_rounded = false;        // whether float32 changed a value
+  nb::object wide = nb::none();   // row and value of the first that float32 cannot serve
+  nb::object exact = nb::none();  // the source of the values before they were narrowed
+};
 
 // Collects rows until one does not fit; then features can be changed and collecting goes on.
 class RowCollector {
@@ -95,21 +107,15 @@ class RowCollector {
 
   size_t rows_done() const { return rows_done_; }
 
-  // For each feature its sources, how many rows lack it, and whether it has negative integers and
-  // uneven rows.
+  // For each feature what was collected, None if it is skipped.
   nb::list finish() {
     nb::list found;
     for (Slot& slot : slots_) {
-      if (!slot.column) {
+      if (slot.column) {
+        found.append(nb::cast(take_column(*slot.column)));
+      } else {
         found.append(nb::none());
-        continue;
       }
-      const ColumnCollector& column = *slot.column;
-      const nb::tuple known =
-          nb::make_tuple(column.missing(), column.has_negative(), column.is_uneven());
-      nb::list sources;
-      for (auto& source : slot.column->finish()) sources.append(nb::cast(std::move(source)));
-      found.append(nb::make_tuple(sources, known[0], known[1], known[2]));
     }
     slots_.clear();
     return found;
@@ -125,6 +131,18 @@ class RowCollector {
   [[noreturn]] static void raise_row_fault(RowError error, size_t row, nb::handle name) {
     const nb::object shown = name.is_valid() ? nb::borrow(name) : nb::none();
     raise_fault(nb::make_tuple(kRowErrors[static_cast<size_t>(error)], row, shown));
+  }
+
+  static CollectedColumn take_column(ColumnCollector& column) {
+    CollectedColumn found;
+    for (auto& source : column.finish()) found.sources.append(nb::cast(std::move(source)));
+    found.missing = column.missing();
+    found.has_negative = column.has_negative();
+    found.is_uneven = column.is_uneven();
+    found.is_rounded = column.is_rounded();
+    if (column.wide()) found.wide = nb::make_tuple(column.wide()->first, column.wide()->second);
+    if (auto exact = column.take_exact()) found.exact = nb::cast(std::move(exact));
+    return found;
   }
 
   static Slot make_slot(nb::handle feature, size_t rows) {
@@ -253,7 +271,15 @@ void bind_row_collector(nb::module_& module) {
   nb::class_<RowFeature>(module, "RowFeature")
       .def("__init__", make_row_feature, nb::arg("name"), nb::arg("keys"), nb::arg("kind"),
            nb::arg("cell"), nb::arg("element").none(), nb::arg("accepts"), nb::arg("is_optional"),
-           nb::arg("shape"), nb::arg("max_array_items"));
+           nb::arg("shape"), nb::arg("max_array_items"), nb::arg("is_watched"));
+  nb::class_<CollectedColumn>(module, "CollectedColumn")
+      .def_ro("sources", &CollectedColumn::sources)
+      .def_ro("missing", &CollectedColumn::missing)
+      .def_ro("has_negative", &CollectedColumn::has_negative)
+      .def_ro("is_uneven", &CollectedColumn::is_uneven)
+      .def_ro("is_rounded", &CollectedColumn::is_rounded)
+      .def_ro("wide", &CollectedColumn::wide)
+      .def_ro("exact", &CollectedColumn::exact);
   nb::class_<RowCollector>(module, "RowCollector")
       .def(nb::init<nb::list, bool>(), nb::arg("features"), nb::arg("ignores_none"))
       .def("collect", &RowCollector::collect, nb::arg("rows"))

@@ -3,7 +3,7 @@
 import importlib
 import typing
 
-from datum import format
+from datum import format, older
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import (
     CorruptIndexError,
@@ -41,7 +41,7 @@ if typing.TYPE_CHECKING:
     from datum.reading import Split
     from datum.reading.verify import VerifyReport
     from datum.remaking import ExportReport, RepairReport, export_to, repair, reshard
-    from datum.writing import WritePlan, WriteReport, plan, write
+    from datum.writing import WritePlan, WriteReport, plan, write, write_sidecars
 
 __version__ = "0.1.0.dev0"
 
@@ -94,6 +94,7 @@ __all__ = [
     "transforms",
     "verify",
     "write",
+    "write_sidecars",
 ]
 
 # Loaded when first asked for, so that a program that needs one of them does not wait for all.
@@ -118,6 +119,7 @@ _LAZY = {
     "reshard": "datum.remaking",
     "verify": "datum.reader",
     "write": "datum.writing",
+    "write_sidecars": "datum.writing",
 }
 _LAZY_MODULES = (
     "configs",
@@ -130,6 +132,8 @@ _LAZY_MODULES = (
     "tensorboard",
     "transforms",
 )
+
+older.install()
 
 
 def __getattr__(name: str) -> typing.Any:

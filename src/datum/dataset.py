@@ -19,7 +19,7 @@ from datum.loading.options import Remainder, Shuffle, lists_options
 from datum.loading.ordered import order_split
 from datum.loading.padding import PadOption
 from datum.reading import Split
-from datum.reading.adopt import save_manifest
+from datum.reading.adopt import open_dataset, save_manifest
 from datum.reading.contents import Contents
 from datum.reading.notebook import dataset_html
 from datum.reading.shards import Shards
@@ -48,10 +48,21 @@ class Dataset:
     TensorFlow, as `dataset_configs` say.
     """
 
-    def __init__(self, contents: Contents) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Contents,
+        dataset_configs: DatasetConfigs | None = None,
+    ) -> None:
+        """Open the dataset at `path`, as `datum.load` does.
+
+        Args:
+            path: The folder of the dataset, or all else that `datum.load` takes.
+            dataset_configs: What `train_fn`, `val_fn` and `test_fn` give.
+        """
+        contents = path if isinstance(path, Contents) else open_dataset(path)
         self._contents = contents
         self._shards = Shards(contents.folder, contents.writer, contents.left_out)
-        self._configs = DatasetConfigs()
+        self.dataset_configs = DatasetConfigs() if dataset_configs is None else dataset_configs
 
     @property
     def path(self) -> Path:
@@ -72,6 +83,24 @@ class Dataset:
     def metadata(self) -> Mapping[str, Mapping[str, Any]]:
         """What else is known of features, by their names: class names, vocabularies."""
         return self._contents.metadata
+
+    @property
+    def encoders(self) -> Mapping[str, Any]:
+        """The fitted scikit-learn encoders that features were written with, by feature.
+
+        Each is made of the metadata when it is asked for: to encode what a model is given, or to
+        tell what its numbers mean.
+
+        >>> import datum
+        >>> from sklearn.preprocessing import LabelEncoder
+        >>> rows = [{"kind": "cat"}, {"kind": "dog"}]
+        >>> report = datum.write(rows, "kinds", encoders={"kind": LabelEncoder()}, progress=False)
+        >>> datum.load("kinds").encoders["kind"].inverse_transform([1]).tolist()
+        ['dog']
+        """
+        from datum.writing.rebuilding import Encoders
+
+        return Encoders(self.metadata)
 
     @property
     def statistics(self) -> Mapping[str, Mapping[str, Any]]:
@@ -238,6 +267,7 @@ class Dataset:
         supervised: tuple[Names, ...] | None = None,
         missing: Missing = None,
         decode: bool | Mapping[str, bool | Callable[[Any], Any]] = True,
+        cast: Any = None,
         map: Callable[..., Any] | None = None,
         batch_map: Callable[..., Any] | None = None,
         cache: bool | str | os.PathLike[str] = False,
@@ -293,6 +323,9 @@ class Dataset:
                 to fill in. By default floats get NaN, and all else a mask.
             decode: by feature, False to keep the bytes of an image, True to decode a feature of
                 bytes that holds one, or a function of the bytes; see `datum.transforms`.
+            cast: the floating-point type of values, for all features that are floats
+                ("float32"), or in a dict by feature ({"image": "float32"}), where integers and
+                decoded images may be cast too. None keeps the types of the schema.
             map: called with each record, before it is put into a batch.
             batch_map: called with each batch.
             cache: keep what was read and decoded: True in memory, a name in files of that name.
@@ -340,6 +373,7 @@ class Dataset:
             supervised=supervised,
             missing=missing,
             decode=decode,
+            cast=cast,
             map=map,
             batch_map=batch_map,
             cache=cache,
@@ -412,6 +446,11 @@ class Dataset:
         if not isinstance(configs, DatasetConfigs):
             raise TypeError(f"dataset_configs: expected a DatasetConfigs, got {configs!r}")
         self._configs = configs
+
+    @property
+    def padded_shapes(self) -> dict[str, list[None]]:
+        """The shape of each feature with every length left open, as `padded_batch` takes it."""
+        return {name: [None] * len(feature.shape) for name, feature in self.schema.items()}
 
     def train_fn(
         self, instruction: str = "train", repeat: int | None = None, shuffle: bool = True

@@ -17,6 +17,7 @@ import numpy as np
 INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?|-?\.[0-9]+([eE][-+]?[0-9]+)?")
 TRUTH = {"true": True, "false": False}
+MAC_ROMAN = ("ahca-polls", "hip-hop-candidate-lyrics", "mad-men", "spam")  # seen by eye
 BLANKS = frozenset(("", "NA", "N/A", "n/a", "#N/A", "null", "NULL", "None", "none"))
 
 
@@ -79,7 +80,7 @@ def read_cells(path: Path) -> tuple[list[str], list[list[str]]]:
 
     A second column of one name gets a number; one without a name is called after its place.
     """
-    text = _decode(path.read_bytes())
+    text = decode_text(path)
     header, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     names: list[str] = []
     for place, name in enumerate(header, 1):
@@ -89,9 +90,10 @@ def read_cells(path: Path) -> tuple[list[str], list[list[str]]]:
     return names, rows
 
 
-def _decode(data: bytes) -> str:
-    """Text in the first of these encodings in which it can be; in the last one any bytes can."""
-    for encoding in ("utf-8-sig", "cp1252"):
+def decode_text(path: Path) -> str:
+    """The text of a file in the first encoding that fits, or in the one seen by eye."""
+    data = path.read_bytes()
+    for encoding in ("utf-8-sig", "mac_roman" if path.name.startswith(MAC_ROMAN) else "cp1252"):
         try:
             return data.decode(encoding)
         except UnicodeDecodeError:

@@ -97,9 +97,14 @@ def test_every_framework_gives_the_order_that_is_defined(ds, framework, shuffle,
         assert got == expected(shuffle, host)
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize(
+    ("way", "host"),
+    [
+        *(({}, host) for host in HOSTS),
+        *((way, host) for way in ({"map": dict}, {"cache": True}) for host in ((0, 1), (1, 3))),
+    ],
+)
 @pytest.mark.parametrize("shuffle", SHUFFLES)
-@pytest.mark.parametrize("way", [{}, {"map": dict}, {"cache": True}], ids=["", "map", "cache"])
 def test_tensorflow_gives_it_too(ds, shuffle, host, way):
     batches = ds.to_tf(
         "train",

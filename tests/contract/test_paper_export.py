@@ -85,29 +85,30 @@ def test_the_example_of_the_paper_runs_as_printed(classified: Path, tmp_path: Pa
     write_configs = datum.configs.TFRWriteConfigs()
     write_configs.splits = {"train": {"num_examples": N}, "val": {"num_examples": M}}
     datum.export.export_to_tfrecord(input_path, output_path, datum.problem.IMAGE_CLF, write_configs)
-    spec = {"image": TEXT, "filename": TEXT, "label": NUMBER, "score": TEXT}
+    score = tf.io.FixedLenFeature([], tf.float32)
+    spec = {"image": TEXT, "filename": TEXT, "label": NUMBER, "score": score}
     for split, count in (("train", N), ("val", M)):
         records = by_name(read(Path(output_path), split, spec))
         assert len(records) == count
         for number in range(count):
             record = records[f"{split}_{number}"]
             assert record["label"] == number % 3
-            assert tf.io.decode_raw(record["score"], tf.float64).numpy().tolist() == [number / 2]
+            assert record["score"] == number / 2
             file = classified / split / f"{split}_{number}.jpg"
             assert record["image"] == file.read_bytes()
             assert tf.io.decode_jpeg(record["image"]).shape == (6, 5, 3)
 
 
-def test_a_number_may_be_stored_as_tensorflow_likes_it(classified: Path, tmp_path: Path) -> None:
+def test_floats_may_be_stored_to_the_last_bit(classified: Path, tmp_path: Path) -> None:
     datum.export.export_to_tfrecord(
         classified,
         tmp_path / "out",
         datum.problem.IMAGE_CLF,
-        schema={"score": datum.Feature("float32")},
+        floats="float64",
         progress=False,
     )
-    spec = {"score": tf.io.FixedLenFeature([], tf.float32)}
-    scores = [float(record["score"]) for record in read(tmp_path / "out", "train", spec)]
+    found = read(tmp_path / "out", "train", {"score": TEXT})
+    scores = [float(tf.io.decode_raw(record["score"], tf.float64)[0]) for record in found]
     assert sorted(scores) == [0.0, 0.5, 1.0, 1.5, 2.0]
 
 
@@ -236,7 +237,7 @@ def test_a_second_export_keeps_nothing_of_the_first(classified: Path, tmp_path: 
     out = tmp_path / "out"
     configs = datum.configs.TFRWriteConfigs(splits={"train": {"num_examples": 5}, "val": {}})
     datum.export.export_to_tfrecord(
-        classified, out, datum.problem.IMAGE_CLF, configs, legacy_metadata=True, shards=2
+        classified, out, datum.problem.IMAGE_CLF, configs, sidecars=["older"], shards=2
     )
     configs.splits = {"train": {"num_examples": 2}}
     with pytest.raises(WriteError, match="overwrite"):
@@ -247,7 +248,7 @@ def test_a_second_export_keeps_nothing_of_the_first(classified: Path, tmp_path: 
         out,
         datum.problem.IMAGE_CLF,
         configs,
-        legacy_metadata=True,
+        sidecars=["older"],
         overwrite=True,
         progress=False,
     )
@@ -403,7 +404,7 @@ def test_the_files_of_the_older_library_describe_the_records(
     """Read as that library does: a spec made of its mapping."""
     out = tmp_path / "out"
     datum.export.export_to_tfrecord(
-        detection, out, datum.problem.IMAGE_DET, legacy_metadata=True, progress=False
+        detection, out, datum.problem.IMAGE_DET, sidecars=["older"], progress=False
     )
     assert json.loads((out / "shard_info.json").read_text()) == {
         "train": {"train-00000-of-00001.tfrecord": 3}

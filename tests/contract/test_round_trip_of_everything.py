@@ -1,4 +1,7 @@
-"""Rows of any mix of values, in any blocks: they come back bit by bit, or are refused."""
+"""Rows of any mix of values, in any blocks: they come back bit by bit, or are refused.
+
+Floats come back as float32 where that is asked for and can serve them.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,10 @@ from hypothesis import strategies as st
 
 from datum import Feature, Schema, SchemaError, Sparse
 from datum.format import EncodedBlock, Framed, RowEncoder, encode, parse, reencode, stores_alike
-from datum.schema import SchemaGuess, infer_schema, plain_row
+from datum.schema import EXACT, FloatRule, SchemaGuess, infer_schema, plain_row
 from tests.contract.any_values import expected, found, rows
+
+RULES = st.sampled_from([EXACT, FloatRule()])
 
 
 def split(made: list[Any], cuts: list[int]) -> list[list[Any]]:
@@ -21,8 +26,8 @@ def split(made: list[Any], cuts: list[int]) -> list[list[Any]]:
     return [made[start:stop] for start, stop in itertools.pairwise(bounds)]
 
 
-def write(blocks: list[list[Any]]) -> tuple[Schema, list[EncodedBlock]]:
-    encoder = RowEncoder(threads=1)
+def write(blocks: list[list[Any]], rule: FloatRule = EXACT) -> tuple[Schema, list[EncodedBlock]]:
+    encoder = RowEncoder(rule=rule, keeps_exact=True, threads=1)
     written = [encoder.encode(block) for block in blocks]
     return encoder.schema, written
 
@@ -30,11 +35,14 @@ def write(blocks: list[list[Any]]) -> tuple[Schema, list[EncodedBlock]]:
 def finish(block: EncodedBlock, schema: Schema) -> Framed:
     if stores_alike(block.schema, schema):
         return block.framed
-    return reencode(block.framed.records(), block.schema, schema, threads=1)
+    exact = None if block.exact is None else (block.exact.framed.records(), block.exact.schema)
+    return reencode(block.framed.records(), block.schema, schema, exact=exact, threads=1)
 
 
-def write_and_finish(blocks: list[list[Any]]) -> tuple[Schema, list[Framed]]:
-    schema, written = write(blocks)
+def write_and_finish(
+    blocks: list[list[Any]], rule: FloatRule = EXACT
+) -> tuple[Schema, list[Framed]]:
+    schema, written = write(blocks, rule)
     return schema, [finish(block, schema) for block in written]
 
 
@@ -51,18 +59,18 @@ def has_rounded_integers(value: Any) -> bool:
     return isinstance(value, int) and value != int(float(value))
 
 
-@given(rows(), st.lists(st.integers(0, 6), max_size=3))
-def test_rows_come_back_bit_by_bit_however_they_are_parted(made, cuts):
+@given(rows(), st.lists(st.integers(0, 6), max_size=3), RULES)
+def test_rows_come_back_bit_by_bit_however_they_are_parted(made, cuts, rule):
     blocks = split(made, cuts)
     try:
-        wanted = infer_schema(made)
+        wanted = infer_schema(made, floats=rule.floats)
     except SchemaError:
         event("refused")
         with pytest.raises(SchemaError, match="expected .*"):
-            write_and_finish(blocks)
+            write_and_finish(blocks, rule)
         return
     try:
-        schema, framed = write_and_finish(blocks)
+        schema, framed = write_and_finish(blocks, rule)
     except SchemaError:
         event("refused when written")
         assert "\\ud800" in repr(made) or has_rounded_integers(made)
@@ -82,10 +90,10 @@ def test_rows_come_back_bit_by_bit_however_they_are_parted(made, cuts):
     assert next(numbers) == len(made)
 
 
-@given(rows(), st.lists(st.integers(0, 6), max_size=3))
-def test_records_written_again_are_those_written_at_once(made, cuts):
+@given(rows(), st.lists(st.integers(0, 6), max_size=3), RULES)
+def test_records_written_again_are_those_written_at_once(made, cuts, rule):
     try:
-        schema, framed = write_and_finish(split(made, cuts))
+        schema, framed = write_and_finish(split(made, cuts), rule)
     except SchemaError:
         return
     at_once = encode(made, schema, threads=1)
@@ -119,7 +127,7 @@ def test_what_was_parsed_is_written_again_without_a_schema(made, at):
     columns = parse(block.framed, schema, threads=1)
     if not columns:
         return
-    encoder = RowEncoder(threads=1)
+    encoder = RowEncoder(rule=EXACT, threads=1)
     at = min(at, len(made))
     parts = [
         {name: column[part] for name, column in columns.items()}

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import datum
 from datum.dataset import Dataset
@@ -23,6 +24,7 @@ SHARED = (
         "supervised",
         "missing",
         "decode",
+        "cast",
         "map",
         "batch_map",
         "cache",
@@ -147,6 +149,7 @@ CASES = {
     "pad": {"batch_size": 8, "pad": True},
     "pad to a length": {"batch_size": 8, "pad": 12},
     "pad with a value": {"batch_size": 8, "pad": {"tokens": -1}},
+    "cast": {"batch_size": 8, "cast": {"x": "float16", "tokens": "float32", "label": "float32"}},
     "bucket_by": {"batch_size": 8, "bucket_by": "tokens", "pad": True, "shuffle": True},
 }
 
@@ -170,3 +173,85 @@ def test_without_a_seed_every_loader_has_another_order(ds, name):
     first, second = order(), order()
     assert first != second
     assert sorted(first) == sorted(second) == list(range(50))
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory):
+    """A dataset of everything that can be cast, and of what cannot."""
+    folder = tmp_path_factory.mktemp("cast") / "kinds"
+    rows = [
+        {
+            "exact": n / 3,
+            "half": np.float16(n),
+            "count": n,
+            "list": [n / 7] * (n % 3),
+            "name": str(n),
+            "image": Image.new("RGB", (4, 3), (n, n, n)),
+            "sparse": datum.Sparse(np.array([[n % 5]]), np.array([n / 9]), (5,)),
+        }
+        for n in range(10)
+    ]
+    datum.write(rows, folder, floats="float64", shuffle=False, progress=False)
+    return datum.load(folder)
+
+
+def dtype_of(column):
+    """The name of the type of a column of any framework."""
+    while hasattr(column, "row_splits") or hasattr(column, "dense_shape"):
+        column = column.values
+    return str(getattr(column.dtype, "name", column.dtype)).removeprefix("torch.")
+
+
+@pytest.mark.parametrize("engine", ["native", "graph"])
+@pytest.mark.parametrize("name", LOADERS)
+@pytest.mark.parametrize("mapped", [False, True])
+def test_a_cast_gives_every_framework_the_same_types(kinds, name, engine, mapped):
+    options = {"engine": engine} if name == "to_tf" else {}
+    if mapped:
+        options["map"] = dict
+    elif engine == "graph" and name != "to_tf":
+        pytest.skip("engines are those of TensorFlow")
+    floats = ("exact", "half", "list", "sparse")
+    (batch,) = getattr(kinds, name)("train", batch_size=10, cast="float32", **options)
+    assert {one: dtype_of(batch[one]) for one in floats} == dict.fromkeys(floats, "float32")
+    assert np.asarray(batch["exact"]).tolist() == np.float32(np.arange(10) / 3).tolist()
+    assert dtype_of(batch["image"]) == "uint8"
+    cast = {"image": "float32", "count": "float16", "exact": "float32"}
+    (batch,) = getattr(kinds, name)("train", batch_size=10, cast=cast, **options)
+    assert {one: dtype_of(batch[one]) for one in cast} == cast
+    assert np.asarray(batch["image"])[:, 0, 0, 0].tolist() == list(range(10))
+    assert dtype_of(batch["half"]) == "float16"
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_cast_is_asked_for_in_the_types_of_any_framework(kinds, name):
+    import tensorflow as tf
+    import torch
+
+    for dtype in (np.float32, np.dtype("float32"), torch.float32, tf.float32):
+        (batch,) = getattr(kinds, name)("train", batch_size=10, columns=["exact"], cast=dtype)
+        assert dtype_of(batch["exact"]) == "float32"
+
+
+@pytest.mark.parametrize("name", LOADERS)
+@pytest.mark.parametrize(
+    ("cast", "match"),
+    [
+        ("int32", "expected `cast` to a floating-point type"),
+        ({"exact": "flaot32"}, "expected `cast` to a floating-point type"),
+        (
+            {"exacto": "float32"},
+            r"expected `cast` to name features, got 'exacto'\nhint: did you mean 'exact'",
+        ),
+        ({"name": "float32"}, "expected `cast` of numbers or decoded images, got 'name'"),
+    ],
+)
+def test_a_cast_that_cannot_be_is_refused(kinds, name, cast, match):
+    with pytest.raises((ValueError, datum.SchemaError), match=match):
+        getattr(kinds, name)("train", cast=cast)
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_bytes_of_an_image_cannot_be_cast(kinds, name):
+    with pytest.raises(ValueError, match="decoded images, got 'image'"):
+        getattr(kinds, name)("train", decode=False, cast={"image": "float32"})

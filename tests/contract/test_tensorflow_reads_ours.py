@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import datum
 from datum import Feature, Schema
 from datum.format import RecordFile, RecordWriter, encode, parse
 from datum.schema.dtypes import FLOATS_ON_WIRE, INTEGERS
@@ -186,3 +187,13 @@ def test_tensorflow_parses_a_large_file_of_ours(tmp_path: Path, compression: Any
     batches = [tf.io.parse_example(batch, specs) for batch in dataset.batch(4096)]
     np.testing.assert_array_equal(np.concatenate([batch["x"] for batch in batches]), values)
     np.testing.assert_array_equal(np.concatenate([batch["id"] for batch in batches]), range(20_000))
+
+
+@pytest.mark.parametrize(
+    "pattern", ["out/*.tfrecord*", "out/train-*", "out/train*", "out/*-of-*", "*/train-*"]
+)
+def test_tensorflow_finds_our_shards_by_any_usual_pattern(tmp_path: Path, pattern: str) -> None:
+    datum.write({"x": range(10)}, tmp_path / "out", shards=3, progress=False)
+    pattern = str(tmp_path / pattern)
+    for files in (tf.io.matching_files(pattern), tf.data.Dataset.list_files(pattern)):
+        assert len(list(tf.data.TFRecordDataset(files))) == 10

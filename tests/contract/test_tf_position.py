@@ -40,27 +40,68 @@ WAYS = [{}, {"map": same}]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_state_brings_the_seed_that_was_drawn(
+    ds: datum.Dataset, engine: Any, tmp_path: Path
+) -> None:
+    def make() -> Any:
+        columns = (name for name in ["id"])  # read again when the seed changes
+        return ds.to_tf(
+            batch_size=BATCH, engine=engine, shuffle=True, seed=None, epochs=2, columns=columns
+        )
+
+    made = make()
+    batches = iter(made)
+    for _ in range(3):
+        next(batches)
+    state = json.loads(json.dumps(made.state_dict()))
+    saved = tf.train.Checkpoint(batches=batches).save(str(tmp_path / "checkpoint"))
+    rest = ids(batches)
+    again = make()
+    again.load_state_dict(state)
+    assert again.state_dict() == state
+    assert ids(again) == rest
+    restored = iter(make())
+    tf.train.Checkpoint(batches=restored).restore(saved)
+    assert ids(restored) == rest
+    loader = ds.to_numpy(batch_size=BATCH, shuffle=True, seed=None, epochs=2, columns=["id"])
+    loader.load_state_dict(state)
+    assert [batch["id"].tolist() for batch in loader] == rest
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_seed_that_was_given_is_not_changed_by_a_state(ds: datum.Dataset, engine: Any) -> None:
+    made = ds.to_tf(engine=engine, shuffle=True, seed=None)
+    other = ds.to_tf(engine=engine, shuffle=True, seed=1)
+    with pytest.raises(datum.StateError, match="the same `seed`"):
+        other.load_state_dict(made.state_dict())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("way", WAYS, ids=["in bulk", "by record"])
-@pytest.mark.parametrize("taken", [0, 3, 11, 14, 22])
 def test_one_state_serves_every_framework(
-    ds: datum.Dataset, engine: Any, way: dict[str, Any], taken: int
+    ds: datum.Dataset, engine: Any, way: dict[str, Any]
 ) -> None:
     options: Any = {"shuffle": True, "seed": 5, "epochs": 2}
     whole = expected(ds, shuffle=True, seed=5, epochs=4)
-    made = ds.to_tf(batch_size=BATCH, engine=engine, **options, **way)
-    batches = iter(made)
-    assert ids(next(batches) for _ in range(taken)) == whole[:taken]
-    state = json.loads(json.dumps(made.state_dict()))
-    assert made.remaining == 22 - taken
-    loader = ds.to_numpy(batch_size=BATCH, **options)
-    assert state == loader.state_dict(batches=taken) == made.state_dict(batches=taken)
-    again = ds.to_tf(batch_size=BATCH, engine=engine, **options, **way)
-    again.load_state_dict(state)
-    assert len(again) == 22
-    assert ids(again) == whole[taken:22]
-    assert ids(again) == whole[22:]
-    loader.load_state_dict(state)
-    assert [batch["id"].tolist() for batch in loader] == whole[taken:22]
+    made, again = (ds.to_tf(batch_size=BATCH, engine=engine, **options, **way) for _ in range(2))
+    batches, seen = iter(made), []
+    for taken in (0, 3, 11, 14, 22):
+        seen += ids(next(batches) for _ in range(taken - len(seen)))
+        assert seen == whole[:taken]
+        state = json.loads(json.dumps(made.state_dict()))
+        assert made.remaining == 22 - taken
+        loader = ds.to_numpy(batch_size=BATCH, **options)
+        assert state == loader.state_dict(batches=taken)
+        loader.load_state_dict(state)
+        assert [batch["id"].tolist() for batch in loader] == whole[taken:22]
+        again.load_state_dict(state)
+        assert len(again) == 22
+        assert ids(again) == whole[taken:22]
+        if taken in (14, 22):
+            assert ids(again) == whole[22:]
+    for taken in (0, 14):
+        loader = ds.to_numpy(batch_size=BATCH, **options)
+        assert made.state_dict(batches=taken) == loader.state_dict(batches=taken)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

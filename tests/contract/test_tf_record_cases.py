@@ -124,7 +124,8 @@ def test_records_past_the_end_are_an_index_error(beyond: int) -> None:
 def test_an_index_that_ends_elsewhere_than_its_file_is_refused(tmp_path: Path, beyond: int) -> None:
     content = _write([b"foo", b"x" * 100])
     (tmp_path / "shard.tfrecord").write_bytes(content)
-    Index(RecordFile(content).index.offsets, len(content) + beyond).save(tmp_path / "shard.index")
+    path = Index.path_for(tmp_path / "shard.tfrecord")
+    Index(RecordFile(content).index.offsets, len(content) + beyond).save(path)
     file = RecordFile(tmp_path / "shard.tfrecord")
     with pytest.raises(CorruptIndexError):
         file[1]

@@ -22,21 +22,32 @@ def table(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize(
-    ("workers", "remainder"),
-    [
-        ({}, None),
-        ({"num_workers": 2, "multiprocessing_context": "fork"}, "keep"),
-        # Started without the process group, and once only, which takes seconds.
-        ({"num_workers": 2, "multiprocessing_context": "spawn", "persistent_workers": True}, None),
-    ],
-    ids=["alone", "forked workers", "spawned workers that last"],
-)
-def test_two_ranks_share_every_epoch_and_end_with_the_same_weights(
-    table, tmp_path, workers, remainder
-):
-    options = {"shuffle": True, "seed": 7, "remainder": remainder}
-    ranks = train_together(table, tmp_path, options, workers)
+FORKED = {"num_workers": 2, "multiprocessing_context": "fork"}
+# Started without the process group, and once only, which takes seconds.
+SPAWNED = {"num_workers": 2, "multiprocessing_context": "spawn", "persistent_workers": True}
+RUNS = {
+    "alone": ({}, None),
+    "forked workers": (FORKED, "keep"),
+    "spawned workers that last": (SPAWNED, None),
+}
+
+
+def options_of(remainder):
+    return {"shuffle": True, "seed": 7, "remainder": remainder}
+
+
+@pytest.fixture(scope="module")
+def trained(table, tmp_path_factory):
+    """What each rank saw in each run."""
+    asked = [(options_of(remainder), workers) for workers, remainder in RUNS.values()]
+    ranks = train_together(table, tmp_path_factory.mktemp("ranks"), asked)
+    return dict(zip(RUNS, zip(*ranks, strict=True), strict=True))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_two_ranks_share_every_epoch_and_end_with_the_same_weights(table, trained, name):
+    ranks, remainder = trained[name], RUNS[name][1]
+    options = options_of(remainder)
     assert ranks[0]["weights"] == ranks[1]["weights"]
     assert ranks[0]["state"] == ranks[1]["state"]
 

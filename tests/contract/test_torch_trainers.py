@@ -1,4 +1,4 @@
-"""Accelerate, Lightning and Trainer read each record once, also after a stop with fewer ranks."""
+"""Accelerate, Lightning and Trainer read each record once, also after stops with other ranks."""
 
 from __future__ import annotations
 
@@ -63,10 +63,13 @@ def order(data: Path, epoch: int, seed: int = 3) -> list[int]:
 
 def test_accelerate_reads_every_record_once(data, tmp_path):
     ranks = run("accelerate", data, tmp_path, ranks=2, stage="train")
-    first = together([rank["first"] for rank in ranks])
+    first = together([rank["next"] for rank in ranks])
     (alone,) = run("accelerate", data, tmp_path, ranks=1, stage="resume")
     assert first + flat(alone["rest"]) == order(data, 0)
-    assert flat(alone["next"]) == order(data, 1)
+    assert flat(alone["next"]) == order(data, 1)[:24]
+    more = run("accelerate", data, tmp_path, ranks=2, stage="more")
+    assert together([rank["rest"] for rank in more])[:76] == order(data, 1)[24:]
+    assert together([rank["next"] for rank in more])[:RECORDS] == order(data, 2)
 
     # What a DataLoader that is prepared gives; the last batches may be filled up.
     assert all(rank["length"] == [7, 7, 7] for rank in ranks)
@@ -89,7 +92,13 @@ def test_lightning_reads_every_record_once_and_goes_on_within_an_epoch(data, tmp
     (alone,) = run("lightning", data, tmp_path, ranks=1, stage="resume")
     assert alone["seen"][0] == []
     assert seen[1] + flat(alone["seen"][1]) == order(data, 1)
-    assert flat(alone["seen"][2]) == order(data, 2)
+    assert flat(alone["seen"][2]) == order(data, 2)[:40]
+    more = run("lightning", data, tmp_path, ranks=2, stage="more")
+    rest, last = (together([rank["seen"][epoch] for rank in more]) for epoch in (2, 3))
+    assert (rest[:60], len(rest)) == (order(data, 2)[40:], 64)  # filled up
+    assert (last[:RECORDS], len(last)) == (order(data, 3), 112)
+    # No epoch ended by surprise, which would leave out its validation.
+    assert [rank["validated"] for rank in (ranks[0], alone, more[0])] == [[0], [1], [2, 3]]
 
 
 def test_trainer_reads_every_record_once_and_goes_on_within_an_epoch(data, tmp_path):
@@ -100,5 +109,10 @@ def test_trainer_reads_every_record_once_and_goes_on_within_an_epoch(data, tmp_p
     assert set(first) == set(range(RECORDS))
     second = together([rank["seen"][7:] for rank in ranks])
     (alone,) = run("trainer", data, tmp_path, ranks=1, stage="resume")
-    assert (alone["epochs"], alone["steps"]) == (3, 21)
-    assert second + flat(alone["seen"]) == order(data, 1) + order(data, 2)
+    assert alone["steps"] == 17
+    assert second + flat(alone["seen"]) == order(data, 1) + order(data, 2)[:48]
+    more = run("trainer", data, tmp_path, ranks=2, stage="more")
+    assert [(rank["epochs"], rank["steps"]) for rank in more] == [(4, 28), (4, 28)]
+    rest = together([rank["seen"][:4] for rank in more])
+    assert rest[:48] == order(data, 2)[48:96]
+    assert set(rest) == set(order(data, 2)[48:])

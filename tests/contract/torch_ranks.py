@@ -27,24 +27,34 @@ def find_port() -> int:
     return port
 
 
-def train_together(
-    path: Path, out: Path, options: dict[str, Any], workers: dict[str, Any]
-) -> list[Any]:
-    """What each rank saw: records by epoch and batch, weights at the end, and the state."""
-    arguments = (find_port(), str(path), str(out), options, workers)
+Run = tuple[dict[str, Any], dict[str, Any]]  # options of `to_torch`, and those of a DataLoader
+
+
+def train_together(path: Path, out: Path, runs: list[Run]) -> list[Any]:
+    """What each rank saw in each run: records by epoch and batch, the last weights, the state."""
+    arguments = (find_port(), str(path), str(out), runs)
     multiprocessing.spawn(train_rank, arguments, nprocs=RANKS)
     return [json.loads((out / f"{rank}.json").read_text()) for rank in range(RANKS)]
 
 
-def train_rank(
-    rank: int, port: int, path: str, out: str, options: dict[str, Any], workers: dict[str, Any]
-) -> None:
+def train_rank(rank: int, port: int, path: str, out: str, runs: list[Run]) -> None:
     """Train as one of the ranks, with a DataLoader if options of one are given."""
     torch.set_num_threads(1)
     # Made before there is a process group, as programs may do.
-    loader = datum.load(path).to_torch("train", batch_size=BATCH, **options)
+    ds = datum.load(path)
+    loaders = [ds.to_torch("train", batch_size=BATCH, **options) for options, _ in runs]
     address = f"tcp://127.0.0.1:{port}"
     distributed.init_process_group("gloo", address, rank=rank, world_size=RANKS)
+    found = [
+        train(rank, loader, workers) for loader, (_, workers) in zip(loaders, runs, strict=True)
+    ]
+    Path(out, f"{rank}.json").write_text(json.dumps(found))
+    distributed.barrier()
+    distributed.destroy_process_group()
+
+
+def train(rank: int, loader: Any, workers: dict[str, Any]) -> dict[str, Any]:
+    """Train a model of its own, together with the other ranks."""
     torch.manual_seed(rank)  # DistributedDataParallel has to make the weights equal itself
     model = DistributedDataParallel(torch.nn.Linear(30, 1))
     optimizer = torch.optim.SGD(model.parameters(), 1e-2)
@@ -53,15 +63,12 @@ def train_rank(
     for epoch in range(EPOCHS):
         loader.set_epoch(epoch)
         seen.append([step(model, optimizer, batch) for batch in given])
-    found = {
+    return {
         "seen": seen,
         "length": len(given),
         "weights": [part.tolist() for part in model.parameters()],
         "state": loader.state_dict(batches=len(seen[-1])),
     }
-    Path(out, f"{rank}.json").write_text(json.dumps(found))
-    distributed.barrier()
-    distributed.destroy_process_group()
 
 
 def step(model: Any, optimizer: Any, batch: Any) -> list[int]:

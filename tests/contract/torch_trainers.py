@@ -1,11 +1,13 @@
 """Programs that train with Accelerate, Lightning and Trainer: one, or several processes of one.
 
-Each writes what its rank has seen as JSON. Started by torch.distributed.run.
+Each writes what its rank has seen as JSON. Started by torch.distributed.run, for each stage anew:
+"train", "resume" and "more" go on within an epoch where the one before stopped.
 """
 
 import json
 import os
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ def ids(batches: Any) -> list[list[int]]:
     return [batch["id"].tolist() for batch in batches]
 
 
-def by_accelerate(data: str, out: Path, *, resumes: bool) -> dict[str, Any]:
+def by_accelerate(data: str, out: Path, *, stage: str) -> dict[str, Any]:
     from accelerate import Accelerator
     from accelerate.data_loader import prepare_data_loader, skip_first_batches
 
@@ -31,15 +33,14 @@ def by_accelerate(data: str, out: Path, *, resumes: bool) -> dict[str, Any]:
     loader = ds.to_torch(batch_size=8, shuffle=True, seed=3)
     model, prepared = accelerator.prepare(model, loader)
     accelerator.register_for_checkpointing(loader)
-    if resumes:
+    seen: dict[str, Any] = {}
+    if stage != "train":
         accelerator.load_state(str(out / "accelerate"))
-        return {"rest": ids(prepared), "next": ids(prepared)}
-    seen = {}
-    for batch in prepared:
-        seen.setdefault("first", []).append(batch["id"].tolist())
-        if len(seen["first"]) == 3:
-            break
+        seen["rest"] = ids(prepared)
+    seen["next"] = ids(islice(prepared, None if stage == "more" else 3))
     accelerator.save_state(str(out / "accelerate"))
+    if stage != "train":
+        return seen
 
     # A DataLoader that is prepared: one process reads for all, or each leaves out what others take.
     loader = ds.to_torch(batch_size=8, shuffle=True, columns=["id"])
@@ -66,7 +67,7 @@ def by_accelerate(data: str, out: Path, *, resumes: bool) -> dict[str, Any]:
     return seen
 
 
-def by_lightning(data: str, out: Path, *, resumes: bool) -> dict[str, Any]:
+def by_lightning(data: str, out: Path, *, stage: str) -> dict[str, Any]:
     import lightning
     from lightning.pytorch.callbacks import ModelCheckpoint
 
@@ -74,11 +75,16 @@ def by_lightning(data: str, out: Path, *, resumes: bool) -> dict[str, Any]:
         def __init__(self) -> None:
             super().__init__()
             self.layer = torch.nn.Linear(1, 1)
-            self.seen: list[list[list[int]]] = [[], [], []]
+            self.seen: list[list[list[int]]] = [[], [], [], []]
+            self.validated: list[int] = []
 
         def training_step(self, batch: Any, _: int) -> Any:
             self.seen[self.current_epoch].append(batch["id"].tolist())
             return self.layer(batch["x"]).mean()
+
+        def validation_step(self, _: Any, number: int) -> None:
+            if not number:
+                self.validated.append(self.current_epoch)
 
         def configure_optimizers(self) -> Any:
             return torch.optim.SGD(self.parameters(), 1e-6)
@@ -89,20 +95,25 @@ def by_lightning(data: str, out: Path, *, resumes: bool) -> dict[str, Any]:
         accelerator="cpu",
         devices=WORLD,
         strategy="ddp",
-        max_epochs=3,
-        max_steps=-1 if resumes else 10,  # the third batch of the second epoch
+        max_epochs=4,
+        # The third batch of the second epoch; then the fifth of the third.
+        max_steps={"train": 10, "resume": 22, "more": -1}[stage],
+        num_sanity_val_steps=0,
         logger=False,
         enable_progress_bar=False,
         enable_model_summary=False,
         callbacks=[
-            ModelCheckpoint(out, "last", every_n_train_steps=1, enable_version_counter=False)
+            ModelCheckpoint(out, "last", every_n_train_steps=1, enable_version_counter=False),
+            loader.lightning_callback(),
         ],
     )
-    trainer.fit(model, loader, ckpt_path=out / "last.ckpt" if resumes else None)
-    return {"seen": model.seen, "length": len(loader)}
+    validated = datum.load(data).to_torch(batch_size=50)
+    resumed = None if stage == "train" else out / "last.ckpt"
+    trainer.fit(model, loader, validated, ckpt_path=resumed)
+    return {"seen": model.seen, "length": len(loader), "validated": model.validated}
 
 
-def by_trainer(data: str, out: Path, *, resumes: bool) -> dict[str, Any]:
+def by_trainer(data: str, out: Path, *, stage: str) -> dict[str, Any]:
     from transformers import Trainer, TrainingArguments
 
     class Model(torch.nn.Module):
@@ -120,26 +131,27 @@ def by_trainer(data: str, out: Path, *, resumes: bool) -> dict[str, Any]:
     arguments = TrainingArguments(
         output_dir=str(out / "trainer"),
         per_device_train_batch_size=16 // WORLD,  # Trainer counts steps, and takes them as long
-        num_train_epochs=3,
-        max_steps=-1 if resumes else 10,
-        save_steps=10,
+        num_train_epochs=4,
+        max_steps={"train": 10, "resume": 17, "more": -1}[stage],
+        save_steps=1,
+        save_total_limit=1,
         report_to=[],
         use_cpu=True,
         disable_tqdm=True,
         learning_rate=1e-6,
     )
     trainer = Trainer(model=model, args=arguments, train_dataset=loader)
-    trainer.train(resume_from_checkpoint=resumes)
+    trainer.train(resume_from_checkpoint=stage != "train")
     return {"seen": model.seen, "epochs": trainer.state.epoch, "steps": trainer.state.global_step}
 
 
 PROGRAMS = {"accelerate": by_accelerate, "lightning": by_lightning, "trainer": by_trainer}
 
 
-def main(name: str, data: str, out: str, resumes: str) -> None:
+def main(name: str, data: str, out: str, stage: str) -> None:
     torch.set_num_threads(1)
-    found = PROGRAMS[name](data, Path(out), resumes=resumes == "resume")
-    Path(out, f"{resumes}-{RANK}.json").write_text(json.dumps(found))
+    found = PROGRAMS[name](data, Path(out), stage=stage)
+    Path(out, f"{stage}-{RANK}.json").write_text(json.dumps(found))
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
 

@@ -1,5 +1,9 @@
-"""Every script in examples/ runs by itself, and says what it should."""
+"""Every script in examples/ runs by itself, and says what it should.
 
+Those that do not import TensorFlow run where there is none: with the frameworks that they import.
+"""
+
+import re
 import subprocess
 import sys
 import tempfile
@@ -9,11 +13,13 @@ from pathlib import Path
 import pytest
 
 import datum
+from tests import bare
 from tests.docs.shell import ABORTED, environment
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DATUM = Path(datum.__file__).parent
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
+FRAMEWORKS = ("jax", "tensorflow", "torch")
 
 # What a script is there to show, whatever the order of its records.
 EXPECTED = {
@@ -56,11 +62,36 @@ def short_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def run(script: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+def frameworks_of(script: Path) -> list[str]:
+    """Those that a script imports."""
+    text = script.read_text()
+    return [
+        name for name in FRAMEWORKS if re.search(rf"^ *(import|from) {name}\b", text, re.MULTILINE)
+    ]
+
+
+@pytest.fixture(scope="module")
+def without_tensorflow(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """An environment for each other framework; and "", where there is none."""
+    return {
+        name: bare.fill(
+            tmp_path_factory.mktemp("environment"), *filter(None, [name]), "scikit-learn", "pandas"
+        )
+        for name in ("", "jax", "torch")
+    }
+
+
+def run(
+    script: Path, folder: Path, environments: dict[str, Path]
+) -> subprocess.CompletedProcess[str]:
+    place, temporary = folder / "work", str(folder / "temporary")
+    name = "".join(frameworks_of(script))
+    if name in environments:
+        return bare.run(environments[name], script, cwd=place, TMPDIR=temporary)
     return subprocess.run(
         [sys.executable, script],
-        cwd=folder / "work",
-        env={**environment(), "TMPDIR": str(folder / "temporary")},
+        cwd=place,
+        env={**environment(), "TMPDIR": temporary},
         capture_output=True,
         encoding="utf-8",
         timeout=300,
@@ -74,18 +105,33 @@ def is_ours(line: str) -> bool:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
-def test_a_script_runs_prints_and_leaves_nothing_behind(script, short_folder):
+def test_a_script_runs_prints_and_leaves_nothing_behind(script, short_folder, without_tensorflow):
     (short_folder / "temporary").mkdir()
     (short_folder / "work").mkdir()
-    ran = run(script, short_folder)
+    ran = run(script, short_folder, without_tensorflow)
     if ran.returncode and ABORTED in ran.stderr:
-        ran = run(script, short_folder)
+        ran = run(script, short_folder, without_tensorflow)
     assert ran.returncode == 0, ran.stderr
     assert [line for line in ran.stderr.splitlines() if is_ours(line)] == []
     assert ran.stdout.strip()
     assert [part for part in EXPECTED.get(script.name, []) if part not in ran.stdout] == []
     assert list((short_folder / "work").iterdir()) == []
     assert list((short_folder / "temporary").iterdir()) == []
+
+
+def test_examples_train_where_there_is_no_tensorflow(without_tensorflow, tmp_path):
+    (tmp_path / "look.py").write_text(
+        f"import importlib.util as u\nprint(*(name for name in {FRAMEWORKS} if u.find_spec(name)))"
+    )
+    for name, folder in without_tensorflow.items():
+        assert bare.run(folder, tmp_path / "look.py", cwd=tmp_path).stdout.strip() == name
+    trained = [script for script in SCRIPTS if script.name.startswith("train_")]
+    found = [name for script in trained for name in frameworks_of(script)]
+    assert {name: found.count(name) for name in FRAMEWORKS} == {
+        "jax": 2,
+        "tensorflow": 3,
+        "torch": 3,
+    }
 
 
 def test_a_warning_of_ours_is_told_from_what_a_framework_logs():

@@ -15,6 +15,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -42,15 +43,31 @@ def write(out: Path, source: str, workers: int, *, overwrite: bool) -> None:
     )
 
 
-def strike(at: int, fault: str, was_struck: mmap.mmap) -> None:
-    """Make the n-th operation fail, or kill the process before it."""
+def lose_unsynced(folder: Path, synced: set[int]) -> None:
+    """What a power cut may do: files keep their names and sizes, but not what was in memory alone.
+
+    A file that was ever on the disk stays as it is, also where it has grown since: the journal of
+    shards that are done may survive though nobody waited for it, and must not promise too much.
+    """
+    for path in folder.rglob("*"):
+        if path.is_file() and path.stat().st_ino not in synced:
+            size = path.stat().st_size
+            os.truncate(path, 0)
+            os.truncate(path, size)
+
+
+def strike(at: int, fault: str, was_struck: mmap.mmap, synced: int) -> None:
+    """Make the n-th operation fail, or kill the process before it.
+
+    The inodes of files that were put on the disk go to the descriptor `synced`.
+    """
     left = [at]
 
     def count() -> None:
         left[0] -= 1
         if left[0] == 0:
             was_struck[0] = 1
-            if fault == "kill":
+            if fault in ("kill", "power cut"):
                 os.kill(os.getpid(), signal.SIGKILL)
             raise OSError(ERRORS[fault], os.strerror(ERRORS[fault]))
 
@@ -64,6 +81,7 @@ def strike(at: int, fault: str, was_struck: mmap.mmap) -> None:
     def sync(descriptor: int) -> None:
         count()
         real_sync(descriptor)
+        os.write(synced, b"%d\n" % os.fstat(descriptor).st_ino)
 
     os.fsync = sync
     sys.addaudithook(hook)
@@ -116,11 +134,17 @@ def main(
         before = digest(out) if out.exists() else None
 
         def struck(at: int = at, out: Path = out) -> None:
-            strike(at, fault, was_struck)
+            strike(at, fault, was_struck, log.fileno())
             write(out, source, workers, overwrite=overwrite)
 
         was_struck[0] = 0
-        code = run_child(struck)
+        known = {path.stat().st_ino for path in out.parent.rglob("*")}
+        with tempfile.TemporaryFile() as log:
+            code = run_child(struck)
+            log.seek(0)
+            known.update(map(int, log.read().split()))
+        if fault == "power cut":
+            lose_unsynced(out.parent, known)
         after = digest(out) if out.exists() and any(out.iterdir()) else None
         is_complete = after == expected
         again = 0

@@ -105,8 +105,9 @@ def test_an_index_that_would_not_be_read_is_not_written(offsets, stream_bytes):
 def test_a_damaged_index_beside_a_shard_is_an_error_not_a_guess(tmp_path):
     path = tmp_path / "shard.tfrecord"
     path.write_bytes(framed(*PAYLOADS))
+    (tmp_path / "index").mkdir()
     Index.path_for(path).write_bytes(INDEX[:-1])
-    with pytest.raises(CorruptIndexError, match=r"shard\.index"):
+    with pytest.raises(CorruptIndexError, match=r"of-shard\.index"):
         RecordFile(path)[0]
     assert next(RecordFile(path).chunks())[0] == PAYLOADS[0]
 
@@ -115,6 +116,7 @@ def test_the_index_of_another_shard_of_the_same_size_is_noticed(tmp_path):
     path = tmp_path / "shard.tfrecord"
     path.write_bytes(framed(*PAYLOADS))
     end = bounds(PAYLOADS)[-1]
+    (tmp_path / "index").mkdir()
     for second in range(16, end - 32):
         offsets = [0, second, second + 16]
         if offsets == bounds(PAYLOADS)[:-1]:
@@ -128,6 +130,7 @@ def test_an_index_of_fewer_or_more_records_is_noticed(tmp_path):
     path = tmp_path / "shard.tfrecord"
     path.write_bytes(framed(*PAYLOADS))
     *starts, end = bounds(PAYLOADS)
+    (tmp_path / "index").mkdir()
     for offsets in (starts[:1], starts[:2], [*starts, end - 16]):
         Index.path_for(path).write_bytes(index_file(offsets, end))
         with pytest.raises((CorruptIndexError, CorruptRecordError)):
@@ -137,5 +140,5 @@ def test_an_index_of_fewer_or_more_records_is_noticed(tmp_path):
 def test_a_folder_in_the_place_of_the_index_is_passed_by(tmp_path):
     path = tmp_path / "shard.tfrecord"
     path.write_bytes(framed(*PAYLOADS))
-    Index.path_for(path).mkdir()
+    Index.path_for(path).mkdir(parents=True)
     assert RecordFile(path)[:] == PAYLOADS

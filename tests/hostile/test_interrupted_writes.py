@@ -45,6 +45,20 @@ def test_a_killed_write_goes_on_and_gives_the_same_bytes(tmp_path, source, worke
     check(struck, -9)
 
 
+@pytest.mark.parametrize(("workers", "overwrite"), [(1, False), (1, True), (4, False)])
+def test_a_write_after_a_power_cut_trusts_only_what_was_on_the_disk(tmp_path, workers, overwrite):
+    step = 1 if workers == 1 else 3
+    struck = strike(
+        tmp_path,
+        source="columns",
+        fault="power cut",
+        workers=workers,
+        step=step,
+        overwrite=overwrite,
+    )
+    check(struck, -9)
+
+
 def test_a_killed_overwrite_leaves_the_old_dataset_or_the_new_one(tmp_path):
     struck = strike(tmp_path, source="columns", fault="kill", workers=1, step=1, overwrite=True)
     check(struck, -9)

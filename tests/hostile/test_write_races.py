@@ -50,8 +50,9 @@ def check_sound(out):
     assert dataset.verify().is_sound
     named = {"datum.json"}
     for shard in dataset.splits["train"].shards:
-        named |= {shard.name, Index.path_for(shard.name).name}
-    assert {path.name for path in out.iterdir()} == named
+        named |= {shard.name, Index.path_for(shard.name).as_posix()}
+    files = (path for path in out.rglob("*") if path.is_file())
+    assert {path.relative_to(out).as_posix() for path in files} == named
     assert [path.name for path in out.parent.iterdir()] == [out.name]
     return collections.Counter(row["x"] for row in read(out))
 

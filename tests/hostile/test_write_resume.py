@@ -32,6 +32,7 @@ def interrupt(monkeypatch, source, out, *, after=2, **options):
 
     with monkeypatch.context() as patched:
         patched.setattr(make, "_finish", fail)
+        patched.setattr(make, "_PENDING_SHARDS", 1)  # one after the other
         with pytest.raises(datum.WriteError, match="went away"):
             write(source, out, **{"shards": SHARDS, "workers": 1, **options})
 
@@ -57,10 +58,11 @@ CHANGES = {
     "splits": {"splits": {"train": 0.5, "val": 0.5}},
     "stratify": {"splits": {"train": 0.5, "val": 0.5}, "stratify": "text"},
     "schema": {"schema": {"x": Feature("float32")}},
+    "floats": {"floats": "float64"},
     "encoder": {"encoders": {"text": CountVectorizer()}},
     "other encoder": {"encoders": {"text": LabelEncoder()}},
     "on_error": {"on_error": "quarantine"},
-    "legacy": {"legacy_metadata": True},
+    "sidecars": {"sidecars": ["older", "tfds"]},
 }
 
 
@@ -273,6 +275,7 @@ def test_a_user_who_stops_it_is_told_how_to_go_on(tmp_path, monkeypatch, capsys)
 
         with monkeypatch.context() as patched:
             patched.setattr(make, "_finish", finish_some)
+            patched.setattr(make, "_PENDING_SHARDS", 1)
             with pytest.raises(KeyboardInterrupt):
                 write(columns(), out, shards=SHARDS, workers=1)
         assert hint in capsys.readouterr().err
@@ -324,10 +327,13 @@ def leave_rubbish(partial, outside):
     (partial / "data" / "folder" / "deep").mkdir(parents=True)
     (partial / "data" / "train-00000-of-00004.tfrecord.tmp").write_bytes(b"rubbish")
     (partial / "data" / "datum.json").write_text("rubbish")
+    (partial / "data" / "index").mkdir(exist_ok=True)
+    (partial / "data" / "index" / "of-train-00009-of-00004.index").write_text("rubbish")
+    (partial / "data" / "index" / "folder").mkdir()
+    (partial / "data" / "index" / "link").symlink_to(outside)
     (partial / "data" / "link").symlink_to(outside)
-    (partial / "done" / "rubbish").mkdir(parents=True, exist_ok=True)
-    (partial / "done" / "rubbish.json").write_text("rubbish")
-    (partial / "done" / "train-00003-of-00004.tfrecord.json").write_text("[]")
+    with (partial / "done.jsonl").open("ab") as journal:
+        journal.write(b"rubbish\n00000000 []\n\0\0\0")
     (partial / "spill" / "train").mkdir(parents=True)
     (partial / "spill" / "train" / "00000.frames").write_bytes(b"rubbish")
     (partial / "spill" / "link").symlink_to(outside)
@@ -367,7 +373,7 @@ def test_rubbish_beside_the_target_does_no_harm(tmp_path, monkeypatch, outside, 
     assert not partial.exists()
 
 
-@pytest.mark.parametrize("name", ["data", "done", "spill", "old", "plan.json"])
+@pytest.mark.parametrize("name", ["data", "data/index", "done.jsonl", "spill", "old", "plan.json"])
 @pytest.mark.parametrize("is_resumed", [False, True])
 def test_a_link_in_the_place_of_a_folder_is_not_followed(
     tmp_path, monkeypatch, outside, name, is_resumed
@@ -379,7 +385,7 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(
             shutil.rmtree(partial / name)
         else:
             (partial / name).unlink(missing_ok=True)
-    partial.mkdir(exist_ok=True)
+    (partial / name).parent.mkdir(parents=True, exist_ok=True)
     (partial / name).symlink_to(outside)
     write(columns(), out, shards=SHARDS)
     assert not out.is_symlink()
@@ -404,7 +410,9 @@ def test_a_file_in_the_place_of_the_staging_folder_is_told(tmp_path):
     assert (tmp_path / ".out.partial").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["train-00000-of-00004.tfrecord", "train-00000-of-00004.index"])
+@pytest.mark.parametrize(
+    "name", ["train-00000-of-00004.tfrecord", "index/of-train-00000-of-00004.index"]
+)
 @pytest.mark.parametrize("damage", ["gone", "cut", "folder"])
 def test_a_shard_that_was_damaged_since_is_made_again(tmp_path, monkeypatch, name, damage):
     out, partial = tmp_path / "out", tmp_path / ".out.partial"
@@ -419,3 +427,14 @@ def test_a_shard_that_was_damaged_since_is_made_again(tmp_path, monkeypatch, nam
     write(columns(), out, shards=SHARDS)
     write(columns(), tmp_path / "fresh", shards=SHARDS)
     assert digests(out) == digests(tmp_path / "fresh")
+
+
+def test_a_write_that_started_anew_for_a_float_goes_on_from_there(tmp_path, monkeypatch):
+    numbers = np.append(1_700_000_000.125, np.arange(399) / 3)
+    options = {"shuffle": False, "shards": SHARDS}
+    interrupt(monkeypatch, {"x": numbers}, tmp_path / "out", **options)
+    report = write({"x": numbers}, tmp_path / "out", **options)
+    assert report.resumed_shards == 2
+    assert report.floats.kept == {"x": ("train", 0, 1_700_000_000.125)}
+    write({"x": numbers}, tmp_path / "whole", **options)
+    assert digests(tmp_path / "out") == digests(tmp_path / "whole")

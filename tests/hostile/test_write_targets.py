@@ -166,6 +166,8 @@ def test_files_of_others_in_a_dataset_survive_its_replacement(tmp_path):
     (out / "folder").mkdir()
     (out / "folder" / "deep").write_text("mine three")
     (out / "link").symlink_to("/nowhere")
+    (out / "index" / "mine").mkdir()
+    (out / "index" / "mine" / "deep").write_text("mine four")
     write([{"x": 1}], out, overwrite=True)
     write([{"x": 2}], out, append=True)
     assert sorted(values(out)) == [1, 2]
@@ -174,18 +176,36 @@ def test_files_of_others_in_a_dataset_survive_its_replacement(tmp_path):
         "datum.json",
         "folder",
         "link",
-        "train-00000-of-00001.index",
+        "index",
         "train-00000-of-00001.tfrecord",
         "train-00000-of-00099.tfrecord",
         *(path.name for path in out.glob("train.1-*")),
     }
-    assert not list(out.glob("*-of-00005*"))
+    assert not list(out.rglob("*-of-00005*"))
+    assert {path.name for path in (out / "index").iterdir()} == {
+        "mine",
+        "of-train-00000-of-00001.index",
+        "of-train,1-00000-of-00001.index",
+    }
+    assert (out / "index" / "mine" / "deep").read_text() == "mine four"
     assert (out / "README.md").read_text() == "mine"
     assert (out / "train-00000-of-00099.tfrecord").read_text() == "mine too"
     assert (out / "folder" / "deep").read_text() == "mine three"
 
 
-@pytest.mark.parametrize("name", ["link", "README.md", "folder"])
+@pytest.mark.parametrize("options", [{"overwrite": True}, {"append": True}])
+def test_a_file_in_the_place_of_the_index_folder_is_told(tmp_path, options):
+    out = tmp_path / "out"
+    write([{"x": 1}], out)
+    shutil.rmtree(out / "index")
+    (out / "index").write_text("mine")
+    with pytest.raises(datum.WriteError, match="expected the folder of the indexes, got a file"):
+        write([{"x": 2}], out, **options)
+    assert (out / "index").read_text() == "mine"
+    assert values(out) == [1]
+
+
+@pytest.mark.parametrize("name", ["link", "README.md", "folder", "index/mine"])
 def test_files_of_others_survive_a_replacement_that_is_cut_off(tmp_path, monkeypatch, name):
     """The process ends at any step of publishing; the next write must not take them along."""
     for step in range(1, 40):

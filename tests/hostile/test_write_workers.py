@@ -65,9 +65,10 @@ class Part:
 
 
 def workers_left() -> list[psutil.Process]:
-    """Children of this process, but for the one that Python starts when it first spawns any."""
-    children = psutil.Process().children()
-    return [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]
+    """Children of this process, but for those that Python starts when it first spawns any."""
+    children = {child: " ".join(child.cmdline()) for child in psutil.Process().children()}
+    own = ("resource_tracker", "forkserver")
+    return [child for child, line in children.items() if not any(word in line for word in own)]
 
 
 class DiesOnce(Rows):

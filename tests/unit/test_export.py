@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datum import export, problem
+from datum import problem
 from datum.configs import TFRWriteConfigs
 from datum.errors import SchemaError, SourceError, SplitError
+from datum.export import export
 from datum.format import encode
 from datum.schema import Feature, Schema
 
@@ -268,19 +269,22 @@ def test_settings_of_another_kind_are_refused(tmp_path, export_to):
 def test_the_options_of_the_writer_are_handed_on(labelled, export_to):
     options = dict(
         schema={"label": Feature("uint8")},
+        floats="float64",
         shuffle=False,
         seed=3,
         shard_bytes=4096,
         shards=2,
+        records_per_shard=None,
         compression="gzip",
         workers=1,
         on_error="skip",
         overwrite=True,
+        append=False,
         encoders={},
         max_side=64,
         quality=80,
         verify=True,
-        legacy_metadata=True,
+        sidecars=["older"],
         progress=False,
     )
     written = export_to(labelled, CLF, **options)
@@ -325,7 +329,7 @@ def test_a_generator_needs_to_be_told_the_splits(tmp_path, export_to):
 
 def test_a_generator_must_give_what_can_be_called(tmp_path, export_to):
     configs = TFRWriteConfigs(generator=lambda path: [1], splits={"train": {}})
-    with pytest.raises(SourceError, match="generator: expected .* called with split='train', got"):
+    with pytest.raises(SourceError, match="must return a callable that accepts `split=`, got"):
         export_to(tmp_path, CLF, configs)
 
 

@@ -11,5 +11,7 @@ def test_the_four_problems_are_the_texts_of_the_older_library():
 
 
 def test_the_problems_are_also_reached_through_types():
-    assert vars(types) == {name.upper(): name for name in problem.PROBLEMS}
+    assert {name.upper(): getattr(types, name.upper()) for name in problem.PROBLEMS} == {
+        name.upper(): name for name in problem.PROBLEMS
+    }
     assert problem.types.IMAGE_SEG is problem.IMAGE_SEG

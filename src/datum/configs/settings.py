@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 import numbers
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
+
+from datum.configs.config_base import ConfigBase
 
 if TYPE_CHECKING:
     from typing import Self
@@ -34,7 +36,7 @@ class Kind:
 
 
 @dataclass(kw_only=True, repr=False)
-class Settings:
+class Settings(ConfigBase):
     """Settings that are checked when they are set, as an attribute or in the constructor.
 
     A name that is no setting raises AttributeError (TypeError in the constructor) and names the
@@ -74,6 +76,10 @@ class Settings:
 
         def __getattr__(self, name: str) -> Any:  # asked only for what is not there
             raise AttributeError(self._refuse(name))
+
+    def set_names(self) -> Iterable[str]:
+        """The names of all settings."""
+        return list(vars(self))
 
     @classmethod
     def _refuse(cls, name: str) -> str:

@@ -23,7 +23,7 @@ from datum.format.manifest import Manifest, ShardInfo, SplitInfo
 from datum.format.parse import Parser, parse
 from datum.format.records import Records
 from datum.format.reencode import reencode, stores_alike
-from datum.format.row_encoder import Collected, EncodedBlock, RowEncoder
+from datum.format.row_encoder import Collected, EncodedBlock, ExactRecords, RowEncoder
 from datum.format.statistics import Statistics
 from datum.format.writer import Framed, RecordWriter, frame
 
@@ -35,6 +35,7 @@ __all__ = [
     "DiscoveredFeature",
     "Discovery",
     "EncodedBlock",
+    "ExactRecords",
     "Framed",
     "Index",
     "Manifest",

@@ -30,7 +30,8 @@ def assemble(
     feature = stand_in(feature)
     try:
         if feature.encoding == "sparse":
-            return _assemble_sparse(feature, parts, records)
+            sparse, present = _assemble_sparse(feature, parts, records), parts[0][3]
+            return Masked(sparse, present) if feature.optional and present is not None else sparse
         if len(stored) > 1:
             join = _assemble_shaped if stored[1].role == "shape" else _assemble_nested
             column = join(feature, parts, records)

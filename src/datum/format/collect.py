@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError
 from datum.format.layout import check_keys
 from datum.format.row_plans import GivenPlan, GuessedPlan, collect_rows
-from datum.format.sources import make_sources
-from datum.schema import Schema, SchemaGuess, ValueGuess
+from datum.format.sources import FloatLog, make_guessed_sources, make_sources
+from datum.schema import EXACT, FloatRule, Schema, SchemaGuess, ValueGuess
 
 __all__ = ["Collection", "collect", "collect_guessing"]
 
@@ -30,20 +30,31 @@ class Collection:
         count: how many records there are.
         sources: of each feature that any record has, one for each of its keys.
         guess: what is known after these records, if the schema was guessed.
+        floats: what becomes of floats.
     """
 
     schema: Schema
     count: int
     sources: dict[str, list[_core.Source]]
     guess: SchemaGuess | None = None
+    floats: FloatLog = field(default_factory=FloatLog)
 
 
-def collect(data: Mapping[str, Any] | Iterable[Any], schema: Schema) -> Collection:
-    """Collect rows or columns that must fit `schema`."""
+def collect(
+    data: Mapping[str, Any] | Iterable[Any],
+    schema: Schema,
+    watched: Container[str] = frozenset(),
+) -> Collection:
+    """Collect rows or columns that must fit `schema`.
+
+    Of the `watched` features, values that float32 cannot serve are told in `Collection.floats`.
+    """
     check_keys(schema)
+    log = FloatLog(watched.__contains__)
     if not isinstance(data, Mapping):
         rows = list(data)
-        return Collection(schema, len(rows), collect_rows(rows, GivenPlan(schema)))
+        sources = collect_rows(rows, GivenPlan(schema, log))
+        return Collection(schema, len(rows), sources, floats=log)
     data = {name: _plain_column(name, column) for name, column in data.items()}
     count = _column_length(data)
     strays = [name for name in data if name not in schema]
@@ -56,42 +67,49 @@ def collect(data: Mapping[str, Any] | Iterable[Any], schema: Schema) -> Collecti
         message = f"feature {absent[0]!r}: expected a column, got none"
         raise SchemaError(message, feature=absent[0])
     rows, loose = _rows_of_loose(data)
-    sources = collect_rows(rows, GivenPlan(schema.select(loose))) if loose else {}
+    sources = collect_rows(rows, GivenPlan(schema.select(loose), log)) if loose else {}
     for name in data:
         if name not in loose:
-            sources[name] = make_sources(name, schema[name], data[name], count)
-    return Collection(schema, count, sources)
+            sources[name] = make_sources(name, schema[name], data[name], count, log)
+    return Collection(schema, count, sources, floats=log)
 
 
 def collect_guessing(
-    data: Mapping[str, Any] | Iterable[Any], guess: SchemaGuess, specs: dict[str, Any]
+    data: Mapping[str, Any] | Iterable[Any],
+    guess: SchemaGuess,
+    specs: dict[str, Any],
+    rule: FloatRule = EXACT,
 ) -> Collection:
     """Collect rows or columns under the guess so far, widened as they ask for it.
 
-    `specs` keeps what the native collector is told from one call to the next.
+    Floats are stored as `rule` says. `specs` keeps what the native collector is told from one call
+    to the next.
     """
+    log = FloatLog(rule.rounds)
     if not isinstance(data, Mapping):
         rows = list(data)
-        plan = GuessedPlan(guess, specs)
+        plan = GuessedPlan(guess, specs, log)
         sources = collect_rows(rows, plan)
-        return _finish(guess, plan.seen, len(rows), sources)
+        return _finish(guess, plan.seen, len(rows), sources, rule, log)
     data = {name: _plain_column(name, column) for name, column in data.items()}
     count = _column_length(data)
     rows, loose = _rows_of_loose(data)
     seen: dict[str, tuple[ValueGuess, int]] = {}
     sources = {}
     if loose:
-        plan = GuessedPlan(guess, specs, only=set(loose))
+        plan = GuessedPlan(guess, specs, log, only=set(loose))
         sources = collect_rows(rows, plan)
         seen = plan.seen
     typed = SchemaGuess()
     typed.add_columns({name: column for name, column in data.items() if name not in loose})
-    seen |= typed.seen
-    found = _finish(guess, seen, count, sources)
-    for name in data:
-        if name not in loose:
-            sources[name] = make_sources(name, found.schema[name], data[name], count)
-    return found
+    merged = guess.copy()
+    merged.add_seen(typed.seen, count)
+    for name, (_, present) in typed.seen.items():
+        sources[name], known = make_guessed_sources(
+            name, merged.features[name], data[name], count, log
+        )
+        seen[name] = known, present
+    return _finish(guess, seen, count, sources, rule, log)
 
 
 def _finish(
@@ -99,12 +117,14 @@ def _finish(
     seen: Mapping[str, tuple[ValueGuess, int]],
     count: int,
     sources: dict[str, list[_core.Source]],
+    rule: FloatRule,
+    log: FloatLog,
 ) -> Collection:
     guess = guess.copy()
     guess.add_seen(seen, count)
-    schema = guess.to_schema()
+    schema = guess.to_schema(rule)
     check_keys(schema)
-    return Collection(schema, count, sources, guess)
+    return Collection(schema, count, sources, guess, log)
 
 
 def _plain_column(name: str, column: Any) -> Any:

@@ -10,7 +10,7 @@ from datum.errors import SchemaError
 from datum.format.collect import Collection, collect, collect_guessing
 from datum.format.threads import thread_count
 from datum.format.writer import Framed
-from datum.schema import Feature, Schema, SchemaGuess
+from datum.schema import ROUND, Feature, Schema, SchemaGuess
 
 __all__ = ["as_schema", "encode", "write_sources"]
 
@@ -25,8 +25,9 @@ def encode(
 
     Columns may be NumPy arrays, lists, `BytesColumn`, `Ragged`, `Sparse`, SciPy sparse matrices or
     `Masked`; rows may hold scalars, lists, arrays, `bytes`, `str`, and None for what is absent.
-    Without a schema the types are taken from the data. Keys are written sorted; the bytes are the
-    same for any number of `threads`, by default one for each core.
+    Without a schema the types are taken from the data; float64 is rounded to float32 unless values
+    would overflow, or are of 2**24 or more and would change. Keys are written sorted; the bytes are
+    the same for any number of `threads`, by default one for each core.
 
     >>> framed = encode([{"label": 3}], Schema({"label": Feature("int64")}))
     >>> list(framed)
@@ -34,7 +35,7 @@ def encode(
     """
     threads = thread_count(threads)
     if schema is None:
-        return write_sources(collect_guessing(data, SchemaGuess(), {}), threads)
+        return write_sources(collect_guessing(data, SchemaGuess(), {}, ROUND), threads)
     return write_sources(collect(data, as_schema(schema)), threads)
 
 

@@ -56,7 +56,7 @@ class RecordFile:
             last record that is torn; "skip" steps over everything damaged to the next record
             that is whole. What was dropped is listed in `damage`.
         max_record_bytes: the largest record accepted from a compressed stream.
-        use_index: whether an `.index` beside the file is this library's, and to be read.
+        use_index: whether to read the index of the file, if there is one (`Index.path_for`).
 
     >>> from datum.format import frame
     >>> file = RecordFile(frame([b"one", b"two"]).to_bytes())
@@ -209,7 +209,7 @@ class RecordFile:
 
     @property
     def index(self) -> Index:
-        """Where each record starts: read from the file's `.index`, or found in one pass.
+        """Where each record starts: read from the index file, or found in one pass.
 
         The pass checks the CRC of each length, not of the payloads: those are checked when read.
         """
@@ -228,8 +228,8 @@ class RecordFile:
     def _load_index(self) -> Index | None:
         if self._path is None or self.recovery != "strict" or not self.use_index:
             return None
-        path = Index.path_for(self._path)
-        if not path.is_file():
+        path = Index.find(self._path)
+        if path is None:
             return None
         index = Index.load(path)
         if self.compression is None and index.stream_bytes != len(self._buffer):

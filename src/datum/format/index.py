@@ -15,6 +15,7 @@ from datum.format.durable import replace_file
 
 __all__ = ["Index"]
 
+INDEX_FOLDER = "index"  # in the folder of the shards
 FRAME_BYTES = 16  # around each payload: length and two CRCs
 
 _MAGIC = b"DATUMIDX"
@@ -47,9 +48,23 @@ class Index:
 
     @staticmethod
     def path_for(shard: str | os.PathLike[str]) -> Path:
-        """Where the index of a shard is kept: beside it, `.index` in place of `.tfrecord`."""
+        """Where the index of a shard is kept: `index/of-NAME.index` in the folder of the shard.
+
+        NAME is the name of the shard without `.tfrecord` at its end, and with a comma for each
+        other dot. Patterns that find shards do not find it: `*.tfrecord*`, `train-*`, `**/train-*`.
+
+        >>> Index.path_for("photos/train-00000-of-00008.tfrecord").as_posix()
+        'photos/index/of-train-00000-of-00008.index'
+        """
         path = Path(shard)
-        return path.with_name(path.name.removesuffix(".tfrecord") + ".index")
+        name = path.name.removesuffix(".tfrecord").replace(".", ",")
+        return path.parent / INDEX_FOLDER / f"of-{name}.index"
+
+    @classmethod
+    def find(cls, shard: str | os.PathLike[str]) -> Path | None:
+        """The index file of a shard, if there is one."""
+        path = cls.path_for(shard)
+        return path if os.path.isfile(path) else None  # noqa: PTH113 - no error of a long name
 
     @staticmethod
     def text_path_for(shard: str | os.PathLike[str]) -> Path:
@@ -111,8 +126,10 @@ class Index:
             return file.read(len(_MAGIC)) == _MAGIC
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to a file, which is there whole or not at all."""
-        replace_file(Path(path), self.to_bytes())
+        """Write the index to a file, which is there whole or not at all; its folder is made."""
+        path = Path(path)
+        path.parent.mkdir(exist_ok=True)
+        replace_file(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Index:

@@ -44,10 +44,10 @@ def lower(name: str, feature: Feature) -> tuple[StoredColumn, ...]:
 
 
 def stand_in(feature: Feature) -> Feature:
-    """The feature whose records look the same: an image lies there as a byte string."""
+    """The feature whose records look the same: images lie there as byte strings."""
     if feature.encoding != "image":
         return feature
-    return Feature("bytes", optional=feature.optional, keys=feature.keys)
+    return Feature("bytes", feature.shape[:-3], optional=feature.optional, keys=feature.keys)
 
 
 def _value_type(feature: Feature) -> tuple[Kind, Cell]:

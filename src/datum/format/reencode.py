@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from datum.format.records import Records
 from datum.format.writer import Framed
 from datum.schema import Feature, Schema
 
-__all__ = ["reencode", "stores_alike", "tell_absent_sparse"]
+__all__ = ["fit_columns", "reencode", "stores_alike"]
 
 
 def stores_alike(a: Schema, b: Schema) -> bool:
@@ -56,34 +57,49 @@ def _form(name: str, feature: Feature) -> list[Any]:
 
 
 def reencode(
-    records: Records, from_schema: Schema, to_schema: Schema, *, threads: int | None = None
+    records: Records,
+    from_schema: Schema,
+    to_schema: Schema,
+    *,
+    exact: tuple[Records, Schema] | None = None,
+    threads: int | None = None,
 ) -> Framed:
     """Write records again as they would have been written under `to_schema`.
 
-    Every value stays what it is, or SchemaError names the record.
+    Every value stays what it is, or SchemaError names the record. Values that were rounded are
+    taken from the same records in `exact`, where `to_schema` has another type for them.
     """
     if not len(records) or not from_schema:  # nothing tells how long columns would be
         return encode([{}] * len(records), to_schema, threads=threads)
     columns = Parser(from_schema).parse(records, threads=threads)
-    columns |= tell_absent_sparse(columns, records, from_schema, threads)
-    strays = [name for name in columns if name not in to_schema]
+    columns |= _parse_exact(exact, from_schema, to_schema, threads)
+    return encode(fit_columns(columns, to_schema), to_schema, threads=threads)
+
+
+def fit_columns(columns: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """Columns as they were parsed, in the form in which `encode` takes them for `schema`."""
+    strays = [name for name in columns if name not in schema]
     if strays:
         raise SchemaError(f"feature {strays[0]!r}: expected it in both schemas", feature=strays[0])
-    fitted = {name: _fit(column, to_schema[name]) for name, column in columns.items()}
-    return encode(fitted, to_schema, threads=threads)
+    return {name: _fit(column, schema[name]) for name, column in columns.items()}
 
 
-def tell_absent_sparse(
-    columns: dict[str, Any], records: Records, schema: Schema, threads: int | None
-) -> dict[str, Masked]:
-    """Sparse columns with what parsing leaves out: whether records lack them or have no values."""
-    indices = {
-        name: Feature("int64", (None,), optional=True, keys=(lower(name, feature)[1].key,))
-        for name, feature in schema.items()
-        if feature.encoding == "sparse" and feature.optional
-    }
-    found = Parser(Schema(indices)).parse(records, threads=threads)
-    return {name: Masked(columns[name], index.present) for name, index in found.items()}
+def _parse_exact(
+    exact: tuple[Records, Schema] | None,
+    from_schema: Schema,
+    to_schema: Schema,
+    threads: int | None,
+) -> dict[str, Any]:
+    """The columns of features that have another type than they were rounded to."""
+    if exact is None:
+        return {}
+    records, schema = exact
+    asked = schema.select(
+        name for name in schema if from_schema[name].dtype != to_schema[name].dtype
+    )
+    if not asked:
+        return {}
+    return Parser(asked).parse(records, threads=threads)
 
 
 def _fit(column: Any, wanted: Feature) -> Any:

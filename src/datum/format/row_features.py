@@ -30,32 +30,43 @@ def is_collectable(feature: Feature) -> bool:
     return feature.dtype in _ELEMENTS and is_listed
 
 
-def row_feature(name: str, feature: Feature, guess: ValueGuess | None = None) -> _core.RowFeature:
-    """A feature that takes whatever fits it or, if it was guessed, only what leaves it as it is."""
+def row_feature(
+    name: str, feature: Feature, guess: ValueGuess | None = None, *, is_watched: bool = False
+) -> _core.RowFeature:
+    """A feature that takes whatever fits it or, if it was guessed, only what leaves it as it is.
+
+    Of a feature that is watched, values that float32 cannot serve are told; they are collected as
+    float64, though float32 is stored.
+    """
     feature = stand_in(feature)
     stored, *lengths = lower(name, feature)
     accepts, most = _accept_castable(feature.dtype), _ANY_SIZE
+    dtype = feature.dtype
     if guess is not None:
         accepts = _accept_absorbed(guess) if guess.kind == "dense" else accepts
-        is_listed = feature.encoding == "values" and feature.dtype not in STRINGS
+        is_listed = feature.encoding == "values" and feature.dtype in INTEGERS
         most = MAX_LISTED_VALUES if is_listed and not guess.is_large else _ANY_SIZE
+        is_rounded = guess.dtype == "float64" and dtype == "float32"
+    else:
+        is_rounded = is_watched and dtype == "float32"
     return _core.RowFeature(
         name,
         [column.key.encode() for column in (stored, *lengths)],
         stored.kind,
         stored.cell,
-        _ELEMENTS[feature.dtype],
+        _ELEMENTS["float64" if is_rounded else dtype],
         accepts,
         feature.optional,
         [-1 if n is None else n for n in feature.shape],
         most,
+        is_watched and dtype not in STRINGS,
     )
 
 
 def skipped_feature(name: str) -> _core.RowFeature:
     """A feature that rows may have, and that is not collected."""
     kind, cell = _core.Kind.INT64, _core.Cell.INT64
-    return _core.RowFeature(name, [], kind, cell, None, 0, False, [], 0)
+    return _core.RowFeature(name, [], kind, cell, None, 0, False, [], 0, False)
 
 
 def _mask(dtypes: list[str]) -> int:

@@ -11,7 +11,7 @@ from datum import _core
 from datum.errors import SchemaError
 from datum.format.gather import stack_values
 from datum.format.row_features import is_collectable, row_feature, skipped_feature
-from datum.format.sources import make_sources
+from datum.format.sources import FloatLog, make_guessed_sources, make_sources
 from datum.schema import Schema, SchemaGuess, ValueGuess, guess_value, plain_row
 
 __all__ = ["GivenPlan", "GuessedPlan", "RowPlan", "collect_rows"]
@@ -85,13 +85,15 @@ def _as_plain(row: Any, number: int) -> dict[str, Any] | None:
 
 
 class GivenPlan:
-    """A schema that rows must fit."""
+    """A schema that rows must fit; what becomes of floats goes into `log`."""
 
     ignores_none = True
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, log: FloatLog | None = None) -> None:
         self._schema = schema
-        self._specs = dict(_given_specs(schema))
+        self._log = log or FloatLog()
+        watched = frozenset(filter(self._log.watches, schema))
+        self._specs = dict(_given_specs(schema, watched))
 
     def features(self) -> list[_core.RowFeature]:
         """One for each feature of the schema."""
@@ -125,17 +127,20 @@ class GivenPlan:
         sources = {}
         for (name, feature), part in zip(self._schema.items(), found, strict=True):
             if part is not None:
-                sources[name] = part[0]
+                sources[name] = part.sources
+                self._log.add_collected(name, part)
             else:
                 values = [row.get(name) for row in rows]
-                sources[name] = make_sources(name, feature, values, len(rows))
+                sources[name] = make_sources(name, feature, values, len(rows), self._log)
         return sources
 
 
 @functools.lru_cache(maxsize=64)  # block after block has the same
-def _given_specs(schema: Schema) -> dict[str, _core.RowFeature]:
+def _given_specs(schema: Schema, watched: frozenset[str]) -> dict[str, _core.RowFeature]:
     return {
-        name: row_feature(name, feature) if is_collectable(feature) else skipped_feature(name)
+        name: row_feature(name, feature, is_watched=name in watched)
+        if is_collectable(feature)
+        else skipped_feature(name)
         for name, feature in schema.items()
     }
 
@@ -143,15 +148,22 @@ def _given_specs(schema: Schema) -> dict[str, _core.RowFeature]:
 class GuessedPlan:
     """A guess that is widened by what rows hold; `guess` itself stays as it is.
 
-    `specs` keeps what the native collector is told from one plan to the next. Of the features that
-    were guessed so far, only those named in `only` are looked for.
+    Floats are stored as the rule of `log` says, which is told what becomes of them. `specs` keeps
+    what the native collector is told from one plan to the next. Of the features that were guessed
+    so far, only those named in `only` are looked for.
     """
 
     ignores_none = True
 
     def __init__(
-        self, guess: SchemaGuess, specs: dict[str, Any], *, only: set[str] | None = None
+        self,
+        guess: SchemaGuess,
+        specs: dict[str, Any],
+        log: FloatLog | None = None,
+        *,
+        only: set[str] | None = None,
     ) -> None:
+        self._log = log or FloatLog()
         seen = {name: one for name, one in guess.seen.items() if only is None or name in only}
         self._records = guess.records
         self._guesses = {name: guessed for name, (guessed, _) in seen.items()}
@@ -174,7 +186,7 @@ class GuessedPlan:
             return skipped_feature(name)
         # Whether integers are negative makes no difference to what is taken.
         guess = replace(self._guesses[name], has_negative=False)
-        known = (guess, name in self._optional)
+        known = (guess, name in self._optional, self._log.watches(name))
         if self._specs.get(name, (None, None))[0] != known:
             self._specs[name] = (known, _make_spec(name, *known))
         spec: _core.RowFeature = self._specs[name][1]
@@ -202,6 +214,9 @@ class GuessedPlan:
             message = f"record {number}, feature {name!r}: {error}"
             if "hint:" not in message:
                 message += f": {reprlib.repr(value)}"
+            if isinstance(value, str) and value in ("NaN", "Infinity", "-Infinity"):
+                given = f"schema={{{name!r}: datum.Feature('float32')}}"
+                message += f"\nhint: {given} takes it for a float"
             raise SchemaError(message, record=number, feature=name) from None
 
     def leave(self, name: str) -> None:
@@ -212,16 +227,40 @@ class GuessedPlan:
         """The sources of each feature; what was not collected is guessed and gathered now."""
         sources = {}
         for name, part in zip(list(self._guesses), found, strict=True):
+            if part is not None:
+                part = self._take_collected(name, part, rows)
             if part is None:
                 sources[name] = self._gather(name, [row.get(name) for row in rows])
                 continue
-            sources[name], missing, has_negative, is_uneven = part
-            self._present[name] = len(rows) - missing
-            if has_negative or is_uneven:
-                known = self._guesses[name]
-                found_too = replace(known, has_negative=has_negative, is_uneven=is_uneven)
-                self._guesses[name] = self._join(name, known, found_too)
+            sources[name] = part.sources
+            self._present[name] = len(rows) - part.missing
         return sources
+
+    def _take_collected(
+        self, name: str, part: _core.CollectedColumn, rows: list[dict[str, Any]]
+    ) -> _core.CollectedColumn | None:
+        """What was collected of a feature; None if it has to be gathered after all."""
+        known = self._guesses[name]
+        is_wide = part.wide is not None
+        if part.has_negative or part.is_uneven or is_wide:
+            found_too = replace(
+                known,
+                has_negative=part.has_negative,
+                is_uneven=part.is_uneven,
+                is_wide=is_wide,
+            )
+            self._guesses[name] = self._join(name, known, found_too)
+        self._log.add_collected(name, part)
+        is_widened = is_wide and not known.is_wide and known.dtype == "float64"
+        if not is_widened:
+            return part
+        self._log.exact.pop(name, None)
+        features = [
+            self._spec(one) if one == name else skipped_feature(one) for one in self._guesses
+        ]
+        collector = _core.RowCollector(features, self.ignores_none)
+        collector.collect(rows)
+        return collector.finish()[list(self._guesses).index(name)]
 
     def _gather(self, name: str, values: list[Any]) -> list[_core.Source]:
         column = self._merge_stacked(name, values)
@@ -231,8 +270,10 @@ class GuessedPlan:
                 if value is not None:
                     self._merge(name, value, number)
         self._present[name] = sum(value is not None for value in values)
-        feature = self._guesses[name].to_feature(optional=True)
-        return make_sources(name, feature, column, len(values))
+        sources, self._guesses[name] = make_guessed_sources(
+            name, self._guesses[name], column, len(values), self._log
+        )
+        return sources
 
     def _merge_stacked(self, name: str, values: list[Any]) -> Any:
         """One array of all values, merged at once; None if that cannot be, or is an error."""
@@ -254,9 +295,11 @@ class GuessedPlan:
             raise SchemaError(f"feature {name!r}: {error}", feature=name) from None
 
 
-def _make_spec(name: str, guess: ValueGuess, is_optional: bool) -> _core.RowFeature:
-    feature = guess.to_feature(optional=is_optional)
+def _make_spec(
+    name: str, guess: ValueGuess, is_optional: bool, is_watched: bool
+) -> _core.RowFeature:
+    feature = guess.to_feature(optional=is_optional, rounds=is_watched)
     is_exact = guess.kind == "image" or (bool(guess.dtypes) and guess.shape == feature.shape)
     if is_exact and is_collectable(feature):
-        return row_feature(name, feature, guess)
+        return row_feature(name, feature, guess, is_watched=is_watched)
     return skipped_feature(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,34 +14,107 @@ from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError
 from datum.format.gather import gather, stack_values
 from datum.format.layout import StoredColumn, lower, stand_in
-from datum.schema import Feature, InexactError, cast_exactly, numpy_dtype
+from datum.schema import (
+    Feature,
+    FloatFacts,
+    InexactError,
+    ValueGuess,
+    cast_exactly,
+    numpy_dtype,
+    widened,
+)
 from datum.schema.plain import sparse_from_scipy
 
-__all__ = ["make_sources"]
+__all__ = ["FloatLog", "make_guessed_sources", "make_sources"]
+
+_WATCHED = {
+    name: getattr(_core.Element, name.upper())
+    for name in ("int32", "int64", "uint32", "uint64", "float64")
+}
 
 
-def make_sources(name: str, feature: Feature, column: Any, rows: int) -> list[_core.Source]:
+class FloatLog:
+    """What becomes of floats in one block.
+
+    Args:
+        watches: whether the values of a feature of this name may be stored as float32 only if
+            float32 can serve them; of others, by default of all, no such value is looked for.
+
+    Attributes:
+        facts: what was found about features; records are counted from 0.
+        exact: the sources of features that were rounded, as they would be without that.
+    """
+
+    def __init__(self, watches: Callable[[str], bool] = lambda _: False) -> None:
+        self.watches = watches
+        self.facts: dict[str, FloatFacts] = {}
+        self.exact: dict[str, list[_core.Source]] = {}
+
+    def add(self, name: str, facts: FloatFacts) -> None:
+        """Take what was found about a feature."""
+        if facts != FloatFacts():
+            self.facts[name] = self.facts.get(name, FloatFacts()).merge(facts)
+
+    def add_collected(self, name: str, column: _core.CollectedColumn) -> None:
+        """Take what the native collector found about a feature."""
+        self.add(name, FloatFacts(column.is_rounded, column.wide))
+        if column.exact is not None:
+            self.exact[name] = [column.exact, *column.sources[1:]]
+
+    def is_wide(self, name: str) -> bool:
+        """Whether a value of the feature was found that float32 cannot serve."""
+        return name in self.facts and self.facts[name].wide is not None
+
+
+def make_guessed_sources(
+    name: str, guess: ValueGuess, column: Any, rows: int, log: FloatLog
+) -> tuple[list[_core.Source], ValueGuess]:
+    """The stored columns of a feature that was guessed, and the guess with what its floats say."""
+    rounds = log.watches(name)
+    feature = guess.to_feature(optional=True, rounds=rounds)
+    sources = make_sources(name, feature, column, rows, log)
+    if log.is_wide(name) and not guess.is_wide:
+        guess = replace(guess, is_wide=True)
+        if feature != guess.to_feature(optional=True, rounds=rounds):
+            return make_guessed_sources(name, guess, column, rows, log)
+    return sources, guess
+
+
+def make_sources(
+    name: str, feature: Feature, column: Any, rows: int, log: FloatLog | None = None
+) -> list[_core.Source]:
     """The stored columns of a feature, filled from `column`; raises SchemaError if it misfits.
 
-    A list holds one value (or None) for each record.
+    A list holds one value (or None) for each record. What becomes of floats goes into `log`.
     """
     present: NDArray[np.bool_] | None = None
     feature = stand_in(feature)
+    builder = _Builder(name, feature, rows, log)
     if isinstance(column, list):
         column = _stack_fitting(feature, column)
     if isinstance(column, Masked):
         column, present = column.values, column.present
+        if log is not None and isinstance(column, np.ndarray) and column.dtype.kind in "fiu":
+            column = np.where(_along(present, column), column, np.zeros((), column.dtype))
     elif isinstance(column, list):
-        column, present = gather(name, feature, column)
-    builder = _Builder(name, feature, rows)
+        column, present = gather(name, builder.given, column)
     if present is not None and not present.all() and not feature.optional:
         row = int(np.flatnonzero(~present)[0])
         raise builder.error("expected a value, got none\nhint: mark the feature optional=True", row)
     sources = builder.build(column)
+    exact = [builder.exact, *sources[1:]] if builder.exact is not None else []
     if present is not None and not present.all():
-        for source in sources:
+        for source in [*sources, *exact[:1]]:
             source.set_present(np.ascontiguousarray(present))
+    if log is not None:
+        log.exact.pop(name, None)
+        log.exact |= {name: exact} if exact else {}
     return sources
+
+
+def _along(present: NDArray[np.bool_], column: NDArray[Any]) -> NDArray[np.bool_]:
+    """`present` with the dimensions of `column`."""
+    return present.reshape(-1, *[1] * (column.ndim - 1))
 
 
 def _stack_fitting(feature: Feature, values: list[Any]) -> Any:
@@ -55,11 +129,16 @@ def _stack_fitting(feature: Feature, values: list[Any]) -> Any:
 class _Builder:
     """Fills the sources of one feature."""
 
-    def __init__(self, name: str, feature: Feature, rows: int) -> None:
+    def __init__(self, name: str, feature: Feature, rows: int, log: FloatLog | None) -> None:
         self.name = name
         self.feature = feature
         self.rows = rows
         self.stored = lower(name, feature)
+        self.exact: _core.Source | None = None  # the values before they were rounded
+        self._log = log
+        is_watched = log is not None and log.watches(name)
+        self._is_narrowed = is_watched and feature.dtype == "float32" and not feature.is_raw
+        self.given = widened(feature) if self._is_narrowed else feature  # what values come as
 
     def build(self, column: Any) -> list[_core.Source]:
         if self.feature.encoding == "sparse":
@@ -98,9 +177,10 @@ class _Builder:
         values = self._source(self.stored[0])
         self._set_items(values, inner, lambda at: int(np.searchsorted(ends[-1], at, "right")) - 1)
         if self.feature.sequence:
-            values.set_splits(levels[0].row_splits, *(level.row_splits for level in levels[1:]))
+            inner_splits = (level.row_splits for level in levels[1:])
+            self._set_splits(values, levels[0].row_splits, *inner_splits)
             return [values]
-        values.set_splits(ends[-1])
+        self._set_splits(values, ends[-1])
         sources = [values]
         for stored, level, splits in zip(self.stored[1:], levels[1:], ends, strict=False):
             lengths = self._source(stored)
@@ -110,6 +190,11 @@ class _Builder:
             lengths.set_splits(splits)
             sources.append(lengths)
         return sources
+
+    def _set_splits(self, values: _core.Source, *splits: NDArray[np.int64]) -> None:
+        for source in (values, self.exact):
+            if source is not None:
+                source.set_splits(*splits)
 
     def _build_shaped(self, column: Any) -> list[_core.Source]:
         """Raw tensors of differing shapes, each with its shape beside it; None is a blank."""
@@ -144,7 +229,7 @@ class _Builder:
         splits = np.searchsorted(indices[:, 0], np.arange(self.rows + 1)).astype(np.int64)
         values, *places = map(self._source, self.stored)
         self._set_items(values, items, lambda at: int(indices[at, 0]))
-        values.set_splits(splits)
+        self._set_splits(values, splits)
         for dim, place in enumerate(places, 1):
             place.set_values(np.ascontiguousarray(indices[:, dim]))
             place.set_splits(splits)
@@ -153,7 +238,12 @@ class _Builder:
     def _set_items(self, source: _core.Source, items: Any, row_of: Callable[[int], int]) -> None:
         """Hand numbers or strings to a source; `row_of` tells which record an item is of."""
         if not self.feature.is_string:
-            array = self._cast(np.asarray(items), row_of)
+            array = np.asarray(items)
+            if self.feature.dtype == "float32" and array.dtype.kind in "fiu":
+                array = self._to_float32(array, row_of)
+            else:
+                array = self._cast(array, row_of)
+                self._look_for_wide(array, row_of)
             if array.dtype == np.bool_:  # NumPy takes any byte but 0 for true
                 array = array.view(np.uint8) != 0
             if self.stored[0].cell == _core.Cell.FLOAT32:
@@ -172,9 +262,52 @@ class _Builder:
             raise self.error("expected text in UTF-8, got other bytes", row)
         source.set_slices(items.buffer, slices)
 
-    def _cast(self, array: NDArray[Any], row_of: Callable[[int], int] | int) -> NDArray[Any]:
+    def _to_float32(self, array: NDArray[Any], row_of: Callable[[int], int]) -> NDArray[Any]:
+        """Numbers as float32; what becomes of them is noted."""
+        if self._log is None or (array.dtype != np.float64 and not self._is_narrowed):
+            return self._cast(array, row_of)
+        if array.dtype.kind == "f" and array.dtype.itemsize <= 4:
+            return self._cast(array, row_of)
+        doubles = self._cast(array, row_of, "float64")
+        floats, is_rounded, at = _core.narrow(doubles.reshape(-1))
+        if at is not None and not self._is_narrowed:
+            return self._cast(array, row_of)  # which refuses those that overflow
+        self._note(FloatFacts(is_rounded, self._find_wide(doubles, at, row_of)))
+        if is_rounded and self._is_narrowed:
+            column = self.stored[0]
+            unit = column.unit * doubles.itemsize
+            self.exact = _core.Source(
+                column.key.encode(), _core.Kind.BYTES, column.layout, _core.Cell.RAW, unit
+            )
+            self.exact.set_values(doubles.reshape(-1).view(np.uint8))
+        return floats.reshape(array.shape)
+
+    def _look_for_wide(self, array: NDArray[Any], row_of: Callable[[int], int]) -> None:
+        element = _WATCHED.get(array.dtype.name)
+        if self._log is not None and self._log.watches(self.name) and element is not None:
+            at = _core.find_wide(np.ascontiguousarray(array).reshape(-1).view(np.uint8), element)
+            self._note(FloatFacts(wide=self._find_wide(array, at, row_of)))
+
+    def _find_wide(
+        self, array: NDArray[Any], at: int | None, row_of: Callable[[int], int]
+    ) -> tuple[int, float] | None:
+        if at is None:
+            return None
+        width = array.size // len(array)
+        return row_of(at // width), array.reshape(-1)[at].item()
+
+    def _note(self, facts: FloatFacts) -> None:
+        if self._log is not None:
+            self._log.add(self.name, facts)
+
+    def _cast(
+        self,
+        array: NDArray[Any],
+        row_of: Callable[[int], int] | int,
+        dtype: str | None = None,
+    ) -> NDArray[Any]:
         try:
-            return cast_exactly(array, self.feature.dtype)
+            return cast_exactly(array, dtype or self.feature.dtype)
         except InexactError as error:
             row = row_of if isinstance(row_of, int) else row_of(error.position)
             raise self.error(f"expected {self.feature.dtype}, got {error}", row) from None

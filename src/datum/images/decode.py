@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,21 +13,50 @@ from datum.images.pillow import open_image, pixels_of
 from datum.images.png import decode_png
 from datum.schema import Feature
 
-__all__ = ["check_channels", "decode", "decode_pixels", "fit_depth", "ids_of_colours"]
+__all__ = [
+    "check_channels",
+    "decode",
+    "decode_pixels",
+    "fit_depth",
+    "ids_of_colours",
+    "stack_images",
+]
 
 WIDENED = 257  # what a value of 8 bits is multiplied by: 255 becomes 65535
 
 _JPEG_COLOURS = {1: "GRAY", 3: "RGB", 4: "RGBA"}
 
 
-def decode(data: bytes, feature: Feature) -> NDArray[Any]:
+def decode(data: bytes | Iterable[bytes], feature: Feature) -> Any:
     """The pixels of an image as its feature says: height x width x channels.
+
+    Of a feature that holds a list of images, `data` are the bytes of each. They come as one array,
+    with the number of images before the height; or as a list, where they are of several sizes.
 
     With None for the channels they are as many as the image has. With one a palette gives its
     ids, not its colours; grey is repeated for three; what is opaque gets the highest alpha for
     four. An orientation in EXIF is not applied; of several frames the first is given. For how
     8 bits become 16, see `fit_depth`.
     """
+    if feature.holds_images:
+        return stack_images([_decode(one, feature.single_image) for one in data], feature)
+    return _decode(data, feature)
+
+
+def stack_images(
+    images: Sequence[NDArray[Any]], feature: Feature
+) -> NDArray[Any] | list[NDArray[Any]]:
+    """The images of one record as one array, or as a list where they are of several sizes."""
+    count = feature.shape[0]
+    if count is not None and len(images) != count:
+        raise ImageError(f"expected {count} images, got {len(images)}")
+    if not images:
+        return np.zeros([n or 0 for n in (0, *feature.shape[1:])], feature.dtype)
+    is_alike = all(image.shape == images[0].shape for image in images)
+    return np.stack(images) if is_alike else list(images)
+
+
+def _decode(data: Any, feature: Feature) -> NDArray[Any]:
     channels = feature.shape[-1]
     if channels is None:
         channels = parse_header(data).channels

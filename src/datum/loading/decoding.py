@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
-from datum.columns import BytesColumn, Masked
+from datum.columns import BytesColumn, Masked, Ragged
+from datum.format.layout import stand_in
 from datum.images.header import MAX_PIXELS, PNG_START
 from datum.images.png import decode_png, png_shape
 from datum.loading.finishing import as_objects
 from datum.loading.options import LoadOptions
 from datum.schema import Feature, Schema
 
-__all__ = ["Decoders", "Pictures", "encoded_images", "find_decoders"]
+__all__ = [
+    "Decoders",
+    "PictureLists",
+    "Pictures",
+    "encoded_images",
+    "find_decoders",
+    "kept_pictures",
+    "open_pictures",
+]
 
 _COLOURS = {1: "GRAY", 3: "RGB", 4: "RGBA"}
 _JPEG_START = b"\xff\xd8\xff"
@@ -46,20 +57,42 @@ def find_decoders(schema: Schema, options: LoadOptions) -> Decoders:
             )
         if not how:
             continue
-        if not is_image and (not feature.is_string or feature.shape):
+        if not is_image and (not feature.is_string or len(feature.shape) > 1):
             raise ValueError(
                 f"expected `decode` of a feature that holds the bytes of an image, got {name!r}:"
                 f" {feature!r}"
             )
         if callable(how):
-            functions[name] = how
+            is_list = bool(stand_in(feature).shape)
+            functions[name] = functools.partial(_call_for_each, how) if is_list else how
         else:
             images[name] = feature if is_image else _as_image(feature)
     return Decoders(images, functions)
 
 
+def _call_for_each(function: Callable[[bytes], Any], images: Iterable[bytes]) -> list[Any]:
+    return [function(image) for image in images]
+
+
 def _as_image(feature: Feature) -> Feature:
-    return Feature("uint8", (None, None, 3), encoding="image", optional=feature.optional)
+    shape = (*feature.shape, None, None, 3)
+    return Feature("uint8", shape, encoding="image", optional=feature.optional)
+
+
+def open_pictures(
+    feature: Feature, column: Any, *, is_stacked: bool = True, is_kept: bool = False
+) -> Pictures | PictureLists:
+    """The images of a parsed column, not yet decoded."""
+    if feature.holds_images:
+        return PictureLists(feature, column, is_stacked=is_stacked, is_kept=is_kept)
+    return Pictures(feature, encoded_images(column), is_stacked=is_stacked, is_kept=is_kept)
+
+
+def kept_pictures(feature: Feature, rows: list[Any]) -> Pictures | PictureLists:
+    """Images that somebody else keeps, decoded."""
+    if feature.holds_images:
+        return PictureLists(feature, None, decoded=rows, is_kept=True)
+    return Pictures(feature, [None] * len(rows), decoded=rows, is_stacked=False, is_kept=True)
 
 
 def encoded_images(column: BytesColumn | Masked) -> list[memoryview | None]:
@@ -169,6 +202,11 @@ class Pictures:
             return decode_png(view, place.shape[-1], place)
         return _decode_jpeg(view, place)
 
+    @property
+    def block(self) -> NDArray[Any] | None:
+        """The array of all images, where each is decoded to its place in it."""
+        return self._block if self._is_in_block else None
+
     def value(self, row: int, blank: NDArray[Any]) -> NDArray[Any]:
         """One image that was decoded, or `blank` where there is none."""
         found = self.rows[row]
@@ -197,6 +235,103 @@ class Pictures:
             is_stacked=False,
             is_kept=True,
         )
+
+
+class PictureLists:
+    """The lists of images of one feature in one batch; rows may be decoded by several threads.
+
+    Args:
+        feature: of the lists.
+        column: their bytes, as they were parsed; None where all are decoded.
+        decoded: the images of each record, where they were decoded before.
+        is_stacked: whether to make one array of all images of the batch where that can be.
+        is_kept: whether somebody else keeps the images, so that only copies are given out.
+    """
+
+    def __init__(
+        self,
+        feature: Feature,
+        column: Any,
+        *,
+        decoded: list[Any] | None = None,
+        is_stacked: bool = True,
+        is_kept: bool = False,
+    ) -> None:
+        self.feature = feature
+        self._is_kept = is_kept
+        self._pending: list[tuple[Pictures, range] | None]  # where the images of each row are
+        self._all: Pictures | None = None
+        if decoded is not None:
+            self.rows: list[Any] = decoded
+            self._pending = [None] * len(decoded)
+            return
+        present = column.present.tolist() if isinstance(column, Masked) else None
+        values: Any = column.values if isinstance(column, Masked) else column
+        self._splits = np.arange(len(values) + 1) * (feature.shape[0] or 0)
+        if isinstance(values, Ragged):
+            self._splits, values = values.row_splits, values.values
+        views = encoded_images(values)
+        ends = self._splits.tolist()
+        self.rows = [None] * (len(ends) - 1)
+        if present is not None:  # an absent list of a known length has its places, but no images
+            for row, is_there in enumerate(present):
+                views[ends[row] : ends[row + 1]] = [
+                    view if is_there else None for view in views[ends[row] : ends[row + 1]]
+                ]
+        has_gaps = present is not None and feature.shape[0] is not None
+        pictures = Pictures(feature.single_image, views, is_stacked=is_stacked and not has_gaps)
+        self._all = pictures
+        self._pending = [
+            (pictures, range(*pair)) if present is None or present[row] else None
+            for row, pair in enumerate(pairwise(ends))
+        ]
+
+    def decode(self, row: int) -> None:
+        """Decode the images of one record; raises ImageError if that cannot be."""
+        pending = self._pending[row]
+        if pending is None:
+            return
+        pictures, places = pending
+        for at in places:
+            pictures.decode(at)
+        from datum.images.decode import stack_images
+
+        block = pictures.block
+        if block is not None:
+            self.rows[row] = block[places.start : places.stop]
+        else:
+            found: list[Any] = [pictures.rows[at] for at in places]
+            self.rows[row] = stack_images(found, self.feature)
+        self._pending[row] = None
+
+    def value(self, row: int, blank: NDArray[Any]) -> Any:
+        """The images of one record, or `blank` where there are none."""
+        found = self.rows[row]
+        return blank.copy() if found is None else _copied(found) if self._is_kept else found
+
+    def column(self) -> Any:
+        """All of them: one array or `Ragged`, or an object array with None for absent ones."""
+        block = None if self._all is None else self._all.block
+        if block is None or self._is_kept:
+            return as_objects([_copied(row) for row in self.rows] if self._is_kept else self.rows)
+        count = self.feature.shape[0]
+        if count is None:
+            return Ragged(block, self._splits)
+        return block.reshape(-1, count, *block.shape[1:])
+
+    @classmethod
+    def merged(cls, first: PictureLists, second: PictureLists, order: list[int]) -> PictureLists:
+        """The images of both, `order` telling which comes where."""
+        rows, pending = [*first.rows, *second.rows], [*first._pending, *second._pending]
+        made = cls(first.feature, None, decoded=[rows[at] for at in order], is_kept=True)
+        made._pending = [pending[at] for at in order]
+        return made
+
+
+def _copied(images: Any) -> Any:
+    if isinstance(images, list):
+        return [image.copy() for image in images]
+    return None if images is None else images.copy()
 
 
 def _jpeg_shape(view: memoryview) -> tuple[int, int, int] | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from datum.errors import Damage
 from datum.loading.caching import RecordCache, copy_column, join_columns
-from datum.loading.decoding import Pictures, encoded_images
+from datum.loading.decoding import PictureLists, Pictures, kept_pictures, open_pictures
 from datum.loading.finishing import Finisher, as_objects
 from datum.schema import Feature
 
@@ -67,7 +67,7 @@ class Fetched:
     """
 
     columns: dict[str, Any]
-    pictures: dict[str, Pictures]
+    pictures: dict[str, Pictures | PictureLists]
     count: int
     rows: Numbers | None
     lost: list[tuple[int, Damage]] = field(default_factory=list)
@@ -127,16 +127,13 @@ class Fetcher:
             lost = list(zip(missing.tolist(), taken.damage, strict=True))
             count = len(rows)
         columns = self._finisher.finish(taken.columns)
+        is_kept = self._cache is not None
+        how = {"is_stacked": self._is_stacked and not is_kept, "is_kept": is_kept}
         pictures = {
-            name: self._pictures(feature, encoded_images(taken.columns[name]))
+            name: open_pictures(feature, taken.columns[name], **how)
             for name, feature in self._images.items()
         }
         return Fetched(columns, pictures, count, rows, lost)
-
-    def _pictures(self, feature: Feature, encoded: Any, decoded: Any = None) -> Pictures:
-        is_kept = self._cache is not None
-        is_stacked = self._is_stacked and not is_kept
-        return Pictures(feature, encoded, decoded=decoded, is_stacked=is_stacked, is_kept=is_kept)
 
     def _combine(self, cache: RecordCache, request: Request) -> Fetched:
         """What was read, what is kept, or both in the order they were asked for."""
@@ -164,10 +161,10 @@ class Fetcher:
 
     def _kept(self, cache: RecordCache, places: Numbers, held: Numbers) -> Fetched:
         columns = cache.gather(places[held])
-        pictures = {}
-        for name, feature in self._images.items():
-            rows = list(columns.pop(name))
-            pictures[name] = self._pictures(feature, [None] * len(held), rows)
+        pictures = {
+            name: kept_pictures(feature, list(columns.pop(name)))
+            for name, feature in self._images.items()
+        }
         for name in self._finisher.loose.keys() & columns.keys():  # what they hold may be changed
             columns[name] = copy_column(columns[name], np.arange(len(held)))
         return Fetched(columns, pictures, len(held), held)
@@ -196,6 +193,11 @@ class Fetcher:
         self._cache.add(numbers[fresh], columns)
 
 
+def _merge_pictures(kept: Any, read: Any, order: list[int]) -> Pictures | PictureLists:
+    merged: Pictures | PictureLists = type(read).merged(kept, read, order)
+    return merged
+
+
 def _merge(kept: Fetched, held: Numbers, found: Fetched, read: Numbers) -> Fetched:
     """Two parts of a batch as one, in the order of its rows."""
     order = np.concatenate([held, read])
@@ -205,7 +207,7 @@ def _merge(kept: Fetched, held: Numbers, found: Fetched, read: Numbers) -> Fetch
         for name, column in found.columns.items()
     }
     pictures = {
-        name: Pictures.merged(kept.pictures[name], images, back.tolist())
+        name: _merge_pictures(kept.pictures[name], images, back.tolist())
         for name, images in found.pictures.items()
     }
     fresh = np.empty(len(read), np.int64)

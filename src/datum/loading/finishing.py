@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.columns import BytesColumn, Masked
+from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError
 from datum.loading.options import present_name
 from datum.schema import Feature, Schema, numpy_dtype
 
-__all__ = ["Finisher", "as_objects", "stack_or_list"]
+__all__ = ["Finisher", "as_objects", "cast_column", "stack_or_list"]
 
 Step = tuple[str, Callable[[Any], Any] | None, str | None]
 
@@ -28,16 +29,26 @@ class Finisher:
     Args:
         schema: of the columns.
         encoded: those to be decoded, as images; they are left out here.
+        casts: the type that features are cast to, where that is not their own.
 
     Attributes:
         names: all columns of a batch, in order.
+        casts: those that were given.
         loose: features whose rows need not have one shape, with what stands for an absent one.
     """
 
-    def __init__(self, schema: Schema, *, encoded: Mapping[str, Feature]) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        encoded: Mapping[str, Feature],
+        casts: Mapping[str, str] | None = None,
+    ) -> None:
+        self.casts = casts or {}
         self._steps: list[Step] = []
         self._encoded = [(name, present_name(name, schema[name])) for name in encoded]
         self.loose: dict[str, NDArray[Any]] = {}
+        self._lists = {name for name, one in encoded.items() if one.holds_images}
         self.names: list[str] = []
         for name, feature in schema.items():
             present = present_name(name, feature)
@@ -49,9 +60,15 @@ class Finisher:
                 )
             self.names += [name] if present is None else [name, present]
             if name in encoded or _is_shaped(feature):
-                self.loose[name] = _blank_of(encoded.get(name, feature))
+                blank = _blank_of(encoded.get(name, feature))
+                self.loose[name] = self.cast(name, blank)
             if name not in encoded:
-                self._steps.append((name, _maker_of(feature), present))
+                make = functools.partial(self.cast, name) if name in self.casts else None
+                self._steps.append((name, make or _maker_of(feature), present))
+
+    def cast(self, name: str, column: Any) -> Any:
+        """The values of a feature in the type that they are asked for."""
+        return cast_column(column, self.casts[name]) if name in self.casts else column
 
     def finish(self, columns: dict[str, Any]) -> dict[str, Any]:
         """The columns of a batch, but for those that are still encoded."""
@@ -68,16 +85,38 @@ class Finisher:
 
     def settle(self, batch: dict[str, Any]) -> dict[str, Any]:
         """All columns in their order, those of loose rows as one array or as a list."""
-        loose = self.loose
         return {
-            name: stack_or_list(batch[name], loose[name]) if name in loose else batch[name]
+            name: self.settle_rows(name, batch[name]) if name in self.loose else batch[name]
             for name in self.names
         }
+
+    def settle_rows(self, name: str, rows: Any) -> Any:
+        """A column of loose rows as one array, as a `Ragged`, or as a list."""
+        if name in self._lists:
+            return _join_lists(rows, self.loose[name])
+        return stack_or_list(rows, self.loose[name])
+
+
+def cast_column(column: Any, dtype: str) -> Any:
+    """A column, or rows of one that have no one shape, with elements of another type.
+
+    >>> cast_column(np.array([1, 2]), "float32")
+    array([1., 2.], dtype=float32)
+    """
+    if isinstance(column, Ragged):
+        return Ragged(cast_column(column.values, dtype), column.row_splits)
+    if isinstance(column, Sparse):
+        return Sparse(column.indices, cast_column(column.values, dtype), column.dense_shape)
+    if column.dtype == object:
+        return as_objects([None if row is None else cast_column(row, dtype) for row in column])
+    with np.errstate(over="ignore"):  # to infinity, as every framework has it
+        return column.astype(numpy_dtype(dtype), copy=False)
 
 
 def _maker_of(feature: Feature) -> Callable[[Any], Any] | None:
     is_text = feature.is_string and not feature.ragged_rank and feature.encoding != "sparse"
-    return BytesColumn.to_numpy if is_text or feature.encoding == "image" else None
+    is_image = feature.encoding == "image" and not (feature.holds_images and feature.ragged_rank)
+    return BytesColumn.to_numpy if is_text or is_image else None
 
 
 def _is_shaped(feature: Feature) -> bool:
@@ -102,6 +141,28 @@ def as_objects(values: Sequence[Any]) -> NDArray[np.object_]:
     for at, value in enumerate(values):
         array[at] = value
     return array
+
+
+def _join_lists(rows: Any, blank: NDArray[Any]) -> Any:
+    """Images of records, one array or a list for each, as `Ragged` where all are of one size.
+
+    Of lists that have one known length, as `blank` tells, they are one array. Images of several
+    sizes stay as they are, in a list.
+    """
+    if rows.dtype != object:
+        return rows
+    if len(blank):
+        are_arrays = all(row is None or isinstance(row, np.ndarray) for row in rows)
+        return stack_or_list(rows, blank) if are_arrays else list(rows)
+    found = [blank if row is None else row for row in rows]
+    full = [row for row in found if len(row)]
+    are_alike = all(
+        isinstance(row, np.ndarray) and row.shape[1:] == full[0].shape[1:] for row in full
+    )
+    if not are_alike:
+        return found
+    lengths = [len(row) for row in found]
+    return Ragged(np.concatenate(full or [blank]), np.cumsum([0, *lengths]))
 
 
 def stack_or_list(rows: Any, blank: NDArray[Any]) -> Any:

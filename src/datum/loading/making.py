@@ -15,7 +15,7 @@ from datum.columns import BytesColumn, Ragged
 from datum.errors import CorruptRecordError, Damage, SourceError
 from datum.loading.collating import Stack, collate, empty_like, join_strings
 from datum.loading.fetching import ColumnSource, Fetched, Fetcher, Request
-from datum.loading.finishing import Finisher, as_objects, stack_or_list
+from datum.loading.finishing import Finisher, as_objects
 from datum.loading.mapping import UserFunction, row_taker
 from datum.loading.options import MASK
 from datum.loading.padding import Padder
@@ -133,8 +133,8 @@ class Making:
             return self._called[name].__getitem__
         if name in self._fetched.pictures:
             assert blank is not None
-            pictures = self._fetched.pictures[name]
-            return lambda row: pictures.value(row, blank)
+            pictures, cast = self._fetched.pictures[name], self._work.finisher.cast
+            return lambda row: cast(name, pictures.value(row, blank))
         take = row_taker(self._fetched.columns[name])
         if blank is None:
             return take
@@ -237,7 +237,7 @@ class Making:
         """The columns of the rows that `index` chooses, None for all; before `map`."""
         columns = dict(self._fetched.columns)
         for name, pictures in self._fetched.pictures.items():
-            columns[name] = pictures.column()
+            columns[name] = self._work.finisher.cast(name, pictures.column())
         for name, values in self._called.items():
             columns[name] = as_objects(values)
         if index is not None:
@@ -277,9 +277,9 @@ class Making:
 
     def _left_alone(self, column: Any, rows: list[Any], name: str) -> Any:
         """A column whose rows were given and came back, though maybe changed where they are."""
-        loose = self._work.finisher.loose
-        if name in loose:
-            return stack_or_list(as_objects(rows), loose[name])
+        finisher = self._work.finisher
+        if name in finisher.loose:
+            return finisher.settle_rows(name, as_objects(rows))
         if isinstance(column, Ragged) and isinstance(column.values, BytesColumn):
             return join_strings(rows, is_text=column.values.is_text)
         return column  # the rows are views of it

@@ -41,7 +41,7 @@ def present_name(name: str, feature: Feature) -> str | None:
     >>> present_name("age", Feature("int64", optional=True))
     'age_present'
     """
-    has_blanks = feature.optional and feature.default is None and feature.encoding != "sparse"
+    has_blanks = feature.optional and feature.default is None
     return f"{name}_present" if has_blanks else None
 
 
@@ -82,8 +82,10 @@ def _fill(name: str, feature: Feature, rule: Any) -> Feature:
         is_plain = present_name(name, feature) and feature.dtype in _FLOATS
         return replace(feature, default=math.nan) if is_plain and _has_shape(feature) else feature
     if feature.encoding == "sparse":
+        if rule in ("mask", "drop"):
+            return feature
         raise ValueError(
-            f"expected no `missing` for {name!r}: a sparse feature that is absent has no values"
+            f"expected `missing` of {name!r}, which is sparse, to be 'mask' or 'drop', got {rule!r}"
         )
     if isinstance(rule, str) and rule in RULES:
         return replace(feature, default=None, optional=rule == "mask")
@@ -97,7 +99,8 @@ def _fill(name: str, feature: Feature, rule: Any) -> Feature:
 
 
 def _has_shape(feature: Feature) -> bool:
-    return None not in feature.shape and not feature.sequence
+    is_list = feature.sequence or feature.encoding == "sparse"
+    return None not in feature.shape and not is_list
 
 
 def required_features(schema: Schema, missing: Missing) -> list[str]:
@@ -109,7 +112,7 @@ def required_features(schema: Schema, missing: Missing) -> list[str]:
     return [
         name
         for name, feature in schema.items()
-        if feature.optional and feature.encoding != "sparse" and _rule_of(name, missing) == "drop"
+        if feature.optional and _rule_of(name, missing) == "drop"
     ]
 
 

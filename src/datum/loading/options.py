@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypedDict, TypeVar
 
+from datum.loading.casting import Cast, check_cast, find_casts
 from datum.loading.checks import (
     check_choice,
     check_count,
@@ -26,6 +27,7 @@ from datum.schema import Schema
 __all__ = [
     "MASK",
     "RECORDS_AT_ONCE",
+    "SEED_BITS",
     "LoadKeywords",
     "LoadOptions",
     "Remainder",
@@ -59,6 +61,7 @@ class LoadKeywords(TypedDict, total=False):
     supervised: Supervised | None
     missing: Missing
     decode: Decode
+    cast: Cast
     map: Callable[..., Any] | None
     batch_map: Callable[..., Any] | None
     cache: bool
@@ -106,6 +109,9 @@ class LoadOptions:
             get a mask.
         decode: False keeps images encoded. A dict does that by feature: False to keep the bytes,
             True to decode a feature of bytes that holds an image, or a function of the bytes.
+        cast: Floating-point type of the values: for all features that are floats ("float32"), or
+            in a dict by feature ({"image": "float32"}), where integers and decoded images may be
+            cast too. `map` and `batch_map` get cast values. None keeps the types of the schema.
         map: Function of each record, a dict of values, which returns what takes its place. If it
             has a parameter `rng` it gets a random generator whose numbers are the same for any
             number of threads, workers and hosts. A function that draws from global generators
@@ -142,6 +148,7 @@ class LoadOptions:
     supervised: Supervised | None = None
     missing: Missing = None
     decode: Decode = True
+    cast: Cast = None
     map: Callable[..., Any] | None = None
     batch_map: Callable[..., Any] | None = None
     cache: bool = False
@@ -188,6 +195,7 @@ class LoadOptions:
         expected = "True, False, or a dict by feature"
         check_kind("decode", self.decode, (bool, Mapping), expected)
         check_pad(self.pad)
+        check_cast(self.cast)
         for name in ("map", "batch_map"):
             check_numpy_function(name, getattr(self, name))
         for feature, how in self.decode.items() if isinstance(self.decode, Mapping) else ():
@@ -305,6 +313,9 @@ class LoadOptions:
         """The features to be read, as they are parsed; names that the schema lacks are refused."""
         if isinstance(self.decode, Mapping):
             check_known("decode", self.decode, schema)
+        if isinstance(self.cast, Mapping):
+            check_known("cast", self.cast, schema)
+        find_casts(self.cast, schema, self.decode)
         if self.bucket_by is not None:
             check_known("bucket_by", [self.bucket_by], schema)
             check_bucket_pad(self.pad, self.bucket_by, self.buckets)

@@ -8,7 +8,9 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
+from datum.format.layout import stand_in
 from datum.loading.caching import RecordCache
+from datum.loading.casting import find_casts
 from datum.loading.decoding import Decoders, find_decoders
 from datum.loading.fetching import ColumnSource, Fetcher
 from datum.loading.finishing import Finisher
@@ -26,6 +28,7 @@ __all__ = ["ColumnSource", "Finished", "Pipeline"]
 
 # Enough for the threads to share a batch, and to make little of what each piece costs.
 PIECE_IMAGES = 8
+PIECE_LISTS = 1  # records that hold many images
 PIECE_RECORDS = 64
 
 
@@ -164,7 +167,8 @@ def _plan_work(
 ) -> tuple[Work, int | None]:
     """What is to be done to each batch, and how many records make a piece of it, if any."""
     decoders = find_decoders(schema, options)
-    finisher = Finisher(schema, encoded=decoders.images)
+    casts = find_casts(options.cast, schema, options.decode)
+    finisher = Finisher(schema, encoded=decoders.images, casts=casts)
     has_map = options.map is not None
     given: Any = {"seed": options.seed, "tools": tools, "randomness": randomness}
     fetcher = Fetcher(source, finisher, decoders.images, cache=cache, is_stacked=not has_map)
@@ -188,6 +192,8 @@ def _plan_work(
     )
     if tools is not None:
         work.stack = tools.stack
+    if any(feature.holds_images for feature in decoders.images.values()):
+        return work, PIECE_LISTS
     if decoders.images:
         return work, PIECE_IMAGES
     return work, PIECE_RECORDS if has_map or decoders.functions else None
@@ -197,7 +203,7 @@ def _shapes_of(schema: Schema, decoders: Decoders) -> dict[str, tuple[int | None
     """What is known of the shapes of columns: not of those that functions decode."""
     features = {**schema, **decoders.images}
     return {
-        name: feature.shape if feature.encoding != "image" or name in decoders.images else ()
+        name: feature.shape if name in decoders.images else stand_in(feature).shape
         for name, feature in features.items()
         if feature.encoding != "sparse" and name not in decoders.functions
     }

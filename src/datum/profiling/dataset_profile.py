@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from datum.format.wording import count_of, format_bytes
 from datum.profiling.results import Duplicates, FeatureProfile, ProfileWarning, SplitProfile
 from datum.profiling.wording import describe_feature
 from datum.reading.contents import Writer
+from datum.writing.report import FloatReport
 
 __all__ = ["Profile"]
 
@@ -31,6 +32,7 @@ class Profile:
         duplicates: records that are there more than once.
         warnings: what a training may suffer from, the gravest first.
         seconds: how long it took to find out.
+        floats: which features were rounded to float32 when they were written.
     """
 
     path: Path
@@ -42,6 +44,7 @@ class Profile:
     duplicates: tuple[Duplicates, ...]
     warnings: tuple[ProfileWarning, ...]
     seconds: float
+    floats: FloatReport = field(default_factory=FloatReport)
 
     @property
     def records(self) -> int:
@@ -85,6 +88,7 @@ class Profile:
             "features": {name: one.to_json() for name, one in self.features.items()},
             "duplicates": [one.to_json() for one in self.duplicates],
             "warnings": [warning.to_json() for warning in self.warnings],
+            "rounded": list(self.floats.rounded),
         }
 
     def save(self) -> Path:
@@ -109,5 +113,6 @@ class Profile:
         lines += [
             f"  {name:<{width}}  {describe_feature(one)}" for name, one in self.features.items()
         ]
+        lines += self.floats.lines()
         lines += ["warnings:"] if self.warnings else []
         return "\n".join([*lines, *(f"  {warning}" for warning in self.warnings)])

@@ -84,6 +84,8 @@ class ValueCounts:
         is_counted: whether `distinct` was counted, not estimated.
         is_complete: whether `values` are all there are.
         is_exact: whether the counts are those of all records.
+        is_known: whether `distinct` is of all records, though the counts are not: it is the least
+            there can be, unless `is_counted`.
     """
 
     distinct: int
@@ -93,6 +95,7 @@ class ValueCounts:
     is_counted: bool = True
     is_complete: bool = True
     is_exact: bool = True
+    is_known: bool = False
 
     def name_of(self, value: Any) -> str:
         """The name of a class, or the value itself, as text.

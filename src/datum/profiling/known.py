@@ -57,6 +57,7 @@ def _with_range(
         lowest=known.lowest,
         highest=known.highest,
         mean=known.mean,
+        std=found.std if found is not None and found.is_exact else None,  # none goes with `mean`
         nan=known.nan,
         infinite=known.infinite,
         histogram=histogram,
@@ -72,9 +73,15 @@ def _with_counts(found: ValueCounts | None, known: Counts | None) -> ValueCounts
     if known.more_than is None:
         values = tuple(known.most_frequent(None))
         return ValueCounts(len(values), values, sum(known.values.values()), names)
-    if known.values and found is not None:  # the most frequent ones, and how many there are
-        return replace(found, distinct=known.more_than + 1, is_counted=True, is_complete=False)
     if found is None:
         return None
-    distinct = max(found.distinct, known.more_than + 1)
-    return replace(found, distinct=distinct, is_counted=False, is_complete=False)
+    distinct = known.more_than + 1
+    if not known.values and found.is_counted:  # too many to be counted: more were seen, perhaps
+        distinct = max(found.distinct, distinct)
+    return replace(
+        found,
+        distinct=distinct,
+        is_counted=bool(known.values),  # the most frequent, and how many there are
+        is_complete=False,
+        is_known=True,
+    )

@@ -24,6 +24,7 @@ from datum.profiling.warnings import find_warnings
 from datum.reader import load
 from datum.reading import Split
 from datum.schema import Schema
+from datum.writing.report import FloatReport
 
 __all__ = ["QUICK_BYTES", "QUICK_RECORDS", "profile"]
 
@@ -85,6 +86,7 @@ def profile(
         duplicates=find_duplicates({name: tally.hashed for name, tally in tallies.items()}),
         warnings=(),
         seconds=0.0,
+        floats=FloatReport.from_metadata(_known_of(opened.metadata, looks.schema)),
     )
     warnings = find_warnings(
         found,
@@ -119,6 +121,10 @@ def _bytes_of(split: Split) -> int:
     """How many bytes the records of a split take; of parts of shards, about."""
     runs = (run for run in split.runs if run.shard.records)
     return sum(run.shard.bytes * len(run) // run.shard.records for run in runs)
+
+
+def _known_of(metadata: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    return {name: metadata[name] for name in schema if name in metadata}
 
 
 def _shard_bytes(split: Split) -> tuple[int, ...]:

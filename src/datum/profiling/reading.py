@@ -127,7 +127,7 @@ def _can_jump(split: Split) -> bool:
     if sum(run.shard.bytes for run in split.runs) <= SCANNED_BYTES:
         return True
     folder, is_own = split.shards.folder, split.shards.writer == "datum"
-    return is_own and Index.path_for(folder / split.runs[0].shard.name).is_file()
+    return is_own and Index.find(folder / split.runs[0].shard.name) is not None
 
 
 def _spread(split: Split, sample: int) -> list[_Block]:

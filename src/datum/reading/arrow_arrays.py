@@ -25,7 +25,7 @@ def type_of(feature: Feature) -> pa.DataType:
     import pyarrow as pa
 
     if feature.encoding == "image":
-        return pa.binary()
+        feature = Feature("bytes", feature.shape[:-3])
     item = _item_type(feature.dtype)
     if feature.encoding == "sparse":
         place = pa.int64() if len(feature.shape) == 1 else pa.list_(pa.int64(), len(feature.shape))

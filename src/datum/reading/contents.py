@@ -32,6 +32,8 @@ class Contents:
             ("tfrecord files").
         damage: what was left out when the records of files that nobody described were counted:
             those files are read around it.
+        is_part: whether there are more shards in the manifest than these.
+        notes: what whoever opens it should know.
     """
 
     folder: Path
@@ -42,6 +44,8 @@ class Contents:
     compression: Compression | None = None
     writer: Writer = "datum"
     damage: tuple[Damage, ...] = ()
+    is_part: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def left_out(self) -> dict[str, tuple[int, ...]]:

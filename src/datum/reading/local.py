@@ -1,4 +1,4 @@
-"""Where the plain records of a shard lie, and the index of them: beside it, or in the cache."""
+"""Where the plain records of a shard lie, and their index: in the dataset, or in the cache."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LocalShard:
 def find_local(shards: Shards, shard: ShardInfo, *, skips_damage: bool = False) -> LocalShard:
     """Where to read the records of a shard by their numbers.
 
-    A plain shard with its index beside it is read in place. An index that is missing is built once
+    A plain shard that has its index is read in place. An index that is missing is built once
     and kept in the cache directory; a compressed shard is inflated there. Raises what `Shards.open`
     does, and CorruptRecordError or CorruptIndexError where damage hides where records start. With
     `skips_damage`, what is sound is found all the same.
@@ -77,14 +77,14 @@ def find_local(shards: Shards, shard: ShardInfo, *, skips_damage: bool = False) 
 
 def _find_index(shards: Shards, shard: ShardInfo, *, checks_offsets: bool) -> Path:
     path = shards.folder / shard.name
-    beside = Index.path_for(path)
-    if shards.writer == "datum" and beside.is_file():
-        _check_header(beside, path, shard)
+    found = Index.find(path)
+    if shards.writer == "datum" and found is not None:
+        _check_header(found, path, shard)
         if checks_offsets:
-            Index.load(beside)
-        return beside
-    if _is_of_others(beside, path, shard):
-        return beside
+            Index.load(found)
+        return found
+    if found is not None and _is_of_others(found, path, shard):
+        return found
     name = f"{name_for(path, shard)}.index"
     size = path.stat().st_size
     for kept in places(name):

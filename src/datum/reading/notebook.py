@@ -99,9 +99,8 @@ def _read_samples(split: Split) -> tuple[dict[str, list[str]], str]:
         feature = split.schema[name]
         values = list(row_values(batch[name]))
         if feature.encoding == "image":
-            cells[name] = [
-                _picture(v, feature) if n < left else _size(v) for n, v in enumerate(values)
-            ]
+            show, tell = (_pictures, _count) if feature.holds_images else (_picture, _size)
+            cells[name] = [show(v, feature) if n < left else tell(v) for n, v in enumerate(values)]
             left -= len(values)
         else:
             classes = _class_names(split.metadata.get(name, {}))
@@ -172,6 +171,16 @@ def _picture(data: bytes | None, feature: Feature) -> str:
     sides = _sides(shape)
     look = "max-width:96px;max-height:96px;min-height:32px;image-rendering:pixelated;margin:0"
     return f'<img src="{source}" alt="{sides}" title="{sides}" style="{look}">'
+
+
+def _pictures(data: list[bytes] | None, feature: Feature) -> str:
+    """The first image of a list, and how many there are."""
+    first = _picture(data[0], feature.single_image) if data else ""
+    return f"{first} {_count(data)}"
+
+
+def _count(data: list[bytes] | None) -> str:
+    return _faint("absent" if data is None else count_of(len(data), "image"))
 
 
 def _shrink(data: bytes, feature: Feature) -> tuple[str, bytes, tuple[int, ...]]:

@@ -27,9 +27,9 @@ def iterate_rows(
     """The records of a batch; where they are from, and their numbers there, are for messages.
 
     Numbers are NumPy scalars and arrays of their dtype, texts and byte strings `str` and `bytes`,
-    several of them lists. Ragged values are arrays, or lists of arrays where they are ragged more
-    than once; sparse ones are `Sparse`; what is absent is None. Images are decoded, each when its
-    record is asked for.
+    several of them lists. Ragged values are arrays, or lists of arrays where rows within one record
+    differ in length; sparse ones are `Sparse`; what is absent is None. Images are decoded, each
+    when its record is asked for.
     """
     names, images = _plan(schema)
     if not names:
@@ -71,14 +71,39 @@ def row_values(column: Any) -> Iterable[Any]:
         values = zip(row_values(column.values), present, strict=True)
         return (value if is_there else None for value, is_there in values)
     if isinstance(column, Ragged):
-        items: Any = column.values
-        items = items if isinstance(items, np.ndarray) else list(row_values(items))
-        ends = column.row_splits.tolist()
-        return [items[start:end] for start, end in pairwise(ends)]
+        return _ragged_values(column)
     if isinstance(column, Sparse):
         return _sparse_values(column)
     strings: BytesColumn = column
     return strings.to_list()
+
+
+def _ragged_values(column: Ragged) -> list[Any]:
+    """Arrays, and where rows within a record differ in length lists of them; lists of texts."""
+    levels, values = [column.row_splits], column.values
+    while isinstance(values, Ragged):
+        levels.append(values.row_splits)
+        values = values.values
+    if isinstance(values, np.ndarray) and len(levels) > 1:
+        return [_nested_value(column, levels, values, at) for at in range(len(column))]
+    items: Any = values if len(levels) == 1 else column.values
+    items = items if isinstance(items, np.ndarray) else list(row_values(items))
+    return [items[start:end] for start, end in pairwise(column.row_splits.tolist())]
+
+
+def _nested_value(
+    column: Ragged, levels: Sequence[NDArray[np.int64]], values: NDArray[Any], at: int
+) -> Any:
+    """A record's value: a view of one array if its rows make one, as those of an array do."""
+    first, last = at, at + 1
+    shape: list[int] = []
+    for splits in levels:
+        lengths = np.diff(splits[first : last + 1])
+        if len(lengths) and (lengths != lengths[0]).any():
+            return _ragged_values(column[at])
+        shape.append(int(lengths[0]) if len(lengths) else 0)
+        first, last = int(splits[first]), int(splits[last])
+    return values[first:last].reshape(*shape, *values.shape[1:])
 
 
 def _sparse_values(column: Sparse) -> Iterator[Sparse]:
@@ -90,7 +115,7 @@ def _sparse_values(column: Sparse) -> Iterator[Sparse]:
 
 
 def _decode_images(
-    values: Iterable[bytes | None],
+    values: Iterable[Any],
     feature: Feature,
     numbers: Sequence[int] | NDArray[np.int64],
     place: tuple[str, str],
@@ -99,8 +124,9 @@ def _decode_images(
 
     for data, number in zip(values, numbers, strict=True):
         try:
+            pixels = None if data is None else decode(data, feature)
             # What Pillow decoded cannot be written to, and PyTorch warns of that.
-            yield None if data is None else np.require(decode(data, feature), requirements="W")
+            yield np.require(pixels, requirements="W") if type(pixels) is np.ndarray else pixels
         except SourceError as error:
             where, name = place
             text = f"{where}, record {number}, feature {name!r}: {error}"

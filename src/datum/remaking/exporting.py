@@ -55,17 +55,20 @@ def export_to(
     is ragged, lists of one size for arrays, structs of `indices` and `values` for what is sparse,
     binary for images (their stored bytes) and byte strings, timestamps, and nulls for what is
     absent; bfloat16 becomes float, complex numbers a struct of `real` and `imag`. What Datum knew
-    of the features is kept in the file's metadata under `datum`.
+    of the features is kept in the file's metadata under `datum`, so that `datum.write` of the files
+    gives images, sparse features and class names again.
 
     "jsonl" makes `out/train.jsonl`, an object a line, in which images and byte strings are base64,
-    times are ISO 8601, time spans counts of their unit, and NaN, infinities and what is absent are
-    null.
+    times are ISO 8601, time spans counts of their unit, and what is absent is null. Floats that
+    JSON has no number for are the texts "NaN", "Infinity" and "-Infinity"; `datum.write` takes them
+    for those floats where its `schema` says that the feature is one.
 
     "images" makes `out/train/<class>/<name>.jpg`, with the stored bytes untouched: class folders,
     or one folder a split where there are no classes. Further images, such as masks, go to
     `out/train_<feature>/`; if there is one, `out/train.txt` lists the pairs. Other features, such
     as boxes, are in `out/train.jsonl`, where `file` is the path of the image, and in
-    `out/train.parquet`, where `filename` is.
+    `out/train.parquet`, where `filename` is. A class whose name a folder cannot have, or not beside
+    the others, gets another one; `out/train.classes.json` then has the class of each folder.
 
     `datum.write` reads back what was made: `datum.write(out, ...)` tables, class folders and masks,
     `datum.write({"train": "out/train.parquet"}, ...)` images that have other features.
@@ -96,8 +99,9 @@ def export_to(
     done = 0
     found: dict[str, ExportedSplit] = {}
     with open_target(Path(out), format, list(splits), overwrite=overwrite) as folder:
+        make_writer = _writers(format, folder, splits, schema, opened.metadata)
         for name, records in splits.items():
-            writer = _make_writer(format, folder, name, records, schema, opened.metadata)
+            writer = make_writer(name)
             try:
                 for batch, count in bounded_batches(records, schema):
                     writer.write(batch, count)
@@ -107,6 +111,7 @@ def export_to(
             finally:
                 writer.close()
             found[name] = ExportedSplit(len(records), writer.nbytes, writer.files)
+        _check_count(folder, sum(one.files for one in found.values()))
     return ExportReport(Path(out), format, found, time.monotonic() - started)
 
 
@@ -138,22 +143,35 @@ def _choose_splits(dataset: Dataset, split: str | Sequence[str] | None) -> dict[
     return chosen
 
 
-def _make_writer(
+def _check_count(folder: Path, expected: int) -> None:
+    """Raise unless as many files were made as the report will say."""
+    made = sum(len(files) for _, _, files in os.walk(folder))
+    if made != expected:
+        raise WriteError(f"{folder}: expected {expected:,} exported files, found {made:,}")
+
+
+def _writers(
     format: str,
     folder: Path,
-    name: str,
-    split: Split,
+    splits: Mapping[str, Split],
     schema: Schema,
     metadata: Mapping[str, Mapping[str, Any]],
-) -> _Writer:
+) -> Callable[[str], _Writer]:
+    """What opens the writer of a split, by its name."""
     if format == "parquet":
         from datum.remaking.exporting_parquet import ParquetSplit
 
-        return ParquetSplit(folder / f"{name}.parquet", schema, metadata)
+        return lambda name: ParquetSplit(folder / f"{name}.parquet", schema, metadata)
     if format == "jsonl":
         from datum.remaking.exporting_json import JsonSplit
 
-        return JsonSplit(folder / f"{name}.jsonl", schema)
-    from datum.remaking.exporting_images import ImageSplit
+        return lambda name: JsonSplit(folder / f"{name}.jsonl", schema)
+    from datum.remaking.exporting_images import ImageSplit, Names
 
-    return ImageSplit(folder, name, split, schema, metadata)
+    folders, classes = Names(), Names()
+    folders.reserve(
+        {name: name for name in splits}
+    )  # a folder of masks gives way to that of a split
+    return lambda name: ImageSplit(
+        folder, name, splits[name], schema, metadata, folders=folders, classes=classes
+    )

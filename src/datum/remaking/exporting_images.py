@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Hashable, Mapping
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -12,27 +13,68 @@ from typing import Any
 import numpy as np
 
 from datum.columns import BytesColumn, Masked
-from datum.errors import SchemaError
+from datum.errors import SchemaError, WriteError
 from datum.images import sniff_format
 from datum.reading import Split
 from datum.remaking.exporting_json import json_rows
 from datum.remaking.exporting_parquet import ParquetSplit
 from datum.schema import Feature, Schema
 
-__all__ = ["ImageSplit", "find_images", "find_label"]
+__all__ = ["ImageSplit", "Names", "find_images", "find_label"]
 
 _EXTENSIONS = {"jpeg": "jpg", "tiff": "tif"}
 _FILENAME = "filename"
 _UNLABELLED = "unlabelled"
-_UNSAFE = re.compile(r"[\x00-\x1f/\\:*?\"<>|]+")
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069/\\:*?\"<>|]+")
+_MAX_NAME_BYTES = 200  # file systems take 255, and a suffix may follow
+
+
+class Names:
+    """One-to-one names of files or folders.
+
+    Two things never share a name, not even on a file system that ignores case or composes
+    accents. A thing keeps the name it first got.
+
+    >>> names = Names()
+    >>> names.choose("a/b"), names.choose("a_b"), names.choose("A_B"), names.choose("a/b")
+    ('a_b', 'a_b_2', 'A_B_3', 'a_b')
+    """
+
+    def __init__(self) -> None:
+        self._chosen: dict[Hashable, str] = {}
+        self._taken: set[str] = set()
+
+    def choose(self, wanted: str, meaning: Hashable = None) -> str:
+        """Return the name of `meaning`, by default of `wanted`, as near to `wanted` as can be."""
+        key = wanted if meaning is None else meaning
+        if key not in self._chosen:
+            plain = name = _safe(wanted)
+            number = 1
+            while not self.take(name):
+                number += 1
+                name = f"{plain}_{number}"
+            self._chosen[key] = name
+        return self._chosen[key]
+
+    def take(self, name: str) -> bool:
+        """Reserve a name; False if it is taken."""
+        plain = _fold(name)
+        is_free = plain not in self._taken
+        self._taken.add(plain)
+        return is_free
+
+    def reserve(self, wanted: Mapping[Hashable, str]) -> None:
+        """Choose names by what they mean, so that those that can keep their own do."""
+        for meaning, name in sorted(wanted.items(), key=lambda item: item[1] != _safe(item[1])):
+            self.choose(name, meaning)
 
 
 class ImageSplit:
     """Writes a file for each image.
 
     Attributes:
-        files: how many files there are.
-        nbytes: how large they are, once they are closed.
+        files: Number of files.
+        nbytes: Their size, once they are closed.
     """
 
     def __init__(
@@ -42,21 +84,40 @@ class ImageSplit:
         split: Split,
         schema: Schema,
         metadata: Mapping[str, Mapping[str, Any]],
+        *,
+        folders: Names,
+        classes: Names,
     ) -> None:
+        """Open the files of a split.
+
+        Args:
+            folder: Where files are made.
+            name: Name of the split.
+            split: Its records.
+            schema: The features to export.
+            metadata: What is known of them.
+            folders: Names of the folders of images, of all splits.
+            classes: Names of the folders of classes, of all splits.
+        """
         self.files = 0
         self.nbytes = 0
         self._folder = folder
         self._split = name
         self._main, *self._others = find_images(split, schema)
         self._label = find_label(schema, metadata)
-        self._classes = _folder_names(metadata.get(self._label or "", {}).get("class_names", ()))
+        self._class_names = metadata.get(self._label or "", {}).get("class_names", ())
+        self._classes = classes
+        classes.reserve({number: str(one) for number, one in enumerate(self._class_names)})
+        self._places = {one: folders.choose(*_place(name, one)) for one in self._others}
+        self._places[self._main] = name
         self._has_names = _FILENAME in schema and _is_text(schema, _FILENAME)
         used = {self._main, *self._others, self._label, _FILENAME if self._has_names else None}
         self._rest = [one for one in schema if one not in used]
         self._plain = [one for one in schema if one not in (self._main, *self._others)]
         self._file = "file" if "file" not in schema else "image_file"
         self._number = 0
-        self._taken: set[str] = set()
+        self._files: dict[str, Names] = {}  # by the folder of their class
+        self._shown: dict[str, str] = {}  # what the folder of a class stands for
         self._lines = self._open(f"{name}.jsonl") if self._rest else None
         self._table = (
             self._open_table(schema, metadata) if self._rest and not self._others else None
@@ -105,7 +166,7 @@ class ImageSplit:
             placed[feature] = None
             if data is None:
                 continue
-            folder = self._split if feature == self._main else f"{self._split}_{_safe(feature)}"
+            folder = self._places[feature]
             file = name if feature == self._main else f"{_stem(name)}.{_extension(data)}"
             placed[feature] = "/".join(part for part in (folder, within, file) if part)
             self._save(placed[feature] or "", data)
@@ -122,29 +183,38 @@ class ImageSplit:
         if self._label is None:
             return ""
         if label is None:
-            return _UNLABELLED
-        if isinstance(label, str):
-            return _safe(label)
-        number = int(label)
-        return self._classes[number] if 0 <= number < len(self._classes) else str(number)
+            return self._classes.choose(_UNLABELLED, meaning=(None,))
+        given = label if isinstance(label, str) else self._name_of(int(label))
+        folder = self._classes.choose(given, meaning=label)
+        self._shown[folder] = given
+        return folder
+
+    def _name_of(self, number: int) -> str:
+        is_named = 0 <= number < len(self._class_names)
+        return str(self._class_names[number]) if is_named else str(number)
 
     def _choose_name(self, within: str, given: Any, data: bytes | None) -> str:
         """The name that the file had, if it can have it again, or else its number."""
+        names = self._files.setdefault(within, Names())
         base = str(given or "").replace("\\", "/").rpartition("/")[2]
-        is_sound = bool(base) and base == _safe(base) and " " not in base and "." in base
-        if is_sound and f"{within}/{_stem(base)}".lower() not in self._taken:
-            self._taken.add(f"{within}/{_stem(base)}".lower())
+        is_sound = base == _safe(base) and " " not in base and bool(_stem(base))
+        if is_sound and names.take(_stem(base)):
             return base
-        name = f"{self._number:06}.{_extension(data or b'')}"
-        self._taken.add(f"{within}/{_stem(name)}")
-        return name
+        return f"{names.choose(f'{self._number:06}', meaning=self._number)}.{_extension(data)}"
 
     def _save(self, place: str, data: bytes) -> None:
         path = self._folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        with _create(path) as file:
+            file.write(data)
         self.files += 1
         self.nbytes += len(data)
+
+    def _save_classes(self) -> None:
+        """Write which class each folder stands for, where a class could not keep its name."""
+        if any(folder != given for folder, given in self._shown.items()):
+            table = json.dumps(self._shown, ensure_ascii=False, indent=2, sort_keys=True)
+            self._save(f"{self._split}.classes.json", f"{table}\n".encode(errors="replace"))
 
     def close(self) -> None:
         """Put all lines into their files."""
@@ -156,11 +226,16 @@ class ImageSplit:
         if self._table is not None:
             self._table.close()
             self.nbytes += self._table.nbytes
+        self._save_classes()
 
 
 def find_images(split: Split, schema: Schema) -> list[str]:
     """The features that are images, the main one first; of bytes, the first record tells."""
-    found = [name for name, feature in schema.items() if feature.encoding == "image"]
+    found = [
+        name
+        for name, feature in schema.items()
+        if feature.encoding == "image" and not feature.holds_images
+    ]
     if not found:
         strings = [name for name, one in schema.items() if one.dtype == "bytes" and not one.shape]
         first = split.read([0], columns=strings) if len(split) and strings else {}
@@ -207,26 +282,35 @@ def _values_of(column: Any) -> list[Any]:
     return values
 
 
-def _folder_names(classes: Sequence[Any]) -> list[str]:
-    """The names of classes as names of folders, all different."""
-    names: dict[str, str] = {}  # by what systems that know no case make of them
-    for number, given in enumerate(classes):
-        name = _safe(str(given))
-        name = f"{name}_{number}" if name.lower() in names else name
-        names[name.lower()] = name
-    return list(names.values())
+def _place(split: str, feature: str) -> tuple[str, Hashable]:
+    """The name that the folder of further images of a split should have, and what it means."""
+    return f"{split}_{feature}", (split, feature)
+
+
+def _create(path: Path) -> Any:
+    try:
+        return path.open("xb")
+    except FileExistsError:
+        raise WriteError(
+            f"{path}: the file exists already, and another image has its name"
+        ) from None
 
 
 def _safe(name: str) -> str:
     """A name that folders and files can have anywhere, and that does not hide them."""
     name = _UNSAFE.sub("_", name).strip(" ")
+    name = name.encode(errors="replace")[:_MAX_NAME_BYTES].decode(errors="ignore")
     return f"_{name[1:]}" if name.startswith(".") else name or "_"
+
+
+def _fold(name: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
 def _stem(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def _extension(data: bytes) -> str:
-    found = sniff_format(data[:16])
+def _extension(data: bytes | None) -> str:
+    found = sniff_format((data or b"")[:16])
     return "bin" if found is None else _EXTENSIONS.get(found, found)

@@ -50,10 +50,11 @@ def json_rows(columns: Mapping[str, Any], records: int) -> Iterator[dict[str, An
     """The records of some columns as what JSON holds.
 
     Byte strings are base64, times ISO 8601, time spans counts of their unit, complex numbers pairs;
-    what is sparse is `indices`, `values` and `shape`. NaN, infinities and what is absent are None.
+    what is sparse is `indices`, `values` and `shape`. Floats that JSON has no number for are the
+    texts "NaN", "Infinity" and "-Infinity". What is absent is None, and so is a time that is none.
 
     >>> list(json_rows({"x": np.array([1.5, np.nan]), "y": [b"a", b"b"]}, 2))
-    [{'x': 1.5, 'y': 'YQ=='}, {'x': None, 'y': 'Yg=='}]
+    [{'x': 1.5, 'y': 'YQ=='}, {'x': 'NaN', 'y': 'Yg=='}]
     """
     names = list(columns)
     values = [iter(_values(column)) for column in columns.values()]
@@ -80,18 +81,18 @@ def _values(column: Any) -> Iterable[Any]:
 
 def _array_values(array: NDArray[Any]) -> list[Any]:
     kind = array.dtype.kind
-    is_null: NDArray[np.bool_] | None = None
     found: NDArray[Any] = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
     if kind in "mM":
-        is_null = np.isnat(array)
         found = np.datetime_as_string(array) if kind == "M" else array.astype(np.int64)
+        if np.isnat(array).any():
+            found = found.astype(object)
+            found[np.isnat(array)] = None
     elif kind == "c":
         found = np.stack([array.real, array.imag], axis=-1)
-    if found.dtype.kind == "f":
-        is_null = ~np.isfinite(found)
-    if is_null is not None and is_null.any():
+    if found.dtype.kind == "f" and not (is_finite := np.isfinite(found)).all():
+        names = [_name_float(value) for value in found[~is_finite].tolist()]
         found = found.astype(object)
-        found[is_null] = None
+        found[~is_finite] = names
     values: list[Any] = found.tolist()
     return values
 
@@ -105,8 +106,13 @@ def _encoded(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _array_values(value)
     if isinstance(value, float) and not math.isfinite(value):
-        return None
+        return _name_float(value)
     return value
+
+
+def _name_float(value: float) -> str:
+    """What JSON has no number for, as JavaScript calls it."""
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _sparse_values(column: Sparse) -> Iterator[dict[str, Any]]:

@@ -64,10 +64,11 @@ def _check(
     elif out.exists() and not out.is_dir():
         raise WriteError(f"{out}: expected a folder, got a file")
     elif out.suffix.lower() in _ALL_FILES and not out.exists():
+        meant = [name for name, endings in _SUFFIXES.items() if out.suffix.lower() in endings]
+        other = f"format={meant[0]!r}" if meant else "for one split a name in .parquet or .jsonl"
         raise WriteError(
             f"{out}: expected a folder for {format}, got the name of another kind of file\n"
-            f"hint: give the folder {out.parent / out.stem}, or for one split a name that ends in"
-            " .parquet or .jsonl"
+            f"hint: give the folder {out.parent / out.stem}, or {other}"
         )
     else:
         if (out / MANIFEST_NAME).exists():

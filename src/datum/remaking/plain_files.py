@@ -33,7 +33,8 @@ def write_files(found: Sequence[Salvaged], target: Path, *, overwrite: bool) -> 
                 writer.close()
                 file.flush()
                 os.fsync(file.fileno())
-            sync_folder(path.parent)
+        for folder in [path for path in staging.data.rglob("*") if path.is_dir()]:
+            sync_folder(folder)
         staging.publish(overwrite=overwrite)
 
 

@@ -23,7 +23,7 @@ from datum.reading.stored_records import StoredRecords
 from datum.reading.stored_stream import StoredStream
 from datum.remaking.filtering import Where, filter_part
 from datum.remaking.targets import check_free
-from datum.schema import Schema
+from datum.schema import Floats, Schema
 from datum.writing import WriteReport, write
 from datum.writing.options import names_nearest_option
 from datum.writing.progress import show_progress
@@ -44,22 +44,25 @@ def reshard(
     where: Where | None = None,
     shard_bytes: int = 128 * 2**20,
     shards: int | Mapping[str, int] | None = None,
+    records_per_shard: int | None = None,
     compression: Compression | Literal["keep"] | None = "keep",
+    floats: Floats = "float64",
     shuffle: bool = False,
     seed: int = 0,
     stratify: str | None = None,
     recount: bool = False,
     workers: int | None = None,
     overwrite: bool = False,
+    sidecars: Iterable[str] = (),
     progress: bool | None = None,
 ) -> WriteReport:
     """Write a dataset anew: other shards, splits, order, compression, or only a part of it.
 
     Records are copied byte for byte, without parsing what is in them; only where features are left
-    out are they made anew, and even then images stay the files they are. Schema and metadata are
-    kept, statistics are those of the records that are left. The dataset appears at once, as with
-    `datum.write`, and the same call makes the same bytes. Whatever `datum.load` opens can be given,
-    so that this is also how datasets of others become datasets of Datum.
+    out, or floats rounded, are they made anew, and even then images stay the files they are. Schema
+    and metadata are kept, statistics are those of the records that are left. The dataset appears at
+    once, as with `datum.write`, and the same call makes the same bytes. Whatever `datum.load` opens
+    can be given, so that this is also how datasets of others become datasets of Datum.
 
     Args:
         dataset: an open dataset, one split of it, or a path.
@@ -72,9 +75,14 @@ def reshard(
         where: a function of a record, as `split[0]` gives it, that tells whether to keep it. Only
             the features that it asks for are parsed. It chooses among what instructions take, and
             before fractions divide what is left.
-        shard_bytes: about how large shards become, where `shards` does not say how many.
+        shard_bytes: about how large shards become, where neither `shards` nor `records_per_shard`
+            says how many there are.
         shards: how many there are, of every split or by split.
+        records_per_shard: at most so many records are in a shard; there are as few shards as that
+            allows, evenly filled. Not together with `shards`.
         compression: None, "gzip", "zlib", or "keep" for that of the old dataset.
+        floats: "float64" keeps features as they are. "float32" rounds those of float64 and stores
+            them in lists, unless float32 cannot serve a value, as in `datum.write`.
         shuffle: whether to store records in a random order, the same for the same `seed`.
         seed: of the order.
         stratify: a feature; each of its values is divided by the fractions exactly.
@@ -82,6 +90,7 @@ def reshard(
             those that the dataset has are taken over.
         workers: how many cores to use; all by default. The result is the same.
         overwrite: whether a dataset at `out` may be replaced.
+        sidecars: for other programs that read the same shards, as with `datum.write`.
         progress: whether to show it; None shows a bar on a terminal and lines elsewhere.
 
     >>> import datum
@@ -111,14 +120,17 @@ def reshard(
             _Parts(parts),
             out,
             splits=fractions,
+            floats=floats,
             shard_bytes=shard_bytes,
             shards=shards,
+            records_per_shard=records_per_shard,
             compression=_compression_of(source) if compression == "keep" else compression,
             shuffle=shuffle,
             seed=seed,
             stratify=stratify,
             workers=workers,
             overwrite=overwrite,
+            sidecars=sidecars,
             progress=progress,
         )
 

@@ -212,7 +212,10 @@ class _Judge:
                 data = columns[name][at]
                 if data is None or first + at in refused:
                     continue
-                fault = find_fault(data, self._schema[name])
+                feature = self._schema[name]
+                files = data if feature.holds_images else [data]
+                faults = (find_fault(one, feature.single_image) for one in files)
+                fault = next((found for found in faults if found is not None), None)
                 if fault is not None:
                     reason = f"feature {name!r}: {fault}"
                     refused[first + at] = self._lose(records, first + at, "image", reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,17 @@ from numpy.typing import NDArray
 
 from datum.schema.dtypes import numpy_dtype
 
-__all__ = ["InexactError", "as_array", "cast_exactly", "is_encodable"]
+__all__ = [
+    "InexactError",
+    "as_array",
+    "cast_exactly",
+    "is_encodable",
+    "is_wide",
+    "read_named_floats",
+]
+
+_NAMED_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_WIDE_FROM = 2.0**24  # from here on float32 skips integers
 
 
 class InexactError(Exception):
@@ -21,12 +32,18 @@ class InexactError(Exception):
 
 
 def as_array(value: Any, dtype: str) -> NDArray[Any]:
-    """An array of `value`, a scalar, list or array, as `dtype`; see `cast_exactly`."""
+    """An array of `value`, a scalar, list or array, as `dtype`; see `cast_exactly`.
+
+    The texts "NaN", "Infinity" and "-Infinity" are floats where those are asked for: JSON has no
+    other way to write them.
+    """
     try:
         array = np.asarray(value)
     except ValueError:
         raise ValueError("expected rows of one length, got differing ones") from None
     wanted = numpy_dtype(dtype)
+    if "float" in dtype and array.dtype.kind == "U":
+        array = np.asarray(read_named_floats(value))
     if array.size == 0 and not isinstance(value, np.ndarray):
         return np.empty(array.shape, wanted)  # an empty list is of any type
     is_listed = isinstance(value, (list, tuple, int))
@@ -36,6 +53,18 @@ def as_array(value: Any, dtype: str) -> NDArray[Any]:
         else:
             _check_integers(value)
     return cast_exactly(array, dtype)
+
+
+def read_named_floats(value: Any) -> Any:
+    """A value, or a list, with floats in the place of "NaN", "Infinity" and "-Infinity".
+
+    >>> read_named_floats([1.5, "-Infinity", "other"])
+    [1.5, -inf, 'other']
+    """
+    if isinstance(value, str):
+        return _NAMED_FLOATS.get(value, value)
+    is_list = isinstance(value, (list, tuple))
+    return [read_named_floats(one) for one in value] if is_list else value
 
 
 def is_encodable(text: str | bytes) -> bool:
@@ -84,6 +113,25 @@ def cast_exactly(array: NDArray[Any], dtype: str) -> NDArray[Any]:
         place = tuple(np.argwhere(lost)[0].tolist())
         raise InexactError(str(array[place]), place[0] if place else 0)
     return cast
+
+
+def is_wide(value: float | NDArray[Any]) -> bool:
+    """Whether a number, or one of an array, overflows float32, or is of 2**24 or more and changes.
+
+    >>> is_wide(0.1), is_wide(2.0**24), is_wide(2**24 + 1), is_wide(1e300), is_wide(float("inf"))
+    (False, False, True, True, False)
+    """
+    if not isinstance(value, np.ndarray):
+        if not abs(value) >= _WIDE_FROM:  # NaN neither
+            return False
+        value = np.array(value)
+    if value.dtype.kind not in "fiu" or value.dtype.itemsize < 4:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrow = value.astype(np.float32)
+        if value.dtype.kind != "f":
+            return bool(_find_lost(value, narrow).any())
+        return bool(((np.abs(value) >= _WIDE_FROM) & (narrow != value)).any())
 
 
 def _is_castable(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:

@@ -34,8 +34,9 @@ class Feature:
         encoding: "values" in the list types of tf.train.Feature; "raw" as little-endian bytes
             in one byte string, the default of types those lists cannot hold exactly; "sparse"
             as indices and values under two or more keys; "image" as the bytes of an image file,
-            of dtype uint8 or uint16 and shape (height, width, channels). A sparse feature that a
-            record lacks is one without values. Where values of a ragged or sparse feature are of
+            of dtype uint8 or uint16 and shape (height, width, channels); of four dimensions it is
+            a list of images, the first being how many. A sparse feature that a record lacks is one
+            without values. Where values of a ragged or sparse feature are of
             a type that lists cannot hold, they lie as raw bytes.
         sequence: whether the feature lies in the feature lists of a SequenceExample, one step
             for each item of the first dimension, which must be None.
@@ -83,6 +84,18 @@ class Feature:
     def is_string(self) -> bool:
         """Whether the elements are `bytes` or `str`."""
         return self.dtype in STRINGS
+
+    @property
+    def holds_images(self) -> bool:
+        """Whether a record has a list of images under it."""
+        return self.encoding == "image" and len(self.shape) == 4
+
+    @property
+    def single_image(self) -> Feature:
+        """The feature of each image, where it holds a list of them; else itself."""
+        if not self.holds_images:
+            return self
+        return Feature(self.dtype, self.shape[1:], encoding="image")
 
     @property
     def is_raw(self) -> bool:
@@ -233,8 +246,11 @@ def _find_problem(feature: Feature) -> str | None:
 def _find_image_problem(feature: Feature) -> str | None:
     if feature.dtype not in _IMAGE_DTYPES:
         return f"an image is of {' or '.join(_IMAGE_DTYPES)}"
-    if len(feature.shape) != 3 or 0 in feature.shape:
-        return "an image has the shape (height, width, channels); None where that differs"
+    if len(feature.shape) not in (3, 4) or 0 in feature.shape:
+        return (
+            "an image has the shape (height, width, channels), and a list of images one dimension"
+            " more before that; None where that differs"
+        )
     return None
 
 

@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 
 from datum.columns import Sparse
 from datum.errors import SchemaError
-from datum.schema.dtypes import DTYPES, EXACT_LISTS
+from datum.schema.casting import is_wide
+from datum.schema.dtypes import DTYPES, EXACT_LISTS, FLOATS_ON_WIRE
 from datum.schema.feature import Feature
 from datum.schema.plain import is_picture, plain_value
 from datum.schema.promotion import common_dtype, without_held
 
 __all__ = ["MAX_LISTED_VALUES", "ValueGuess", "guess_array", "guess_value"]
 
-# Above this an array is stored as raw bytes: a list costs more to parse, and integers more room.
+# Above this an array of integers is stored as raw bytes, which take less room and time to parse.
 MAX_LISTED_VALUES = 256
-_FLAGS = ("is_large", "is_uneven", "has_negative", "has_unsigned")
+_FLAGS = ("is_large", "is_uneven", "has_negative", "has_unsigned", "is_wide")
 
 _Shape = tuple[int | None, ...]
 
@@ -38,6 +39,8 @@ class ValueGuess:
         is_uneven: whether one has rows that differ in length.
         has_negative: whether one is, or has, a negative integer.
         has_unsigned: whether one is of uint64, which no negative integer can join.
+        is_wide: whether one is a number that float32 cannot serve: it overflows, or is of 2**24 or
+            more and changes. Of columns this is found out when they are stored.
     """
 
     dtypes: tuple[str, ...]
@@ -47,6 +50,7 @@ class ValueGuess:
     is_uneven: bool = False
     has_negative: bool = False
     has_unsigned: bool = False
+    is_wide: bool = False
 
     @property
     def dtype(self) -> str:
@@ -76,14 +80,19 @@ class ValueGuess:
             is_uneven=self.is_uneven or other.is_uneven,
             has_negative=has_negative,
             has_unsigned=has_unsigned,
+            is_wide=self.is_wide or other.is_wide,
         )
 
     def _merge_picture(self, other: ValueGuess) -> ValueGuess:
-        """A picture may also come as the bytes of its file, which tell no shape."""
+        """Pictures may also come as the bytes of their files, which tell no shape."""
         picture, file = (self, other) if self.kind == "image" else (other, self)
-        if picture.kind != "image" or (file.kind, file.dtypes, file.shape) != _FILE:
+        is_list = len(picture.shape) == 4
+        is_empty = is_list and not file.dtypes and len(file.shape) == 1
+        is_file = file.dtypes == ("bytes",) and len(file.shape) == is_list
+        if picture.kind != "image" or file.kind != "dense" or not (is_file or is_empty):
             raise SchemaError(f"expected {self}, got {other}")
-        return replace(picture, shape=(None, None, None))
+        counts = (picture.shape[0] if picture.shape[:1] == file.shape else None,) * is_list
+        return replace(picture, shape=(*counts, None, None, None))
 
     def _merge_shapes(self, other: ValueGuess) -> _Shape:
         short, long = sorted((self, other), key=lambda guess: len(guess.shape))
@@ -97,12 +106,16 @@ class ValueGuess:
         kind = "" if self.kind == "dense" else f"{self.kind} "
         return f"{kind}{self.dtype} of shape {self.shape}"
 
-    def to_feature(self, *, optional: bool = False) -> Feature:
-        """The feature that holds all values."""
+    def to_feature(self, *, optional: bool = False, rounds: bool = False) -> Feature:
+        """The feature that holds all values; float64 may be rounded if float32 can serve it."""
         encoding: Any = self.kind
         shape = self.shape
+        dtype = self.dtype
+        if dtype == "float64" and rounds and not self.is_wide:
+            dtype = "float32"
         if self.kind == "dense":
-            is_raw = self.is_large or self.dtype not in EXACT_LISTS
+            is_raw = self.is_large and dtype not in FLOATS_ON_WIRE
+            is_raw = is_raw or dtype not in EXACT_LISTS
             encoding = "raw" if is_raw and not self.is_uneven else "values"
             if not self.dtypes:
                 shape = (None,) * len(shape)
@@ -111,7 +124,7 @@ class ValueGuess:
             if encoding == "values" and None in shape:  # its ragged dimensions come first
                 last = len(shape) - shape[::-1].index(None)
                 shape = (None,) * last + shape[last:]
-        return Feature(self.dtype, shape, encoding=encoding, optional=optional)
+        return Feature(dtype, shape, encoding=encoding, optional=optional)
 
     def absorbs(self, dtype: str) -> bool:
         """Whether values of `dtype`, none of them negative, leave the guess as it is."""
@@ -137,9 +150,6 @@ class ValueGuess:
         return cls(dtypes, shape, found.get("kind", "dense"), **flags)
 
 
-_FILE = ("dense", ("bytes",), ())
-
-
 def guess_value(value: Any) -> ValueGuess:
     """What one value says; see `datum.schema.infer_feature`."""
     value = plain_value(value)
@@ -151,7 +161,8 @@ def guess_value(value: Any) -> ValueGuess:
     if isinstance(value, bytes):
         return ValueGuess(("bytes",))
     if isinstance(value, (np.ndarray, np.generic)):
-        return guess_array(np.asarray(value))
+        array = np.asarray(value)
+        return replace(guess_array(array), is_wide=is_wide(array))
     if isinstance(value, (bool, int, float, complex)):
         return _guess_number(value)
     if isinstance(value, (list, tuple)):
@@ -169,19 +180,11 @@ def _guess_number(value: complex) -> ValueGuess:
         if not -(2**63) <= value < 2**64:
             raise SchemaError(f"expected an integer of 64 bits, got {value}")
         if value < 2**63:
-            return ValueGuess(("int64",), has_negative=value < 0)
-        return ValueGuess(("uint64",), has_unsigned=True)
+            return ValueGuess(("int64",), has_negative=value < 0, is_wide=is_wide(value))
+        return ValueGuess(("uint64",), has_unsigned=True, is_wide=is_wide(value))
     if isinstance(value, float):
-        return ValueGuess((_narrowest_float(np.array([value])),))
+        return ValueGuess(("float64",), is_wide=is_wide(value))
     return ValueGuess(("complex128",))
-
-
-def _narrowest_float(values: NDArray[np.float64]) -> str:
-    """float32 if it holds all values to the bit, the payloads of NaNs included."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        back = values.astype(np.float32).astype(np.float64)
-    is_same = np.array_equal(back.view(np.int64), values.view(np.int64))
-    return "float32" if is_same else "float64"
 
 
 def _guess_list(value: list[Any] | tuple[Any, ...]) -> ValueGuess:
@@ -189,10 +192,10 @@ def _guess_list(value: list[Any] | tuple[Any, ...]) -> ValueGuess:
         return ValueGuess((), (0,))
     types = set(map(type, value))
     if types == {float}:
-        return ValueGuess((_narrowest_float(np.array(value)),), (len(value),))
-    if types == {int}:  # the extremes say all
+        return ValueGuess(("float64",), (len(value),), is_wide=any(map(is_wide, value)))
+    if types == {int}:  # the extremes say all, but for what float32 makes of those between
         item = _guess_number(min(value)).merge(_guess_number(max(value)))
-        return replace(item, shape=(len(value),))
+        return replace(item, shape=(len(value),), is_wide=any(map(is_wide, value)))
     item = _guess_item(value[0])
     for other in value[1:]:
         item = item.merge(_guess_item(other))
@@ -201,7 +204,7 @@ def _guess_list(value: list[Any] | tuple[Any, ...]) -> ValueGuess:
 
 def _guess_item(value: Any) -> ValueGuess:
     item = guess_value(value)
-    if item.kind != "dense":
+    if item.kind != "dense" and (item.kind, len(item.shape)) != ("image", 3):
         raise SchemaError(f"expected lists of numbers, strings or arrays, got {item.kind} values")
     return item
 

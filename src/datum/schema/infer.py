@@ -13,6 +13,7 @@ from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError
 from datum.schema.dtypes import EXACT_LISTS
 from datum.schema.feature import Feature
+from datum.schema.floats import EXACT, FloatRule, Floats
 from datum.schema.guess import ValueGuess, guess_array, guess_value
 from datum.schema.plain import plain_row, sparse_from_scipy
 from datum.schema.schema import Schema
@@ -20,29 +21,29 @@ from datum.schema.schema import Schema
 __all__ = ["SchemaGuess", "infer_feature", "infer_schema"]
 
 
-def infer_feature(value: Any) -> Feature:
-    """The feature that holds `value`, a scalar, string, array or list, exactly.
+def infer_feature(value: Any, *, floats: Floats = "float32") -> Feature:
+    """The feature as which `datum.write` stores `value`, a scalar, string, array or list.
 
     >>> infer_feature([1, 2])
     Feature('int64', (2,))
     """
-    return guess_value(value).to_feature()
+    return guess_value(value).to_feature(rounds=floats == "float32")
 
 
-def infer_schema(rows: Iterable[Mapping[str, Any]]) -> Schema:
-    """The schema that holds every row; features that some rows lack are optional.
+def infer_schema(rows: Iterable[Mapping[str, Any]], *, floats: Floats = "float32") -> Schema:
+    """The schema under which `datum.write` stores rows; features that some lack are optional.
 
-    A feature that is None in every row is left out.
+    A feature that is None in every row is left out. `floats` is that of `datum.write`.
 
     >>> infer_schema([{"x": 1}, {"x": 2.5, "tag": "a"}])
     Schema({
-        'x': Feature('float64'),
+        'x': Feature('float32'),
         'tag': Feature('str', optional=True),
     })
     """
     guess = SchemaGuess()
     guess.add_rows(rows)
-    return guess.to_schema()
+    return guess.to_schema(FloatRule(floats))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +132,11 @@ class SchemaGuess:
         merged.add_seen(other.seen, other.records)
         return merged
 
-    def to_schema(self) -> Schema:
-        """The schema that holds all records seen."""
+    def to_schema(self, rule: FloatRule = EXACT) -> Schema:
+        """The schema that holds all records seen, with floats as `rule` says."""
         seen = self._features.items()
         return _make_schema(
-            tuple((name, one.guess, one.records < self.records) for name, one in seen)
+            tuple((name, one.guess, one.records < self.records) for name, one in seen), rule
         )
 
     @classmethod
@@ -179,8 +180,13 @@ class SchemaGuess:
 
 
 @functools.lru_cache(maxsize=64)  # blocks mostly leave the guess as it was
-def _make_schema(guesses: tuple[tuple[str, ValueGuess, bool], ...]) -> Schema:
-    return Schema({name: guess.to_feature(optional=lacks) for name, guess, lacks in guesses})
+def _make_schema(guesses: tuple[tuple[str, ValueGuess, bool], ...], rule: FloatRule) -> Schema:
+    return Schema(
+        {
+            name: guess.to_feature(optional=lacks, rounds=rule.rounds(name))
+            for name, guess, lacks in guesses
+        }
+    )
 
 
 def _put(features: dict[str, _Seen], name: str, seen: _Seen) -> None:

@@ -8,6 +8,7 @@ import datetime as dt
 import decimal
 import enum
 import operator
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
@@ -18,23 +19,27 @@ from numpy.typing import NDArray
 from datum.columns import BytesColumn, Ragged, Sparse
 from datum.errors import SchemaError
 from datum.schema.casting import is_encodable
+from datum.schema.dtypes import numpy_dtype
 
 __all__ = [
     "ImageBytes",
+    "array_of_tensor",
     "is_picture",
     "plain_row",
     "plain_times",
     "plain_value",
     "sparse_from_scipy",
+    "sparse_from_tensor",
 ]
 
 _ENDLESS = "expected values of a few dimensions, got ones without end"
+_MICROSECOND = dt.timedelta(microseconds=1)
 _PLAIN = (str, bytes, bool, int, float, complex, type(None))
 _HINTS: dict[type, str] = {
-    decimal.Decimal: "make it a float or a str",
+    decimal.Decimal: "schema={name: datum.Feature('float64')} stores floats, 'str' every digit",
     set: "make it a sorted list",
     frozenset: "make it a sorted list",
-    dict: "name its parts in the row itself; lists cannot hold dicts",
+    dict: "a list of dicts may hold nothing else, and no name that the row has as well",
 }
 
 
@@ -179,7 +184,13 @@ def _plain_time(value: dt.time) -> Any:
 def _plain_timedelta(value: dt.timedelta) -> Any:
     if hasattr(value, "to_timedelta64"):
         return value.to_timedelta64()
-    return np.timedelta64(value, "us")
+    microseconds = value // _MICROSECOND
+    if abs(microseconds) >= 2**63:  # NumPy would wrap it around
+        raise SchemaError(
+            f"expected a time span of at most 2^63 - 1 microseconds, got {value}\n"
+            'hint: np.timedelta64(value.days, "D") holds longer ones'
+        )
+    return np.timedelta64(microseconds, "us")
 
 
 def _plain_view(view: memoryview) -> bytes:
@@ -209,6 +220,11 @@ def _plain_object(value: Any) -> Any:
     """Things of other packages, told by what they can do."""
     if type(value).__name__ == "NAType":  # of pandas
         return None
+    tensor = sparse_from_tensor(value)
+    if tensor is not None:
+        return tensor
+    if _is_of(value, "tensorflow") and hasattr(value, "to_list"):  # a ragged one
+        return _plain(value.to_list())
     if hasattr(value, "tocoo") and not _is_of(value, "torch"):
         sparse = sparse_from_scipy(value)
         if len(sparse.dense_shape) == 2 and sparse.dense_shape[0] == 1:  # how SciPy gives a row
@@ -224,12 +240,36 @@ def _plain_object(value: Any) -> Any:
 
 
 def _array_of(value: Any) -> NDArray[Any]:
-    if hasattr(value, "detach") and hasattr(value, "cpu"):  # a tensor that may be on a device
-        value = value.detach().cpu()
     try:
-        return np.asarray(value)
+        return array_of_tensor(value)
     except Exception as error:  # whatever a stranger's __array__ raises
         raise SchemaError(f"expected an array, got {type(value)!r}: {error}") from error
+
+
+def array_of_tensor(value: Any) -> NDArray[Any]:
+    """The array of a dense tensor, which may be on a device, or of anything like an array."""
+    if not (hasattr(value, "detach") and hasattr(value, "cpu")):
+        return np.asarray(value)
+    tensor = value.detach().cpu()
+    if str(getattr(tensor, "dtype", "")) != "torch.bfloat16":
+        return np.asarray(tensor)
+    bits = tensor.contiguous().view(sys.modules["torch"].int16)  # NumPy has no such type itself
+    found: NDArray[Any] = np.asarray(bits).view(numpy_dtype("bfloat16"))
+    return found
+
+
+def sparse_from_tensor(value: Any) -> Sparse | None:
+    """A sparse tensor of TensorFlow or PyTorch; None for anything else."""
+    if _is_of(value, "tensorflow") and hasattr(value, "dense_shape"):
+        indices, values = np.asarray(value.indices), np.asarray(value.values)
+        order = np.lexsort(indices.T[::-1])
+        shape = tuple(np.asarray(value.dense_shape).tolist())
+        return Sparse(indices[order], values[order], shape)
+    if not _is_of(value, "torch") or "sparse" not in str(getattr(value, "layout", "")):
+        return None
+    whole = value.detach().cpu().to_sparse_coo().coalesce()
+    indices = np.ascontiguousarray(array_of_tensor(whole.indices()).T)
+    return Sparse(indices, array_of_tensor(whole.values()), tuple(whole.shape))
 
 
 def sparse_from_scipy(matrix: Any) -> Sparse:

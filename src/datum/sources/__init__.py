@@ -10,6 +10,7 @@ if typing.TYPE_CHECKING:
     from datum.sources.arrow import ArrowTable
     from datum.sources.class_folders import ClassFolders
     from datum.sources.csv import CsvTable
+    from datum.sources.huggingface import HuggingFaceFolder
     from datum.sources.image_table import ImageTable
     from datum.sources.json_lines import JsonLines
     from datum.sources.json_text import JsonText
@@ -17,7 +18,9 @@ if typing.TYPE_CHECKING:
     from datum.sources.masks import MaskSplit, SegmentationMasks
     from datum.sources.numpy_files import NumpyFile
     from datum.sources.python import PythonRows
+    from datum.sources.row_blocks import RowBlocks
     from datum.sources.table import ColumnTable
+    from datum.sources.table_options import TableOptions
     from datum.sources.voc import VocDetection, VocSplit
 
 __all__ = [
@@ -26,6 +29,7 @@ __all__ = [
     "ClassFolders",
     "ColumnTable",
     "CsvTable",
+    "HuggingFaceFolder",
     "ImageTable",
     "IndexedPart",
     "JsonLines",
@@ -36,9 +40,11 @@ __all__ = [
     "NumpyFile",
     "PythonRows",
     "Reject",
+    "RowBlocks",
     "SegmentationMasks",
     "Source",
     "StreamedPart",
+    "TableOptions",
     "VocDetection",
     "VocSplit",
     "as_source",
@@ -50,6 +56,7 @@ _HOMES = {
     "ClassFolders": "class_folders",
     "ColumnTable": "table",
     "CsvTable": "csv",
+    "HuggingFaceFolder": "huggingface",
     "ImageTable": "image_table",
     "JsonLines": "json_lines",
     "JsonText": "json_text",
@@ -58,7 +65,9 @@ _HOMES = {
     "MaskSplit": "masks",
     "NumpyFile": "numpy_files",
     "PythonRows": "python",
+    "RowBlocks": "row_blocks",
     "SegmentationMasks": "masks",
+    "TableOptions": "table_options",
     "VocDetection": "voc",
     "VocSplit": "voc",
     "as_source": "adopt",

@@ -5,42 +5,49 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datum.columns import Masked
-from datum.errors import SourceError
 from datum.schema import Schema
 from datum.sources.arrow_columns import FoundColumns, convert_table
-from datum.sources.arrow_files import ArrowFile, open_arrow
+from datum.sources.arrow_features import ColumnSpec, find_specs
+from datum.sources.arrow_files import ArrowFile, open_arrow, shape_files
+from datum.sources.decimals import CastFile
 from datum.sources.files import Paths, find_split_files, fingerprint_files
+from datum.sources.nested_rows import describe_filled
 from datum.sources.source import Block, Part
-from datum.sources.table_part import TablePart, schema_of
+from datum.sources.table_options import check_table_options
+from datum.sources.table_part import TablePart
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ArrowTable"]
+__all__ = ["ArrowTable", "part_of_files"]
 
 MAX_MEMORY_BYTES = 256 * 2**20  # of columns that are read into memory as a whole
 
 
 class ArrowTable:
-    """A table in one or more Parquet, Feather or Arrow files of the same columns.
+    """A table in one or more Parquet, Feather or Arrow files.
 
     Tables of up to 256 MB are read into memory, and a larger Arrow file that is one piece and not
     compressed is mapped into it; others are read piece by piece. Nulls are absent; structs become
     features named "struct/field"; dictionaries of texts become ids, with `class_names` in the
-    metadata.
+    metadata. What Hugging Face says of columns is respected: names of classes, shapes of arrays,
+    and images, which are structs of bytes and path.
 
     Args:
         path: a file, a list of files, a pattern such as `data/*.parquet`, or a dict of these by
             split.
         key: the column that names the records; it stays a feature, too.
-        columns: those to take, in this order; by default all.
         split: what the split is called, if `path` is no dict.
+        columns: The columns to take, in this order, of files that may have others; or what to do
+            with all columns of files that differ: "same" refuses them (the default), "union" takes
+            every column, absent where a file lacks it, "intersection" those that all files have.
+        rename: New names of columns.
     """
 
     def __init__(
@@ -48,35 +55,60 @@ class ArrowTable:
         path: Paths | Mapping[str, Paths],
         *,
         key: str | None = None,
-        columns: Sequence[str] | None = None,
         split: str = "train",
+        columns: Sequence[str] | Literal["same", "union", "intersection"] = "same",
+        rename: Mapping[str, str] | None = None,
     ) -> None:
-        if isinstance(columns, str):
-            raise SourceError(f"expected a list as `columns`, got {columns!r}")
+        check_table_options({"columns": columns, "rename": rename or {}}, of="ArrowTable")
+        self._rename = dict(rename or {})
         self._paths = find_split_files(path, split)
         self._key = key
-        self._columns = columns
+        self._columns: Sequence[str] = columns
+        self._dtypes: Mapping[str, str] = {}
+
+    def cast_decimals(self, dtypes: Mapping[str, str]) -> None:
+        """Read decimals as these types, by column."""
+        import pyarrow as pa
+
+        first = next(iter(self._paths.values()))[0]
+        self._dtypes = {
+            field.name: dtypes[field.name]
+            for field in self._open([first])[0].schema
+            if field.name in dtypes and pa.types.is_decimal(field.type)
+        }
+
+    @property
+    def is_cast(self) -> bool:
+        """Whether columns are read as other types than their files have."""
+        return bool(self._dtypes)
+
+    @property
+    def files(self) -> Mapping[str, list[Path]]:
+        """The files of each split."""
+        return self._paths
 
     def parts(self) -> Mapping[str, Part]:
         """The rows of each split."""
         return {name: self._part(paths) for name, paths in self._paths.items()}
 
-    def _part(self, paths: list[Path]) -> Part:
-        wanted = self._columns
+    def begin(self, split: str) -> pa.RecordBatch:
+        """The first rows of a split, as they are read."""
+        return next(self._open(self._paths[split])[0].batches())
+
+    def _open(self, paths: list[Path]) -> list[ArrowFile]:
+        """The files, each with all columns that are taken, under their new names."""
+        wanted = None if isinstance(self._columns, str) else list(self._columns)
         if wanted is not None and self._key is not None:
             wanted = list(dict.fromkeys([*wanted, self._key]))
-        files = [open_arrow(path, wanted) for path in paths]
-        for file in files[1:]:
-            if not file.schema.equals(files[0].schema):
-                raise SourceError(
-                    f"{file.path}: expected the columns of {files[0].path}:\n{files[0].schema}\n"
-                    f"got:\n{file.schema}"
-                )
-        key = _Key(self._key, is_feature=self._columns is None or self._key in self._columns)
-        is_large = sum(file.nbytes for file in files) > MAX_MEMORY_BYTES
-        if is_large and (len(files) > 1 or not files[0].is_mapped):
-            return _StreamedArrow(files, key)
-        return _load(files, key, is_mapped=is_large)
+        files: list[ArrowFile] = [open_arrow(path, wanted) for path in paths]
+        files = shape_files(files, self._columns if wanted is None else "same", self._rename)
+        return [CastFile(file, self._dtypes) for file in files] if self._dtypes else files
+
+    def _part(self, paths: list[Path]) -> Part:
+        files = self._open(paths)
+        is_feature = isinstance(self._columns, str) or self._key in self._columns
+        key = _Key(self._rename.get(self._key or "", self._key), is_feature=is_feature)
+        return part_of_files(files, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +128,21 @@ class _Key:
         return keys
 
 
-def _load(files: Sequence[ArrowFile], key: _Key, *, is_mapped: bool) -> TablePart:
+_NO_KEY = _Key(None, is_feature=False)
+
+
+def part_of_files(
+    files: Sequence[ArrowFile], key: _Key = _NO_KEY, *, fingerprint: str | None = None
+) -> Part:
+    """The rows of files of the same columns: in memory, mapped into it, or read as a stream."""
+    fingerprint = fingerprint or _fingerprint(files, key)
+    is_large = sum(file.nbytes for file in files) > MAX_MEMORY_BYTES
+    if is_large and (len(files) > 1 or not files[0].is_mapped):
+        return _StreamedArrow(files, key, fingerprint)
+    return _load(files, key, fingerprint, is_mapped=is_large)
+
+
+def _load(files: Sequence[ArrowFile], key: _Key, fingerprint: str, *, is_mapped: bool) -> TablePart:
     import pyarrow as pa
 
     table = pa.concat_tables([file.read(mapped=is_mapped) for file in files])
@@ -104,10 +150,12 @@ def _load(files: Sequence[ArrowFile], key: _Key, *, is_mapped: bool) -> TablePar
     keys = key.split(found, np.arange(table.num_rows))
     return TablePart(
         found.columns,
+        schema=found.schema(),
         metadata=found.metadata,
         keys=keys,
-        fingerprint=_fingerprint(files, key),
+        fingerprint=fingerprint,
         rows=table.num_rows,
+        remarks=describe_filled(found.filled),
     )
 
 
@@ -118,9 +166,10 @@ def _fingerprint(files: Sequence[ArrowFile], key: _Key) -> str:
 class _StreamedArrow:
     """A split that is too large for memory, read batch by batch."""
 
-    def __init__(self, files: Sequence[ArrowFile], key: _Key) -> None:
+    def __init__(self, files: Sequence[ArrowFile], key: _Key, fingerprint: str) -> None:
         self._files = files
         self._key = key
+        self._specs = self._find_specs()
         self._names = self._find_names()
         blank = self._convert(files[0].schema.empty_table())
         key.split(blank, np.arange(0))
@@ -128,11 +177,11 @@ class _StreamedArrow:
         self.schema: Schema | None = Schema(
             {
                 name: replace(feature, optional=name in lacking)
-                for name, feature in schema_of(blank.columns).items()
+                for name, feature in blank.schema().items()
             }
         )
         self.metadata: Mapping[str, Mapping[str, Any]] = blank.metadata
-        self.fingerprint: str | None = _fingerprint(files, key)
+        self.fingerprint: str | None = fingerprint
 
     def blocks(self) -> Iterator[Block]:
         """The rows of each batch."""
@@ -157,9 +206,22 @@ class _StreamedArrow:
                 lacking.add(name)
         for file in self._files if unknown else ():
             for batch in file.batches(unknown):
-                columns = convert_table(batch).columns
+                told = file.schema.metadata or {}
+                columns = convert_table(batch, told, self._specs).columns
                 lacking |= {name for name, column in columns.items() if isinstance(column, Masked)}
         return lacking
+
+    def _find_specs(self) -> Mapping[str, ColumnSpec]:
+        """What the schema and the first rows say of columns, for every batch."""
+        import pyarrow as pa
+
+        first = next(self._files[0].batches(), None)
+        if first is None:
+            return find_specs(self._files[0].schema.empty_table())
+        known = self._files[0].schema.metadata
+        return find_specs(
+            pa.Table.from_batches([first.slice(0, 64)]).replace_schema_metadata(known)
+        )
 
     def _find_names(self) -> dict[str, Any]:
         """The texts of columns that have a dictionary: it may differ from batch to batch."""
@@ -189,7 +251,8 @@ class _StreamedArrow:
             texts = table.column(at).cast(pa.large_string())
             ids = pc.index_in(texts, value_set=names).cast(pa.int64())
             table = table.set_column(at, name, ids)
-        found = convert_table(table)
+        told = self._files[0].schema.metadata or {}
+        found = convert_table(table, told, self._specs)
         for name, names in self._names.items():
             found.metadata[name] = {"class_names": names.to_pylist()}
         return found

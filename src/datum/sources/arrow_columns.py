@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.columns import BytesColumn, Masked, Ragged
-from datum.errors import SourceError
-from datum.sources.table_part import keys_of
+from datum.columns import BytesColumn, Masked, Ragged, Sparse
+from datum.errors import SchemaError, SourceError
+from datum.schema import Feature, Schema
+from datum.sources.arrow_features import ColumnSpec, find_specs, join_files, shape_arrays
+from datum.sources.image_part import IMAGE
+from datum.sources.table_part import keys_of, schema_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,8 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["FoundColumns", "check_names", "combine", "convert_table"]
 
 _MAX_OFFSET = 2**31 - 1  # of the string and list types with short offsets
+_TOLD = b"datum"  # the key under which `Split.to_arrow` and `export_to` tell what they know
+_COUNTED = ("channels", "converted", "dtypes", "formats", "height", "left_out", "width")
 _HINTS = {
-    "decimal": "cast it to float64, or to string to keep every digit",
+    "decimal": "schema={name: datum.Feature('float64')} stores floats, 'str' every digit",
     "map": "make it a struct, or a list of keys and one of values",
     "union": "give each type a column of its own",
     "month_day_nano_interval": "cast it to a duration",
@@ -31,25 +39,31 @@ class FoundColumns:
 
     Attributes:
         columns: by name; fields of structs are named "struct/field".
-        metadata: `class_names` of columns whose texts were given as a dictionary, and what was
-            left out.
+        metadata: `class_names` of columns whose texts were given as a dictionary, what was left
+            out, and what Datum knew of columns that it wrote.
+        features: what columns are, as far as their types do not tell: images, and what Datum wrote.
+        notes: what was left out, a line each.
+        filled: the columns in which items of lists of structs had no value and have a blank.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, specs: Mapping[str, ColumnSpec] | None = None) -> None:
         self.columns: dict[str, Any] = {}
         self.metadata: dict[str, dict[str, Any]] = {}
+        self.features: dict[str, Feature] = {}
+        self.filled: set[str] = set()
+        self.notes: list[str] = []
+        self._specs = specs or {}
 
     def add(self, name: str, array: pa.Array) -> None:
         """Convert a column; structs, also those in lists, give one for each field."""
         import pyarrow as pa
 
         kind = array.type
+        spec = self._specs.get(name)
         if pa.types.is_struct(kind):
-            for field, child in zip(kind, array.flatten(), strict=True):
-                self.add(f"{name}/{field.name}", _decoded(child))
-        elif _is_list(kind) and pa.types.is_struct(kind.value_type):
-            for field, child in _unzip(array):
-                self.add(f"{name}/{field}", child)
+            self._add_struct(name, array, spec)
+        elif _holds_structs(kind):
+            self._add_structs(name, array)
         elif pa.types.is_null(kind):
             self.metadata[name] = {"left_out": "no record has a value"}
         elif name in self.columns:
@@ -58,11 +72,82 @@ class FoundColumns:
             self._add_dictionary(name, array)
         else:
             self.columns[name] = _Converter(name).convert(array)
+        if spec is not None and name in self.columns:
+            self._apply(name, spec)
+
+    def _add_struct(self, name: str, array: pa.StructArray, spec: ColumnSpec | None) -> None:
+        """A struct: a column for each field, or the file that it is."""
+        if spec is not None and spec.kind in ("image", "file"):
+            self._add_files(name, array, spec.kind)
+            return
+        for field, child in zip(array.type, array.flatten(), strict=True):
+            self.add(f"{name}/{field.name}", _decoded(child))
+
+    def _add_structs(self, name: str, array: pa.Array) -> None:
+        """A list of structs: a list for each field."""
+        for field, child, is_filled in _unzip(array):
+            if is_filled:
+                self.filled.add(f"{name}/{field}")
+            self.add(f"{name}/{field}", child)
+
+    def _add_files(self, name: str, array: pa.StructArray, kind: str) -> None:
+        """A struct of bytes and path: files under its own name, and their paths."""
+        import pyarrow as pa
+
+        children = dict(zip([field.name for field in array.type], array.flatten(), strict=True))
+        blank = pa.nulls(len(array), pa.string())
+        data = _Converter(name).convert(children.get("bytes", blank).cast(pa.large_binary()))
+        paths = _Converter(name).convert(children.get("path", blank).cast(pa.large_string()))
+        self.columns[name] = join_files(name, data, paths, kind)
+        if kind == "image":
+            self.features[name] = replace(IMAGE, optional=_lacks_some(self.columns[name]))
+        self.columns.setdefault(f"{name}_filename", paths)
+
+    def drop_unnamed_files(self) -> None:
+        """Forget the paths of files where none has one."""
+        for name, spec in self._specs.items():
+            paths = self.columns.get(f"{name}_filename")
+            is_named = not isinstance(paths, Masked) or paths.present.any()
+            if spec.kind in ("image", "file") and not is_named:
+                self.drop(f"{name}_filename")
+
+    def _apply(self, name: str, spec: ColumnSpec) -> None:
+        """What is known of a column besides its type."""
+        if spec.class_names:
+            self.metadata[name] = {"class_names": list(spec.class_names)}
+        elif spec.kind == "array":
+            self.columns[name] = shape_arrays(self.columns[name], spec)
+
+    def add_told(self, name: str, array: pa.Array, feature: Feature) -> None:
+        """Convert a column that Datum wrote; one whose type is no longer that is as any other."""
+        import pyarrow as pa
+
+        kind = array.type
+        fields = [one.name for one in kind] if pa.types.is_struct(kind) else []
+        if feature.encoding == "image" and (pa.types.is_binary(kind) or _is_large_binary(kind)):
+            self.add(name, array)
+        elif feature.encoding == "sparse" and fields == ["indices", "values"]:
+            sparse = _join_sparse(name, array, feature)
+            self.columns[name] = Masked(sparse, _present(array)) if array.null_count else sparse
+        elif feature.dtype == "bfloat16" and pa.types.is_float32(_item_of(kind)):
+            self.add(name, array)
+        else:
+            self.add(name, array)
+            return
+        is_optional = isinstance(self.columns[name], Masked)
+        self.features[name] = replace(feature, optional=is_optional, default=None, keys=())
+
+    def schema(self) -> Schema:
+        """What the columns hold."""
+        others = {name: one for name, one in self.columns.items() if name not in self.features}
+        found = {**schema_of(others), **self.features}
+        return Schema({name: found[name] for name in self.columns if name in found})
 
     def drop(self, name: str) -> None:
         """Forget a column."""
         self.columns.pop(name)
         self.metadata.pop(name, None)
+        self.features.pop(name, None)
 
     def keys(self, name: str, numbers: NDArray[np.int64] | None = None) -> list[str]:
         """The values of a column as names of the records of these numbers."""
@@ -84,18 +169,84 @@ class FoundColumns:
         self.metadata[name] = {"class_names": names.to_pylist()}
 
 
-def convert_table(table: pa.Table | pa.RecordBatch) -> FoundColumns:
-    """The columns of a table; nulls make a column `Masked`."""
+def _lacks_some(column: Any) -> bool:
+    if isinstance(column, Masked):
+        return not column.present.all()
+    return isinstance(column, np.ndarray) and any(value is None for value in column)
+
+
+def convert_table(
+    table: pa.Table | pa.RecordBatch,
+    told: Mapping[bytes, bytes] | None = None,
+    specs: Mapping[str, ColumnSpec] | None = None,
+) -> FoundColumns:
+    """The columns of a table; nulls make a column `Masked`.
+
+    `told` is the metadata of the schema, by default that of the table: what Datum wrote there of
+    its columns holds for them. `specs` are those that `find_specs` gives of the table, or of the
+    whole that it is part of.
+    """
     import pyarrow as pa
 
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     names = table.column_names
     check_names(names)
-    found = FoundColumns()
+    found = FoundColumns(find_specs(table) if specs is None else specs)
+    features, metadata = _read_told(table.schema.metadata if told is None else told)
     for name, column in zip(names, table.columns, strict=True):
-        found.add(name, combine(column))
+        if name in features:
+            found.add_told(name, combine(column), features[name])
+        else:
+            found.add(name, combine(column))
+        if name in metadata and name in found.columns:
+            found.metadata[name] = {**metadata[name], **found.metadata.get(name, {})}
+    if specs is None:
+        found.drop_unnamed_files()
     return found
+
+
+def _read_told(
+    metadata: Mapping[bytes, bytes] | None,
+) -> tuple[Mapping[str, Feature], dict[str, dict[str, Any]]]:
+    """The features that Datum wrote, and what it knew of each; nothing where others wrote."""
+    if metadata is None or _TOLD not in metadata:
+        return {}, {}
+    try:
+        told = json.loads(metadata[_TOLD])
+        schema = Schema.from_json(told["schema"])
+        known = {
+            name: {what: value for what, value in found.items() if what not in _COUNTED}
+            for name, found in told["metadata"].items()
+        }
+    except (AttributeError, KeyError, SchemaError, TypeError, ValueError):
+        return {}, {}  # of another program, that chose the same name
+    return schema, {name: found for name, found in known.items() if found}
+
+
+def _is_large_binary(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_large_binary(kind))
+
+
+def _item_of(kind: pa.DataType) -> pa.DataType:
+    while _is_list(kind):
+        kind = kind.value_type
+    return kind
+
+
+def _join_sparse(name: str, array: Any, feature: Feature) -> Sparse:
+    """Lists of indices and of values as one column."""
+    indices, values = array.flatten()  # null where the struct is
+    splits = _splits_of(values)
+    if not np.array_equal(splits, _splits_of(indices)):
+        raise SourceError(f"column {name!r}: expected an index for each value, got another number")
+    found = _Converter(name)
+    places = np.asarray(found.items(indices), np.int64).reshape(splits[-1], len(feature.shape))
+    rows = np.repeat(np.arange(len(array)), np.diff(splits))
+    shape: Any = (len(array), *feature.shape)
+    return Sparse(np.column_stack([rows, places]), found.items(values), shape)
 
 
 def check_names(names: Sequence[str], hint: str = "") -> None:
@@ -147,15 +298,60 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(is_listed) or str(kind).startswith(("list_view", "large_list_view"))
 
 
-def _unzip(array: Any) -> Iterator[tuple[str, pa.Array]]:
-    """A list of structs as a list for each field."""
+def _holds_structs(kind: pa.DataType) -> bool:
+    """Whether it is a list of structs, or of lists of them."""
+    import pyarrow as pa
+
+    inner = kind.value_type if _is_list(kind) else None
+    return inner is not None and (bool(pa.types.is_struct(inner)) or _holds_structs(inner))
+
+
+def _unzip(array: Any) -> Iterator[tuple[str, pa.Array, bool]]:
+    """A list of structs as a list for each field; whether values were missing in it."""
     import pyarrow as pa
 
     items = array.flatten()
     offsets = pa.array(_splits_of(array))
     mask = array.is_null() if array.null_count else None
-    for field, child in zip(items.type, items.flatten(), strict=True):
-        yield field.name, pa.LargeListArray.from_arrays(offsets, child, mask=mask)
+    children: Iterable[tuple[str, Any, bool]]
+    if pa.types.is_struct(items.type):
+        names = [field.name for field in items.type]
+        children = [
+            (name, *_fill(_decoded(child)))
+            for name, child in zip(names, items.flatten(), strict=True)
+        ]
+    else:
+        children = _unzip(items)
+    for name, child, filled in children:
+        if pa.types.is_null(child.type):
+            yield name, pa.nulls(len(array)), False
+        else:
+            yield name, pa.LargeListArray.from_arrays(offsets, child, mask=mask), filled
+
+
+def _fill(array: Any) -> tuple[Any, bool]:
+    """The fields of structs in a list without nulls, as `NestedLists` fills them in."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind, types = array.type, pa.types
+    if not array.null_count or types.is_null(kind) or types.is_struct(kind):
+        return array, False  # those of a struct are filled in its fields
+    if _is_list(kind):
+        return pa.LargeListArray.from_arrays(_splits_of(array), array.flatten()), True
+    blank: Any = None
+    if types.is_string(kind) or types.is_large_string(kind):
+        blank = ""
+    elif types.is_binary(kind) or types.is_large_binary(kind):
+        blank = b""
+    elif types.is_boolean(kind) or types.is_integer(kind):
+        blank = 0
+    elif types.is_floating(kind):
+        blank = math.nan
+    if blank is None:
+        return array, False
+    scalar = pa.scalar(bool(blank) if types.is_boolean(kind) else blank, kind)
+    return pc.fill_null(array, scalar), True
 
 
 def _splits_of(array: Any) -> NDArray[np.int64]:
@@ -175,6 +371,10 @@ class _Converter:
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    def items(self, array: pa.Array) -> Any:
+        """The items of all lists, one after the other."""
+        return self._values(array.flatten())
 
     def convert(self, array: pa.Array) -> Any:
         values = self._values(array)

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from datum.errors import SourceError
 from datum.sources.arrow_columns import check_names
+from datum.sources.arrow_features import METADATA_KEY
 from datum.sources.files import open_file
+from datum.sources.table_options import pick_columns, rename_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ArrowFile", "open_arrow"]
+__all__ = ["ArrowFile", "open_arrow", "shape_files"]
 
 BATCH_ROWS = 16_384
+BATCH_BYTES = 32 * 2**20  # of rows that hold files
+_KEPT = (METADATA_KEY, b"datum")  # of the metadata of schemas
 
 
 class ArrowFile(Protocol):
@@ -73,14 +77,15 @@ def _check_columns(path: Path, columns: Sequence[str] | None, schema: pa.Schema)
 
     names = schema.names
     check_names(names, f"\nhint: give them new ones in {path}")
+    known = {key: value for key, value in (schema.metadata or {}).items() if key in _KEPT}
     if columns is None:
-        return schema.remove_metadata()
+        return schema.with_metadata(known)
     for name in columns:
         if name not in names:
             near = difflib.get_close_matches(name, names, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
             raise SourceError(f"{path}: expected a column {name!r}\nhint: {hint}")
-    return pa.schema([schema.field(name) for name in columns])
+    return pa.schema([schema.field(name) for name in columns], metadata=known)
 
 
 class _ParquetFile:
@@ -96,7 +101,10 @@ class _ParquetFile:
         groups = [facts.row_group(i) for i in range(facts.num_row_groups)]
         self.nbytes = sum(group.total_byte_size for group in groups)
         self.is_mapped = False
-        self._nulls = _count_nulls(groups)
+        self._nulls, self._unknown = _count_nulls(groups)
+        self._batch_rows = max(
+            1, min(BATCH_ROWS, BATCH_BYTES * facts.num_rows // (self.nbytes + 1))
+        )
 
     def read(self, *, mapped: bool = False) -> pa.Table:  # noqa: ARG002 - it never is
         import pyarrow.parquet as pq
@@ -109,15 +117,19 @@ class _ParquetFile:
 
         wanted = self.schema.names if columns is None else list(columns)
         with _told(self.path), pq.ParquetFile(self.path, pre_buffer=False) as file:
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
+            for batch in file.iter_batches(batch_size=self._batch_rows, columns=wanted):
                 yield batch.select(wanted)
 
     def null_count(self, column: str) -> int | None:
-        return self._nulls.get(column) if self.schema.field(column).nullable else 0
+        if not self.schema.field(column).nullable:
+            return 0
+        leaves = [count for name, count in self._nulls.items() if name.startswith(f"{column}.")]
+        is_full = bool(leaves) and not any(leaves) and column not in self._unknown
+        return 0 if is_full else self._nulls.get(column)
 
 
-def _count_nulls(groups: list[Any]) -> dict[str, int]:
-    """How many nulls each flat column has; those for which that is not known are left out."""
+def _count_nulls(groups: list[Any]) -> tuple[dict[str, int], set[str]]:
+    """How many nulls each flat column has, and the columns for which that is not known."""
     counts: dict[str, int] = {}
     unknown = set()
     for group in groups:
@@ -128,7 +140,8 @@ def _count_nulls(groups: list[Any]) -> dict[str, int]:
                 unknown.add(name)
             else:
                 counts[name] = counts.get(name, 0) + facts.null_count
-    return {name: count for name, count in counts.items() if name not in unknown}
+    known = {name: count for name, count in counts.items() if name not in unknown}
+    return known, {name.partition(".")[0] for name in unknown}
 
 
 class _IpcFile:
@@ -182,3 +195,97 @@ def _lies_in_one_piece(reader: Any) -> bool:
     before = pa.total_allocated_bytes()
     batch = reader.get_batch(0)
     return bool(pa.total_allocated_bytes() - before < batch.nbytes // 2)
+
+
+# Files whose columns differ, or are to be called otherwise.
+
+
+def shape_files(
+    files: Sequence[ArrowFile], how: Sequence[str], rename: Mapping[str, str]
+) -> list[ArrowFile]:
+    """The files as if all had the same columns, "same", "union" or "intersection" of theirs."""
+    import pyarrow as pa
+
+    first = files[0].schema
+    odd = next((file for file in files if not file.schema.equals(first)), None)
+    if odd is None and not rename:
+        return list(files)
+    if odd is not None and how == "same":
+        raise _differ_error(files[0], odd)
+    try:
+        shared = pa.unify_schemas([file.schema for file in files])
+    except pa.ArrowException as error:
+        raise SourceError(
+            f"{files[0].path}: expected columns of one name to be of one type in all files,"
+            f" got: {error}"
+        ) from error
+    if how == "intersection":
+        names = [name for name in first.names if all(name in one.schema.names for one in files)]
+        shared = pa.schema([shared.field(name) for name in names])
+    where = str(files[0].path)
+    pick_columns(shared.names, list(rename), where=f"{where}: `rename`")
+    renamed = rename_columns(shared.names, rename, where=where)
+    return [_ShapedFile(file, shared, renamed) for file in files]
+
+
+def _differ_error(first: ArrowFile, odd: ArrowFile) -> SourceError:
+    """The error for files of different columns: which columns."""
+    lacking = [name for name in first.schema.names if name not in odd.schema.names]
+    further = [name for name in odd.schema.names if name not in first.schema.names]
+    told = [f"lacks {', '.join(lacking)}"] if lacking else []
+    told += [f"also has {', '.join(further)}"] if further else []
+    told += [
+        f"has {name} as {odd.schema.field(name).type}, not {first.schema.field(name).type}"
+        for name in first.schema.names
+        if name in odd.schema.names and odd.schema.field(name).type != first.schema.field(name).type
+    ]
+    return SourceError(
+        f"{odd.path}: expected the columns of {first.path}, but it"
+        f" {'; '.join(told) or 'has them in another order'}\n"
+        "hint: columns='union' takes every column, columns='intersection' those that all files have"
+    )
+
+
+class _ShapedFile:
+    """A file whose columns are those of all files, under new names."""
+
+    def __init__(self, file: ArrowFile, schema: pa.Schema, names: Sequence[str]) -> None:
+        import pyarrow as pa
+
+        self.path = file.path
+        self.nbytes = file.nbytes
+        self.is_mapped = file.is_mapped
+        self.schema = pa.schema(
+            [field.with_name(name) for field, name in zip(schema, names, strict=True)]
+        )
+        self._file = file
+        self._old = dict(zip(names, schema.names, strict=True))
+
+    def read(self, *, mapped: bool = False) -> pa.Table:
+        return self._shape(self._file.read(mapped=mapped), self.schema.names)
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        wanted = self.schema.names if columns is None else list(columns)
+        there = [self._old[name] for name in wanted if self._has(name)]
+        for batch in self._file.batches(there or None):
+            table = self._shape(pa.Table.from_batches([batch]), wanted)
+            yield from table.combine_chunks().to_batches()
+
+    def null_count(self, column: str) -> int | None:
+        return self._file.null_count(self._old[column]) if self._has(column) else 1  # or more
+
+    def _has(self, name: str) -> bool:
+        return self._old[name] in self._file.schema.names
+
+    def _shape(self, table: pa.Table, names: Sequence[str]) -> pa.Table:
+        import pyarrow as pa
+
+        columns = [
+            table.column(self._old[name])
+            if self._has(name)
+            else pa.nulls(table.num_rows, self.schema.field(name).type)
+            for name in names
+        ]
+        return pa.table(columns, schema=pa.schema([self.schema.field(name) for name in names]))

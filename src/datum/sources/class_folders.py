@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from datum.errors import SourceError
 from datum.schema import Feature, Schema
-from datum.sources.image_part import IMAGE, FilePart
+from datum.sources.image_part import IMAGE, FilePart, warn_of_images
 from datum.sources.listing import (
+    IMAGE_EXTENSIONS,
     FoundFile,
     as_text,
     fingerprint_of,
@@ -35,7 +36,8 @@ class ClassFolders:
     """Images in `<path>/<class>/`, or in `<path>/<split>/<class>/`; folders within count too.
 
     Gives image, label (a position in the class names, which are sorted and the same for all
-    splits), and filename, which is also the key: the path within `path`.
+    splits), and filename, which is also the key: the path within `path`. Images that lie beside
+    the folders of classes are in no class: they are left out, with a warning.
 
     Attributes:
         path: the folder.
@@ -54,6 +56,10 @@ class ClassFolders:
             split: _list_classes(open_folder(root / folder), "" if folder == "." else f"{folder}/")
             for split, folder in self._split_folders(root).items()
         }
+        if "." not in self._split_folders(root).values():  # images beside the folders of splits
+            names = [entry.name for entry in root.iterdir() if entry.is_file()]
+            images = sorted(name for name in names if name.lower().endswith(IMAGE_EXTENSIONS))
+            next(iter(listed.values())).loose.extend(map(as_text, images))
         classes = sorted({name for found in listed.values() for name in found.images})
         if not classes:
             raise SourceError(
@@ -111,22 +117,25 @@ def _has_images(folder: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Classes:
-    """The images of one split, by class, and the files that are none."""
+    """The images of one split, by class, those in no class, and the files that are none."""
 
     images: dict[str, list[FoundFile]]
+    loose: list[str]
     skipped: list[str]
 
 
 def _list_classes(folder: Path, prefix: str) -> _Classes:
     images: dict[str, list[FoundFile]] = {}
-    skipped = []
+    loose, skipped = [], []
     for file in list_files(folder):
         label, slash, _ = file.name.partition("/")
-        if slash and looks_like_image(folder, file.name):
+        if not looks_like_image(folder, file.name):
+            skipped.append(as_text(prefix + file.name))
+        elif slash:
             images.setdefault(label, []).append(file._replace(name=prefix + file.name))
         else:
-            skipped.append(as_text(prefix + file.name))
-    return _Classes(images, skipped)
+            loose.append(as_text(prefix + file.name))
+    return _Classes(images, loose, skipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,4 +170,5 @@ def _make_part(root: Path, found: _Classes, ids: Mapping[str, int]) -> FilePart:
         stored_bytes=sum(file.size for file in files),
         metadata={"label": {"class_names": class_names}},
         skipped=tuple(found.skipped),
+        warnings=warn_of_images(found.loose, "as they lie beside the folders of classes"),
     )

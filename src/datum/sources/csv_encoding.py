@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -22,6 +23,14 @@ _BOMS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+
+_JUDGED = 20_000  # bytes that tell one encoding from another
+_FIRST_LETTERS = frozenset("éèêàâáäöüåæøœóíúç")
+_LAST_LETTERS = frozenset("éèêëàáäöüåæøóíúãõñôùâ")
+_SHORTENED = re.compile(r"(?:[stdm]|re|ve|ll)(?![^\W\d_])")  # don't, it's, we'll
+_ELIDED = re.compile(r"(?:^|[^\W\d_]?[^\w])(?:[ldjnsmtcO]|qu)$", re.IGNORECASE)  # l'eau, O'Brien
+_SIGNS = "£€°©®™½¼·•§«»"
+_LETTERS = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿßŒœŠšŽžð")
 
 
 def check_encoding(name: str) -> str:
@@ -92,9 +101,60 @@ def other_encoding(text: NDArray[np.uint8]) -> str | None:
     """What text that is not all UTF-8 is encoded in; None if UTF-8 it is, with some damage.
 
     That is told by the characters beyond ASCII: in a file of another encoding next to none of
-    them is valid UTF-8.
+    them is valid UTF-8. Windows-1252 and Mac Roman are told apart by what the characters would be,
+    and what they stand between.
     """
-    decoded = text.tobytes().decode("utf-8", "replace")
+    raw = text.tobytes()
+    decoded = raw.decode("utf-8", "replace")
     bad = decoded.count("\ufffd")
     good = len(decoded) - int((text < 0x80).sum()) - bad
-    return None if good > bad else "cp1252"
+    if good > bad:
+        return None
+    places = np.flatnonzero(text >= 0x80)[:_JUDGED].tolist()
+    windows, mac = (_score(raw, places, encoding) for encoding in ("cp1252", "mac_roman"))
+    return "mac_roman" if mac > windows else "cp1252"
+
+
+def _score(raw: bytes, places: list[int], encoding: str) -> int:
+    """How well text reads in an encoding."""
+    table = bytes(range(256)).decode(encoding, "replace")
+    score = 0
+    for at in places:
+        before = "".join(table[byte] for byte in raw[max(at - 3, 0) : at])
+        after = "".join(table[byte] for byte in raw[at + 1 : at + 4])
+        score += _plausibility(table[raw[at]], before, after)
+    return score
+
+
+def _plausibility(character: str, before: str, after: str) -> int:
+    """How usual a character is between others, from -4 to 3."""
+    left, right = before[-1:] or " ", after[:1] or " "
+    if character in _LETTERS:
+        return _plausibility_of_letter(character, left, right)
+    is_inside = left.isalpha() and right.isalpha()
+    if character in "\u2018\u2019":
+        is_usual = _SHORTENED.match(after) or _ELIDED.search(before) or left.isalpha() > is_inside
+        return 3 if is_usual and left.isalpha() else 1 if not is_inside else 0
+    if character in "\u201c\u201d":
+        return -3 if is_inside else 3
+    if character == "\u2026":
+        return 3 if not left.isspace() and not right.isalpha() else -1
+    if character in "\u2013\u2014\u00a0":
+        return 0 if is_inside else 3
+    if character in _SIGNS:
+        return -2 if is_inside else 1
+    if character == "\ufffd":
+        return -4
+    return -3 if is_inside else -1
+
+
+def _plausibility_of_letter(character: str, left: str, right: str) -> int:
+    if left.isdigit() or right.isdigit():
+        return -1
+    if character.isupper():
+        if left.islower():
+            return -3  # a capital within a word
+        return 1 if right.isalpha() else 0
+    if left.isalpha():
+        return 2 if right.isalpha() or character in _LAST_LETTERS else 1
+    return 1 if right.isalpha() and character in _FIRST_LETTERS else 0

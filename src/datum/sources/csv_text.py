@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
 from datum.errors import SourceError
-from datum.sources.csv_encoding import TextReader, other_encoding
+from datum.sources.csv_encoding import TextReader, check_encoding, other_encoding
+from datum.sources.csv_header import FirstRow, judge_first_row, number_names
 from datum.sources.files import open_file, unpacked_suffix
 from datum.sources.source import Reject
+from datum.sources.table_options import rename_columns
 
 __all__ = ["MAX_ROW_BYTES", "CsvFile", "CsvPiece", "CsvSettings", "OtherEncodingError"]
 
 MAX_ROW_BYTES = 64 * 2**20  # far above any row that is meant, far below the memory of a computer
 _DELIMITERS = ",;\t|"
-_SAMPLE_BYTES = 64 * 2**10  # that tell the delimiter
+_SAMPLE_BYTES = 64 * 2**10  # that tell the delimiter, and whether there is a header
+_PEEK_BYTES = 2**20
+_BLANKS = ("", "NA", "N/A", "n/a", "#N/A", "null", "NULL", "None", "none")
+_GUESSED = {"cp1252": "Windows-1252", "mac_roman": "Mac Roman", "latin-1": "Latin-1"}
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +41,42 @@ class CsvSettings:
         encoding: of the text; None to find out.
         absent: words that stand for no value, in any column.
         blank: words that do so in columns of numbers and truth values.
+        header: whether the first row has names; None to find out.
+        names: of the columns; None for those of the header.
+        skip_rows: lines before the first row that are no part of the table.
+        comment: what lines start with that are no rows; NUL if there are none.
+        decimal: what stands before the fraction of a number.
+        rename: pairs of a name in the file and what it is to be called.
     """
 
     delimiter: str | None = None
     encoding: str | None = None
     absent: tuple[str, ...] = ("",)
     blank: tuple[str, ...] = ()
+    header: bool | None = None
+    names: tuple[str, ...] | None = None
+    skip_rows: int = 0
+    comment: str = "\0"
+    decimal: str = "."
+    rename: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> CsvSettings:
+        """The settings that options of a table give, once those are checked."""
+        null_values, names = options.get("null_values"), options.get("names")
+        header, encoding = options.get("header", "auto"), options.get("encoding")
+        return cls(
+            options.get("delimiter"),
+            None if encoding is None else check_encoding(encoding),
+            ("",) if null_values is None else tuple(null_values),
+            _BLANKS if null_values is None else ("",),
+            None if header == "auto" else header,
+            None if names is None else tuple(names),
+            options.get("skip_rows", 0),
+            options.get("comment", "\0"),
+            options.get("decimal", "."),
+            tuple(options.get("rename", {}).items()),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,16 +87,34 @@ class CsvPiece:
         text: their bytes, which columns of text point into.
         rows: what the core made of them.
         rejects: rows that cannot be read, numbered within the piece.
+        line: the number of the first line.
     """
 
     text: NDArray[np.uint8]
     rows: _core.CsvText
     rejects: list[Reject]
+    line: int
 
     @property
     def records(self) -> int:
         """How many rows there are, with those that cannot be read."""
         return self.rows.rows + len(self.rejects)
+
+    @property
+    def lines(self) -> int:
+        """How many lines its rows take, with the header."""
+        return _core.count_lines(self.text, 0, self.rows.end)
+
+    def lines_of(self, rows: Sequence[int]) -> list[int]:
+        """The lines on which rows start, of those that could be read; their numbers must rise."""
+        lines = []
+        line, at = self.line, 0
+        for row in rows:
+            offset = self.rows.offset(row, 0)
+            line += _core.count_lines(self.text, at, offset)
+            lines.append(line)
+            at = offset
+        return lines
 
 
 class OtherEncodingError(Exception):
@@ -74,7 +131,9 @@ class CsvFile:
         encoding: of its text; empty until it is known.
         delimiter: between its cells.
         header: a name for each column: numbered where the file has one twice, or none.
+        has_header: whether its first row has the names.
         crc: the checksum of its bytes.
+        notes: what was assumed of it that may be otherwise.
     """
 
     path: Path
@@ -82,7 +141,9 @@ class CsvFile:
     encoding: str = ""
     delimiter: str = ""
     header: list[str] = field(default_factory=list)
+    has_header: bool = True
     crc: int = 0
+    notes: list[str] = field(default_factory=list)
     _is_settled: bool = False  # whether the encoding is no guess any more
 
     def pieces(self, piece_bytes: int) -> Iterator[CsvPiece]:
@@ -92,14 +153,23 @@ class CsvFile:
         """
         reader = TextReader(self.path, self.encoding or self.settings.encoding)
         left = np.empty(0, np.uint8)
-        line = 1
+        line, skipped = 1, self.settings.skip_rows
         self.header = []
+        self.notes = []
         with open_file(self.path) as file:
             try:
                 for text, is_last in reader.runs(file, piece_bytes):
                     self.encoding = reader.encoding or ""
                     if len(left):
                         text = np.concatenate([left, text])
+                    if line <= skipped:
+                        start, lines = _find_line(text, skipped + 1 - line)
+                        text, line = text[start:], line + lines
+                        if line <= skipped:
+                            left = text.copy()
+                            text = text[:0]
+                            if not is_last:
+                                continue
                     piece = self._split(text, line, is_last=is_last)
                     left = text[piece.rows.end :].copy()
                     if not is_last:
@@ -111,24 +181,77 @@ class CsvFile:
                 raise self._wrong_encoding(error) from None
         self.crc = reader.crc
         self._is_settled = True
+        if self.settings.encoding is None and self.encoding in _GUESSED:
+            self.notes.append(
+                f"{self.path}: not UTF-8; read as {_GUESSED[self.encoding]} ({self.encoding});"
+                " `encoding` overrides"
+            )
+
+    def peek(self) -> None:
+        """Read as much as tells the header."""
+        while not self.header:
+            try:
+                for _ in self.pieces(_PEEK_BYTES):
+                    if self.header:
+                        break
+            except OtherEncodingError:
+                self.header = []
 
     def _split(self, text: NDArray[np.uint8], line: int, *, is_last: bool) -> CsvPiece:
         self.delimiter = self.delimiter or self._find_delimiter(text, is_last)
-        columns = len(self.header)
+        columns = len(self.header) or self._count_columns(text, is_last)
         rows = self._lex(text, self.delimiter, columns, is_last)
-        if columns == 0 and (rows.header or is_last):
-            self.header = self._read_header(rows.header, text)
+        if not self.header and (rows.header or columns or is_last):
+            self.header = self._name_columns(rows.header, columns, text)
         bad = rows.bad_rows
         if any(fault == "text" for _, _, fault, _ in bad):
             self._doubt_encoding(text)
         rejects = []
-        at = 0
+        at, last = 0, line
         for record, offset, fault, fields in bad:
-            line += _core.count_lines(text, at, offset)
+            last += _core.count_lines(text, at, offset)
             at = offset
-            where = f"{self.path}, line {line}"
+            where = f"{self.path}, line {last}"
             rejects.append(Reject(record, None, where, self._reason(fault, fields)))
-        return CsvPiece(text, rows, rejects)
+        return CsvPiece(text, rows, rejects, line)
+
+    def _count_columns(self, text: NDArray[np.uint8], is_last: bool) -> int:
+        """How many columns there are if the first row is a record; 0 if it has names."""
+        self.has_header = True
+        if self.settings.header:
+            return 0
+        for size in (_SAMPLE_BYTES, len(text)):
+            sample = text[:size].copy()
+            below = self._lex(sample, self.delimiter, 0, is_last and len(sample) == len(text))
+            if below.header and below.rows:
+                break
+        cells = [cell.decode(errors="replace") for cell in below.header]
+        if self.settings.header is None:
+            first = judge_first_row(cells, below)
+            names = self.settings.names
+            if names is not None:  # which are given for files without a header, mostly
+                first = FirstRow(
+                    list(names) == cells or (first.is_header and first.is_sure), is_sure=True
+                )
+            self.has_header = first.is_header
+            self._note_header(first, cells)
+        else:
+            self.has_header = False
+        return 0 if self.has_header else len(cells)
+
+    def _note_header(self, first: FirstRow, cells: list[str]) -> None:
+        shown = ", ".join(repr(cell) for cell in cells[:3]) + (", ..." if len(cells) > 3 else "")
+        if not first.is_header and self.settings.names is None:
+            named = "'column_1'" if len(cells) == 1 else f"'column_1' to 'column_{len(cells)}'"
+            self.notes.append(
+                f"{self.path}: no header found, as the first row ({shown}) looks like data; columns"
+                f" are named {named}; `names` names them, header=True reads the first row as names"
+            )
+        elif first.is_header and not first.is_sure:
+            self.notes.append(
+                f"{self.path}: the first row ({shown}) was read as the names of the columns;"
+                " header=False reads it as a record"
+            )
 
     def _lex(
         self, text: NDArray[np.uint8], delimiter: str, columns: int, is_last: bool
@@ -137,7 +260,16 @@ class CsvFile:
         threads = _thread_count()
         try:
             return _core.CsvText(
-                text, delimiter, columns, is_last, MAX_ROW_BYTES, absent, blank, threads
+                text,
+                delimiter,
+                columns,
+                is_last,
+                MAX_ROW_BYTES,
+                absent,
+                blank,
+                threads,
+                self.settings.comment,
+                self.settings.decimal,
             )
         except ValueError as error:
             raise SourceError(f"{self.path}: line 1: expected a header, got {error}") from None
@@ -150,28 +282,41 @@ class CsvFile:
             return "\t"
         sample = text[:_SAMPLE_BYTES].copy()
         found = []
-        for delimiter in _DELIMITERS:
+        taken = (self.settings.decimal, self.settings.comment)
+        for delimiter in [one for one in _DELIMITERS if one not in taken]:
             rows = self._lex(sample, delimiter, 0, is_last and len(sample) == len(text))
             total = rows.rows + len(rows.bad_rows)
             share = (rows.rows + 1) / (total + 1)
             found.append((len(rows.header) > 1, share, len(rows.header), delimiter))
         best = max(found, key=lambda one: one[:3])
-        return best[3] if best[0] else ","
+        return best[3] if best[0] else found[0][3]
+
+    def _name_columns(self, cells: list[bytes], columns: int, text: NDArray[np.uint8]) -> list[str]:
+        names = [""] * columns if columns else self._read_header(cells, text)
+        given = self.settings.names
+        if given is not None:
+            if len(given) != len(names):
+                raise SourceError(
+                    f"{self.path}: expected `names` for {len(names)} columns, got {len(given)}"
+                )
+            names = list(given)
+        return rename_columns(number_names(names), dict(self.settings.rename), where=str(self.path))
 
     def _read_header(self, cells: list[bytes], text: NDArray[np.uint8]) -> list[str]:
+        where = f"{self.path}: line {1 + self.settings.skip_rows}"
         if not cells:
-            raise SourceError(f"{self.path}: expected a header and rows, got an empty file")
+            after = f" after {self.settings.skip_rows:,} lines" if self.settings.skip_rows else ""
+            raise SourceError(f"{self.path}: expected a header and rows, got an empty file{after}")
         if any(b"\0" in cell for cell in cells):
             raise SourceError(
-                f"{self.path}: line 1: expected a header of text, got a NUL byte\n"
+                f"{where}: expected a header of text, got a NUL byte\n"
                 "hint: if this is UTF-16, pass encoding='utf-16-le'"
             )
         try:
-            names = [cell.decode() for cell in cells]
+            return [cell.decode() for cell in cells]
         except UnicodeDecodeError:
             self._doubt_encoding(text)
-            raise SourceError(f"{self.path}: line 1: expected a header in UTF-8") from None
-        return _number_names(names)
+            raise SourceError(f"{where}: expected a header in UTF-8") from None
 
     def _doubt_encoding(self, text: NDArray[np.uint8]) -> None:
         if self._is_settled or self.settings.encoding is not None or self.encoding != "utf-8":
@@ -207,18 +352,12 @@ class CsvFile:
         return reasons[fault]
 
 
-def _number_names(cells: list[str]) -> list[str]:
-    """The names of columns: the second `x` is `x_2`, a column without a name `column_<n>`."""
-    names: dict[str, None] = {}
-    given = set(cells)
-    counts: dict[str, int] = {}
-    for number, cell in enumerate(cells, 1):
-        name = base = cell or f"column_{number}"
-        while name in names or (name != cell and name in given):
-            counts[base] = counts.get(base, 1) + 1
-            name = f"{base}_{counts[base]}"
-        names[name] = None
-    return list(names)
+def _find_line(text: NDArray[np.uint8], lines: int) -> tuple[int, int]:
+    """Where so many lines end, or as many as there are, and how many those are."""
+    end = found = 0
+    for line_end in itertools.islice(_LINE_END.finditer(text.tobytes()), lines):
+        end, found = line_end.end(), found + 1
+    return end, found
 
 
 def _thread_count() -> int:

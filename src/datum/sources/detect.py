@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import itertools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,16 +15,17 @@ from datum.errors import SourceError
 from datum.images import sniff_file
 from datum.sources.class_folders import ClassFolders
 from datum.sources.files import unpacked_suffix
+from datum.sources.huggingface import HuggingFaceFolder, is_huggingface_folder
 from datum.sources.image_sets import read_set_file
 from datum.sources.labelled_images import LabelledImages
-from datum.sources.listing import IMAGE_EXTENSIONS, list_folders
+from datum.sources.listing import IMAGE_EXTENSIONS, list_files, list_folders
 from datum.sources.masks import SegmentationMasks
-from datum.sources.path_column import find_path_column
 from datum.sources.source import Source
-from datum.sources.splits import is_split_name, split_of_file
-from datum.sources.voc import VocDetection
+from datum.sources.splits import is_split_name, splits_of_files
+from datum.sources.table_options import refuse_options
+from datum.sources.voc import ANNOTATION_FOLDERS, IMAGE_FOLDERS, VocDetection
 
-__all__ = ["detect"]
+__all__ = ["detect", "group_by_split"]
 
 _CLF: Final = "image_clf"
 _DET: Final = "image_det"
@@ -41,8 +43,8 @@ _CONTAINERS = frozenset(
 )
 _WANTED = {
     _CLF: "folders named after classes, or train.csv and train/",
-    _DET: "JPEGImages/ and Annotations/ with XML files",
-    _SEG: "JPEGImages/ and SegmentationClass/",
+    _DET: "JPEGImages/ or images/, and Annotations/ or annotations/ with XML files",
+    _SEG: "JPEGImages/, and SegmentationClass/ with masks, or lists of pairs of paths",
     _TEXT: "train.json, train.jsonl or train.csv",
 }
 _HINTS = {
@@ -56,11 +58,17 @@ _HINTS = {
 }
 
 
-def detect(path: str | os.PathLike[str], problem: str | None = None) -> Source:
+def detect(
+    path: str | os.PathLike[str],
+    problem: str | None = None,
+    table: Mapping[str, Any] | None = None,
+) -> Source:
     """The source that reads a file or a folder; `problem` says which kind it must be.
 
+    `table` holds options of tables in files (`TableOptions`).
+
     Raises SourceError if nothing fits, or more than one kind does: it says what was looked for,
-    what was found, and how to name the source.
+    what was found, and how to name the source. So does an option that the source does not take.
     """
     if problem is not None and problem not in _PROBLEMS:
         near = difflib.get_close_matches(str(problem), _PROBLEMS, 1)
@@ -68,29 +76,18 @@ def detect(path: str | os.PathLike[str], problem: str | None = None) -> Source:
         raise SourceError(f"expected `problem` {', '.join(_PROBLEMS)}, got {problem!r}{hint}")
     place = Path(path)
     if place.is_dir():
-        return _detect_folder(place, problem)
+        return _detect_folder(place, problem, table or {})
     if not place.exists():
         raise SourceError(f"{place}: expected a file or a folder, got nothing there")
-    return _detect_file(place, problem)
+    return _detect_file(place, problem, table or {})
 
 
-def _detect_file(path: Path, problem: str | None) -> Source:
+def _detect_file(path: Path, problem: str | None, options: Mapping[str, Any]) -> Source:
     suffix = unpacked_suffix(path)
     if problem in (_DET, _SEG):
         raise SourceError(f"{path}: expected a folder with {_WANTED[problem]}, got a file")
-    column = find_path_column(path) if problem in (None, _CLF) else None
-    if column is not None:
-        from datum.sources.image_table import ImageTable
-
-        return ImageTable(path, path_column=column)
-    if problem == _CLF and suffix in (*_CSV, *_ARROW):
-        raise SourceError(
-            f"{path}: expected a folder with {_WANTED[_CLF]}, or a table with a column of images"
-            " that are there, got a table without\n"
-            "hint: ImageTable(path, path_column='path') reads images that a column names"
-        )
-    if suffix in _TABLES and problem != _CLF:
-        return _table(suffix, path)
+    if suffix in _TABLES:
+        return _table(suffix, path, options, path)
     got = f"an image ({path.suffix})" if sniff_file(path) else f"a file {path.name!r}"
     raise SourceError(
         f"{path}: expected a folder, or a file of {', '.join(_TABLES)}, got {got}\n"
@@ -98,22 +95,54 @@ def _detect_file(path: Path, problem: str | None) -> Source:
     )
 
 
-def _table(suffix: str, paths: Any) -> Source:
+def _table(suffix: str, paths: Any, options: Mapping[str, Any], place: Path) -> Source:
+    """The source of files of one kind, with the options that it takes."""
+    made: Any
     if suffix in _CSV:
         from datum.sources.csv import CsvTable
 
-        return CsvTable(paths)
+        return CsvTable(paths, **options)
     if suffix in _ARROW:
         from datum.sources.arrow import ArrowTable
 
-        return ArrowTable(paths)
-    if suffix in _LINES:
+        made, kind = ArrowTable, "Parquet" if suffix in (".parquet", ".pq") else "Arrow"
+    elif suffix in _LINES:
         from datum.sources.json_lines import JsonLines
 
-        return JsonLines(paths)
-    from datum.sources.json_text import JsonText
+        made, kind = JsonLines, "JSON Lines"
+    else:
+        from datum.sources.json_text import JsonText
 
-    return JsonText(paths)
+        made, kind = JsonText, "JSON"
+    taken = list(inspect.signature(made).parameters)
+    refuse_options(options, f"{place} holds {kind}", taken)
+    source: Source = made(paths, **options)
+    return source
+
+
+def group_by_split(
+    files: Sequence[Path], options: Mapping[str, Any]
+) -> list[Path] | dict[str, list[Path]]:
+    """Files of one kind by the split that their names tell; as one table if one tells none.
+
+    Beside files of several splits such a file is an error, as to add it to one of them would be a
+    guess, unless the options say that files with other columns make one table.
+    """
+    splits: dict[str | None, list[Path]] = {}
+    for file, split in zip(files, splits_of_files(files), strict=True):
+        splits.setdefault(split, []).append(file)
+    others = splits.pop(None, [])
+    is_one = options.get("columns") in ("union", "intersection")
+    if others and len(splits) > 1 and not is_one:
+        named = {str(split): str(some[0]) for split, some in splits.items()}
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        raise SourceError(
+            f"{others[0].parent}: expected every file to be named after a split, as"
+            f" {splits[next(iter(splits))][0].name} is, got {others[0].name}{more}\n"
+            f"hint: name the files of each split: datum.write({named!r}, out); or make one table of"
+            " all with columns='union'"
+        )
+    return list(files) if others else {str(split): some for split, some in splits.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +165,8 @@ class _Folder:
         return name in self.folders and _has_file(self.path / name, suffix)
 
     def is_voc(self) -> bool:
-        return "JPEGImages" in self.folders and self.has_folder("Annotations", ".xml")
+        has_images = any(name in self.folders for name in IMAGE_FOLDERS)
+        return has_images and any(self.has_folder(name, ".xml") for name in ANNOTATION_FOLDERS)
 
     def is_masks(self) -> bool:
         if self.has_folder("SegmentationClass", IMAGE_EXTENSIONS):
@@ -166,7 +196,11 @@ class _Folder:
 
     def describe(self) -> str:
         """What there is, in short."""
-        shown = [f"{name}/" for name in self.folders[:8]] + self.files[:8]
+        folders = self.folders[:8]
+        shown = [
+            name + ("/" if _has_file(self.path / name, "") else "/ (empty)") for name in folders
+        ]
+        shown += self.files[:8]
         left = len(self.folders) + len(self.files) - len(shown)
         listed = ", ".join(shown) or "nothing"
         return f"{listed} and {left} more" if left else listed
@@ -199,8 +233,10 @@ def _names_pairs(path: Path) -> bool:
     return bool(lines) and len(lines[0].names) == 2
 
 
-def _detect_folder(path: Path, problem: str | None) -> Source:
+def _detect_folder(path: Path, problem: str | None, options: Mapping[str, Any]) -> Source:
     folder = _Folder.read(path)
+    if problem in (None, _CLF, _TEXT) and is_huggingface_folder(path):
+        return HuggingFaceFolder(path)
     layouts: Mapping[str, tuple[str, Callable[[], bool], Callable[[Path], Source]]] = {
         "VocDetection": (_DET, folder.is_voc, VocDetection),
         "SegmentationMasks": (_SEG, folder.is_masks, SegmentationMasks),
@@ -215,32 +251,78 @@ def _detect_folder(path: Path, problem: str | None) -> Source:
     if len(found) > 1 and found[0][1] == _CLF:  # a table says more than the folders' names
         found = found[:1]
     if len(found) == 1:
+        if found[0][0] == "ClassFolders" and problem is None:
+            _refuse_mostly_loose(folder)
+        refuse_options(options, f"{path} is a folder of images ({found[0][0]})")
         return found[0][2](path)
     if found:
         names = " or ".join(f"problem={kind!r} ({name})" for name, kind, _ in found)
         raise SourceError(f"{path}: expected one layout, got several that fit\nhint: give {names}")
-    if problem in (None, _TEXT):
-        table = _detect_tables(folder, problem)
-        if table is not None:
-            return table
+    table = _detect_parquet(folder, options) if problem in (None, _CLF, _TEXT) else None
+    if table is None and problem in (None, _TEXT):
+        table = _detect_tables(folder, problem, options)
+    if table is not None:
+        return table
     raise _no_layout(folder, problem)
 
 
-def _detect_tables(folder: _Folder, problem: str | None) -> Source | None:
+def _refuse_mostly_loose(folder: _Folder) -> None:
+    """Refuse to take folders for classes where most images lie beside them."""
+    loose = [name for name in folder.files if name.lower().endswith(IMAGE_EXTENSIONS)]
+    if not loose:
+        return
+    inner = (
+        file.name
+        for name in folder.folders
+        for file in list_files(folder.path / name)
+        if file.name.lower().endswith(IMAGE_EXTENSIONS)
+    )
+    count = len(list(itertools.islice(inner, len(loose))))
+    if count == len(loose):
+        return
+    listed = ", ".join(f"{name}/" for name in folder.folders[:3])
+    raise SourceError(
+        f"{folder.path}: expected images in folders named after classes, got {count:,} in"
+        f" {listed} and {len(loose):,} beside them, such as {loose[0]}\n"
+        "hint: problem='image_clf' takes the folders for classes and leaves the others out;"
+        " without classes, pass rows: [{'image': path} for path in sorted(Path(...).glob('*.*'))]"
+    )
+
+
+def _detect_tables(
+    folder: _Folder, problem: str | None, options: Mapping[str, Any]
+) -> Source | None:
     """The source of files of one kind; None if there are none, or images beside them."""
     tables = folder.tables()
     is_mixed = len(tables) > 1 or (problem is None and _has_images(folder.path))
     if not tables or is_mixed:
         return None
     ((suffix, names),) = tables.items()
-    if suffix == ".json":
-        return _table(suffix, folder.path)
-    splits: dict[str | None, list[Path]] = {}
-    for name in names:
-        splits.setdefault(split_of_file(name), []).append(folder.path / name)
-    if None in splits:
-        return _table(suffix, [folder.path / name for name in names])
-    return _table(suffix, splits)
+    files = [folder.path / name for name in names]
+    paths = folder.path if suffix == ".json" else group_by_split(files, options)
+    return _table(suffix, paths, options, folder.path)
+
+
+def _detect_parquet(folder: _Folder, options: Mapping[str, Any]) -> Source | None:
+    """A folder as the hub of Hugging Face lays it out: Parquet files in `data/`, or by name."""
+    if set(folder.tables()) - {".json"} or any(
+        name.lower() in _CONTAINERS for name in folder.folders
+    ):
+        return None
+    inner = {name: sorted((folder.path / name).glob("*.parquet")) for name in folder.folders}
+    found = {name: files for name, files in inner.items() if files}
+    if found and all(map(is_split_name, found)):
+        return _table(".parquet", found, options, folder.path)
+    if len(found) > 1:
+        names = ", ".join(list(found)[:8])
+        first = next(iter(found))
+        raise SourceError(
+            f"{folder.path}: expected one folder of Parquet files, got {names}\n"
+            f"hint: name one of them: {str(folder.path / first)!r}"
+        )
+    for files in found.values():
+        return _table(".parquet", group_by_split(files, options), options, folder.path)
+    return None
 
 
 def _no_layout(folder: _Folder, problem: str | None) -> SourceError:

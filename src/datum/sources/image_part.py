@@ -13,7 +13,9 @@ from datum.errors import SourceError
 from datum.schema import Feature, Schema
 from datum.sources.source import Block, Reject
 
-__all__ = ["IMAGE", "FilePart", "UnusableRecordError"]
+__all__ = ["IMAGE", "FilePart", "UnusableRecordError", "warn_of_images"]
+
+_SHOWN = 3  # names of files, where there may be many
 
 # Channels are left open: they are known once every image has been looked at.
 IMAGE = Feature("uint8", (None, None, None), encoding="image")
@@ -31,6 +33,15 @@ class UnusableRecordError(SourceError):
         self.where = where
 
 
+def warn_of_images(names: Sequence[str], where: str) -> tuple[str, ...]:
+    """The warning for images that are in no record; `where` says where they are."""
+    if not names:
+        return ()
+    more = ", ..." if len(names) > _SHOWN else ""
+    count = "1 image is" if len(names) == 1 else f"{len(names):,} images are"
+    return (f"{count} left out, {where}: {', '.join(names[:_SHOWN])}{more}",)
+
+
 @dataclass(eq=False, slots=True)
 class FilePart:
     """The records of one split, each made by a call of `make_row` with its number.
@@ -40,6 +51,7 @@ class FilePart:
         schema, metadata, fingerprint, keys, stored_bytes, is_slow_python: as of `IndexedPart`.
         skipped: files that are no records, by name: those that are no images, or that nothing
             refers to.
+        warnings: what looks like a mistake, such as images that are left out.
     """
 
     make_row: Callable[[int], dict[str, Any]]
@@ -51,6 +63,7 @@ class FilePart:
     metadata: Mapping[str, Mapping[str, Any]]
     is_slow_python: bool = False
     skipped: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.keys or ())

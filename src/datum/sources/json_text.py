@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from datum.errors import SourceError
-from datum.schema import Schema
+from datum.schema import Feature, Schema
 from datum.sources.files import find_files, fingerprint_files
+from datum.sources.json_reading import JsonOptions, RowShaper
 from datum.sources.json_walk import JsonWalk
+from datum.sources.nested_rows import describe_filled
 from datum.sources.row_blocks import RowBlocks
 from datum.sources.source import Block, StreamedPart
 
@@ -39,6 +43,9 @@ class JsonText:
         path: the file or folder.
         splits: those to read, from files whose names start with theirs; by default the usual ones.
         allow_nan: whether to take NaN and Infinity, which are not JSON.
+        columns: The members to take of each record; by default all.
+        rename: New names of members.
+        encoding: The encoding of the text; UTF-8 by default.
     """
 
     def __init__(
@@ -47,16 +54,26 @@ class JsonText:
         *,
         splits: Sequence[str] | None = None,
         allow_nan: bool = False,
+        columns: Sequence[str] | None = None,
+        rename: Mapping[str, str] | None = None,
+        encoding: str | None = None,
     ) -> None:
         self._path = Path(path)
         self._splits = splits
         self._allow_nan = allow_nan
+        self._options = JsonOptions("JsonText", columns=columns, rename=rename, encoding=encoding)
+
+    def guided(self, features: Mapping[str, Feature]) -> JsonText:
+        """The same records, with texts read as these features where those are no texts."""
+        found = copy.copy(self)
+        found._options = replace(self._options, features=dict(features))  # noqa: SLF001 - of its own class
+        return found
 
     def parts(self) -> Mapping[str, StreamedPart]:
         """The records of each split."""
         places: dict[str, list[tuple[Path, str | None]]] = {}
         for split, file in self._find_files():
-            names = _list_names(JsonWalk(file, allow_nan=self._allow_nan))
+            names = _list_names(_walk(file, self._allow_nan, self._options))
             if names is None:
                 places.setdefault(split, []).append((file, None))
                 continue
@@ -64,7 +81,10 @@ class JsonText:
                 if name not in names:
                     raise SourceError(f"{file}: expected a list {name!r}, got {', '.join(names)}")
                 places.setdefault(name, []).append((file, name))
-        return {name: _JsonTextPart(found, self._allow_nan) for name, found in places.items()}
+        return {
+            name: _JsonTextPart(found, self._allow_nan, self._options)
+            for name, found in places.items()
+        }
 
     def _find_files(self) -> list[tuple[str, Path]]:
         """The files, each with the split that its name tells."""
@@ -84,6 +104,10 @@ class JsonText:
         for _, file in named:
             find_files(file)
         return named
+
+
+def _walk(file: Path, allow_nan: bool, options: JsonOptions) -> JsonWalk:
+    return JsonWalk(file, allow_nan=allow_nan, encoding=options.codec)
 
 
 def _split_of(name: str, splits: Sequence[str] | None) -> str | None:
@@ -116,45 +140,62 @@ def _list_names(walk: JsonWalk) -> list[str] | None:
 class _JsonTextPart:
     """The records of one split; of each file all, or those of one list."""
 
-    def __init__(self, places: list[tuple[Path, str | None]], allow_nan: bool) -> None:
+    def __init__(
+        self, places: list[tuple[Path, str | None]], allow_nan: bool, options: JsonOptions
+    ) -> None:
         self.schema: Schema | None = None
         self.metadata: Mapping[str, Mapping[str, Any]] = {}
         files = [file for file, _ in places]
         names = [name for _, name in places]
-        self.fingerprint: str | None = fingerprint_files(files, names, allow_nan)
+        self.fingerprint: str | None = fingerprint_files(files, names, allow_nan, options)
+        self._options = options
         self._places = places
+        self._blocks = RowBlocks(has_keys=False)
         self._allow_nan = allow_nan
+
+    @property
+    def nested(self) -> tuple[str, ...]:
+        """The features made of lists of objects, in the records that were read."""
+        return tuple(self._blocks.nested.names)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was filled in, in the records that were read."""
+        return describe_filled(self._blocks.nested.filled)
 
     def blocks(self) -> Iterator[Block]:
         """The records of all files, in order."""
-        walks = [(name, JsonWalk(file, allow_nan=self._allow_nan)) for file, name in self._places]
+        shaper = RowShaper(self._options)
+        walks = [(name, _walk(file, self._allow_nan, self._options)) for file, name in self._places]
         has_keys = all(name is None and walk.peek() == "{" for name, walk in walks)
-        blocks = RowBlocks(has_keys=has_keys)
+        blocks = self._blocks = RowBlocks(has_keys=has_keys)
         for (file, _), (name, walk) in zip(self._places, walks, strict=True):
-            for key, value in _records(walk, name):
+            for key, line, value in _records(walk, name):
                 try:
-                    blocks.add(_row_of(value) if key is None else _paper_row(value), key or "")
+                    row = _row_of(value) if key is None else _paper_row(value)
+                    blocks.add(shaper.shape(row), key or "", place=(file, line))
                 except ValueError as error:
-                    blocks.reject(str(file), str(error), key)
+                    blocks.reject(f"{file}, line {line}", str(error), key)
                 if blocks.is_full:
                     yield blocks.take()
+        shaper.check(str(self._places[0][0]))
         if len(blocks):
             yield blocks.take()
 
 
-def _records(walk: JsonWalk, list_name: str | None) -> Iterator[tuple[str | None, Any]]:
-    """Each record, with its id in the paper's shape."""
+def _records(walk: JsonWalk, list_name: str | None) -> Iterator[tuple[str | None, int, Any]]:
+    """Each record, with its id in the paper's shape, and its line."""
     if walk.peek() == "[":
         for _ in walk.items():
-            yield None, walk.value()
+            yield None, walk.line, walk.value()
         walk.end()
         return
     for name in walk.members():
         if list_name is None:
-            yield name, walk.value()
+            yield name, walk.line, walk.value()
         elif name == list_name:
             for _ in walk.items():
-                yield None, walk.value()
+                yield None, walk.line, walk.value()
         else:
             walk.value()
     walk.end()

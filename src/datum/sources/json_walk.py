@@ -23,15 +23,16 @@ class JsonWalk:
     Within `members` and `items` the value at hand must be taken before the next is asked for.
     """
 
-    def __init__(self, path: Path, *, allow_nan: bool) -> None:
+    def __init__(self, path: Path, *, allow_nan: bool, encoding: str | None = None) -> None:
         with open_file(path) as file:
             content = file.read()
         try:
-            self._text = content.decode("utf-8-sig")
+            self._text = content.decode(encoding or "utf-8-sig")
         except UnicodeDecodeError as error:
-            raise SourceError(f"{path}: expected UTF-8, got {error}") from None
+            raise SourceError(f"{path}: expected {encoding or 'UTF-8'}, got {error}") from None
         self._path = path
         self._at = 0
+        self._counted = (0, 1)  # a place, and its line
         self._decoder = make_decoder(allow_nan=allow_nan)
 
     def peek(self) -> str:
@@ -40,6 +41,15 @@ class JsonWalk:
         self._at = found.end() if found else self._at
         start: str = self._text[self._at : self._at + 1]
         return start
+
+    @property
+    def line(self) -> int:
+        """The line of what comes next."""
+        self.peek()
+        at, line = self._counted
+        line += int(self._text.count("\n", at, self._at))
+        self._counted = self._at, line
+        return line
 
     def value(self) -> Any:
         """Take the value that comes next."""

@@ -11,9 +11,15 @@ from typing import Any
 from datum.errors import SourceError
 from datum.schema import Feature, Schema
 from datum.sources.image_index import ImageIndex
-from datum.sources.image_part import IMAGE, FilePart, UnusableRecordError
+from datum.sources.image_part import IMAGE, FilePart, UnusableRecordError, warn_of_images
 from datum.sources.label_csv import LabelTable, feature_of_values, read_label_csv
-from datum.sources.listing import FoundFile, as_text, fingerprint_of, open_folder
+from datum.sources.listing import (
+    IMAGE_EXTENSIONS,
+    FoundFile,
+    as_text,
+    fingerprint_of,
+    open_folder,
+)
 from datum.sources.splits import read_split_options
 
 __all__ = ["LabelledImages", "LabelledSplit"]
@@ -83,6 +89,8 @@ def _make_part(root: Path, split: str, options: LabelledSplit) -> FilePart:
     labels = tuple(name for name in schema if name in table.columns and name != _FILENAME)
     rows = _RowMaker(table, labels, index, options.extension)
     used = rows.find_files()
+    unused = sorted(set(index.files) - {file.name for file in used})
+    loose = [name for name in unused if name.lower().endswith(IMAGE_EXTENSIONS)]
     status = table.path.stat()
     listed = [FoundFile(table.path.name, status.st_size, status.st_mtime_ns), *used]
     return FilePart(
@@ -95,7 +103,10 @@ def _make_part(root: Path, split: str, options: LabelledSplit) -> FilePart:
         fingerprint=fingerprint_of(listed, "labelled images", options),
         stored_bytes=sum(file.size for file in listed),
         metadata={},
-        skipped=tuple(as_text(name) for name in sorted(set(index.files) - {f.name for f in used})),
+        skipped=tuple(map(as_text, sorted(set(unused) - set(loose)))),
+        warnings=warn_of_images(
+            [as_text(name) for name in loose], f"as no row of {table.path.name} names them"
+        ),
     )
 
 

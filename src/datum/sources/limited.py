@@ -135,4 +135,4 @@ def _cut(block: Block, count: int) -> Block:
         first = np.arange(left)
         data = {name: take_rows(column, first, slice(left)) for name, column in data.items()}
     keys = None if block.keys is None else block.keys[:left]
-    return Block(data, block.numbers[:left], keys, rejects)
+    return Block(data, block.numbers[:left], keys, rejects, block.locate)

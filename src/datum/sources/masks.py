@@ -65,8 +65,9 @@ class SegmentationMasks:
 
     Gives image; label, the mask, whose pixels are class ids: those of a palette or of grey values,
     of 8 or 16 bits, or of the colours in `colour_map`; and filename. The name in the list is the
-    key. A line of a list may also hold two paths within `path`, of an image and of its mask. The
-    palette of the first mask is kept in the metadata.
+    key. A line of a list may also hold two paths, of an image and of its mask: within `path`, or of
+    another machine, whose ends are found within it. The palette of the first mask is kept in the
+    metadata.
 
     Attributes:
         path: the folder.
@@ -137,11 +138,15 @@ class _Pairs:
     masks: ImageIndex
     image_extension: str | None = None
     label_extension: str | None = None
+    by_name: dict[str, list[str]] | None = None  # the paths that end in each name, if lists do
 
     @classmethod
     def of_paths(cls, root: Path) -> _Pairs:
         index = ImageIndex.of_folder(root)
-        return cls(index, index)
+        by_name: dict[str, list[str]] = {}
+        for path in index.files:
+            by_name.setdefault(path.rpartition("/")[2], []).append(path)
+        return cls(index, index, by_name=by_name)
 
     @classmethod
     def of_folders(cls, root: Path, options: MaskSplit) -> _Pairs:
@@ -155,10 +160,22 @@ class _Pairs:
     def find(self, line: SetLine) -> tuple[FoundFile, FoundFile]:
         """The image and the mask of a line."""
         image, mask = line.names[0], line.names[-1]
+        if self.by_name is not None:
+            image, mask = self._find_end(image), self._find_end(mask)
         if len(line.names) == 1 and mask not in self.masks.stems:
             mask = mask.rpartition(".")[0] or mask  # a name with the extension of the image
         found = self.images.find(image, self.image_extension)
         return found, self.masks.find(mask, self.label_extension)
+
+    def _find_end(self, path: str) -> str:
+        """The longest end of a path that is a file here; else the only file of its name."""
+        folders = path.split("/")
+        if ".." in folders:
+            return path
+        ends = ("/".join(folders[at:]) for at in range(len(folders)))
+        named = (self.by_name or {}).get(folders[-1], [])
+        found = next((end for end in ends if end in self.images.files), None)
+        return found or (named[0] if len(named) == 1 else path)
 
     def unused(self, files: list[FoundFile]) -> tuple[str, ...]:
         """The names of images that have no mask."""
@@ -220,7 +237,8 @@ class _RowMaker:
             raise UnusableRecordError(
                 str(mask_path),
                 "expected class ids, grey or in a palette, got colours\n"
-                "hint: colour_map={(0, 0, 0): 0, (128, 0, 0): 1} gives the id of each colour",
+                "hint: SegmentationMasks(path, colour_map={(0, 0, 0): 0, (128, 0, 0): 1}) gives the"
+                " id of each colour",
             )
 
     def _read_ids(self, path: Path) -> Any:

@@ -12,6 +12,7 @@ from datum.columns import Masked, Ragged
 from datum.errors import SchemaError, SourceError
 from datum.schema import Feature, InexactError, SchemaGuess, as_array, numpy_dtype
 from datum.sources.arrow_columns import FoundColumns
+from datum.sources.nested_rows import NestedLists, holds_dicts
 
 __all__ = ["add_objects"]
 
@@ -31,6 +32,8 @@ def add_objects(name: str, values: Sequence[Any], found: FoundColumns) -> None:
     elif any(issubclass(kind, Mapping) for kind in kinds):
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise SourceError(f"column {name!r}: expected only dicts, or none, got {names}")
+    elif any(map(holds_dicts, values)):
+        _add_nested(name, values, found)
     elif name in found.columns:
         raise SourceError(f"expected columns of different names, got {name!r} twice")
     elif kinds in ({str}, {bytes}):
@@ -41,6 +44,38 @@ def add_objects(name: str, values: Sequence[Any], found: FoundColumns) -> None:
             found.metadata[name] = {"left_out": "no record has a value"}
         else:
             found.columns[name] = _typed(values, feature)
+
+
+def _add_nested(name: str, values: Sequence[Any], found: FoundColumns) -> None:
+    """Lists of dicts, as a column of lists for each of their names."""
+    nested = NestedLists()
+    rows = [{name: value} for value in values]
+    nested.learn(rows)
+    flat = nested.flatten(rows)
+    if any(row.get(name) is not None for row in flat):
+        raise SourceError(f"column {name!r}: expected lists of dicts alone, got others among them")
+    for inner in dict.fromkeys(key for row in flat for key in row):
+        add_objects(inner, [row.get(inner) for row in flat], found)
+        if inner in found.columns:
+            found.columns[inner] = _of_any_length(inner, found.columns[inner])
+    found.filled.update(nested.filled)
+
+
+def _of_any_length(name: str, column: Any) -> Any:
+    """Lists as `Ragged` also where all happen to be of one length."""
+    feature = _feature_of(name, list(column))
+    if (
+        feature is None
+        or isinstance(column, Ragged)
+        or isinstance(getattr(column, "values", 0), Ragged)
+    ):
+        return column
+    rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in column]
+    present = np.array([row is not None for row in rows])
+    dtype = None if feature.is_string else numpy_dtype(feature.dtype)
+    given = [[] if row is None else row for row in rows]
+    ragged = Ragged.from_rows(given, dtype=dtype, levels=len(feature.shape))
+    return ragged if present.all() else Masked(ragged, present)
 
 
 def _strings(name: str, values: Sequence[Any], *, is_text: bool) -> Any:

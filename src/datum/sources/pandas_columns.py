@@ -19,6 +19,9 @@ __all__ = ["add_series", "convert_frame"]
 def convert_frame(frame: Any, *, index: bool | None = None) -> FoundColumns:
     """The columns of a DataFrame, and of its index if that is named, or asked for by `index`.
 
+    An index without a name is kept as `index` where it is more than numbers of rows; integers that
+    do not count the rows, as rows that were chosen have them, are left out with a note.
+
     What pandas takes for missing is absent, but NaN stays NaN in columns of floats.
     """
     found = FoundColumns()
@@ -28,7 +31,17 @@ def convert_frame(frame: Any, *, index: bool | None = None) -> FoundColumns:
     check_names([name for name, _ in named], hint)
     for name, series in named:
         add_series(name, series, found)
+    if index is None and _is_left_out(frame.index):
+        found.notes.append(
+            "the index of the DataFrame, integers without a name, is left out"
+            " (frame.reset_index() makes it a column)"
+        )
     return found
+
+
+def _is_left_out(index: Any) -> bool:
+    is_plain = index.nlevels == 1 and index.name is None and index.dtype.kind in "iu"
+    return is_plain and not np.array_equal(index.to_numpy(), np.arange(len(index)))
 
 
 def _name_of(label: Any) -> str:
@@ -38,9 +51,14 @@ def _name_of(label: Any) -> str:
 def _index_columns(frame: Any, wanted: bool | None) -> Iterator[tuple[str, Any]]:
     for level in range(frame.index.nlevels):
         values = frame.index.get_level_values(level)
-        if wanted or (wanted is None and values.name is not None):
-            name = "index" if values.name is None else _name_of(values.name)
-            yield name if frame.index.nlevels == 1 or values.name else f"index_{level}", values
+        is_telling = values.name is not None or getattr(values.dtype, "kind", "O") not in "iu"
+        if not (wanted or (wanted is None and (is_telling or frame.index.nlevels > 1))):
+            continue
+        if values.name is not None:
+            yield _name_of(values.name), values
+        else:
+            name = "index" if frame.index.nlevels == 1 else f"index_{level}"
+            yield f"{name}_of_frame" if name in frame.columns else name, values
 
 
 def add_series(name: str, series: Any, found: FoundColumns) -> None:

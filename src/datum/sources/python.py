@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from datum.errors import SourceError
 from datum.schema import Schema
+from datum.sources.nested_rows import SAMPLE_RECORDS, NestedLists, describe_filled
 from datum.sources.python_rows import RowReader, is_keyed
 from datum.sources.snapshot import take_snapshots
 from datum.sources.source import Block, Part, Reject
@@ -19,6 +20,7 @@ from datum.sources.take import as_slice, take_rows
 __all__ = ["PythonRows"]
 
 BLOCK_RECORDS = 4096
+_SLOW_SAMPLE_RECORDS = 4  # of a dataset that may compute its rows
 
 
 class PythonRows:
@@ -142,6 +144,17 @@ class _RowStream:
         self._open = open
         self._names = names
         self._is_used = False
+        self._nested = NestedLists()
+
+    @property
+    def nested(self) -> tuple[str, ...]:
+        """The features made of lists of dicts, in the rows that were read."""
+        return tuple(self._nested.names)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was filled in, in the rows that have come."""
+        return describe_filled(self._nested.filled)
 
     def blocks(self) -> Iterator[Block]:
         """Blocks of `BLOCK_RECORDS` rows; what the source raises comes as SourceError."""
@@ -164,6 +177,7 @@ class _RowStream:
                 return
             if reader is None:
                 reader = RowReader(self._names, is_keyed=is_keyed(items[0]))
+                self._nested = reader.nested
             yield reader.read(items, np.arange(first, first + len(items)))
             first += len(items)
 
@@ -211,8 +225,28 @@ class _RowSequence:
         self._source = source
         self._length = len(source)
         self._reader = RowReader(names, is_keyed=is_keyed)
+        self._reader.learn(self._find_sample())
         if is_keyed:
             self.keys = [self._reader.key_of(item, number) for number, item in enumerate(source)]
+
+    @property
+    def nested(self) -> tuple[str, ...]:
+        """The features made of lists of dicts, in the rows that were read."""
+        return tuple(self._reader.nested.names)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was filled in, in the rows that were read."""
+        return describe_filled(self._reader.nested.filled)
+
+    def _find_sample(self) -> list[Any]:
+        """Rows from all over the source; few where each may be much work."""
+        most = _SLOW_SAMPLE_RECORDS if self.is_slow_python else SAMPLE_RECORDS
+        numbers = np.linspace(0, self._length - 1, min(most, self._length)).astype(int).tolist()
+        try:
+            return [self._source[number] for number in numbers]
+        except Exception:  # it is told when the record is read
+            return []
 
     def __len__(self) -> int:
         return self._length

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from datum.sources.nested_rows import NestedLists
 from datum.sources.source import Block, Reject
 
 __all__ = ["RowReader", "is_keyed"]
@@ -37,6 +39,8 @@ def _is_record(row: Any) -> bool:
 class RowReader:
     """Makes blocks of rows; all of them have a key, or none.
 
+    Lists of dicts are taken apart: see `NestedLists`.
+
     `names` are those of the values of plain tuples.
     """
 
@@ -44,18 +48,33 @@ class RowReader:
         self._names = names
         self._is_keyed = is_keyed
         self._fields: dict[type, Callable[[Any], dict[str, Any]]] = {}
+        self.nested = NestedLists()
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self._names, self._is_keyed
+        return self._names, self._is_keyed, self.nested
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self._names, self._is_keyed = state
+        self._names, self._is_keyed, self.nested = state
         self._fields = {}
+
+    def learn(self, items: list[Any]) -> None:
+        """Find out which names hold lists of dicts, for all blocks alike."""
+        rows: Any = self._read(items, np.arange(len(items)), ()).data
+        self.nested.learn(rows)
 
     def read(
         self, items: list[Any], numbers: NDArray[np.int64], rejects: Sequence[Reject] = ()
     ) -> Block:
         """The block of these items; those that are no rows join the rejects."""
+        block = self._read(items, numbers, rejects)
+        rows: Any = block.data
+        self.nested.learn(rows)
+        flat = self.nested.flatten(rows)
+        return block if flat is rows else replace(block, data=flat)
+
+    def _read(
+        self, items: list[Any], numbers: NDArray[np.int64], rejects: Sequence[Reject]
+    ) -> Block:
         if not self._is_keyed and set(map(type, items)) <= {dict}:
             return Block(items, numbers, None, rejects)
         rows: list[dict[str, Any]] = []

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from datum import _core
+from datum.sources.nested_rows import NestedLists
 from datum.sources.source import Block, Reject
 
 __all__ = ["BLOCK_RECORDS", "RowBlocks"]
@@ -17,6 +18,8 @@ BLOCK_BYTES = 8 * 2**20  # several blocks are in memory at a time
 
 class RowBlocks:
     """Gathers rows, all with a key or none, and those that cannot be read.
+
+    Lists of dicts are taken apart: see `NestedLists`.
 
     >>> blocks = RowBlocks(has_keys=False)
     >>> blocks.add({"x": 1})
@@ -29,11 +32,13 @@ class RowBlocks:
     def __init__(self, *, has_keys: bool) -> None:
         self._has_keys = has_keys
         self._first = 0
+        self.nested = NestedLists()
         self._clear()
 
     def _clear(self) -> None:
         self._rows: list[dict[str, Any]] = []
         self._keys: list[str] = []
+        self._places: list[tuple[Any, int]] = []
         self._rejects: list[Reject] = []
         self._bytes = 0
 
@@ -45,9 +50,10 @@ class RowBlocks:
         """Whether it is time to take a block."""
         return len(self) >= BLOCK_RECORDS or self._bytes >= BLOCK_BYTES
 
-    def add(self, row: dict[str, Any], key: str = "") -> None:
-        """Add the next record."""
+    def add(self, row: dict[str, Any], key: str = "", *, place: tuple[Any, int] = ("", 0)) -> None:
+        """Add the next record; `place` is its file and line."""
         self._rows.append(row)
+        self._places.append(place)
         self._bytes += _core.size_of(row)
         self._keys.append(key)
 
@@ -59,7 +65,16 @@ class RowBlocks:
         """What was gathered since the last time."""
         numbers = np.arange(self._first, self._first + len(self))
         numbers = np.delete(numbers, [reject.record - self._first for reject in self._rejects])
-        block = Block(self._rows, numbers, self._keys if self._has_keys else None, self._rejects)
+        self.nested.learn(self._rows)
+        rows = self.nested.flatten(self._rows)
+        places = self._places
+        block = Block(
+            rows,
+            numbers,
+            self._keys if self._has_keys else None,
+            self._rejects,
+            lambda at: f"{places[at][0]}, line {places[at][1]}" if places[at][1] else "",
+        )
         self._first += len(self)
         self._clear()
         return block

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
-from datum.schema import Schema
+from datum.schema import Feature, Schema
 
 __all__ = [
     "Block",
@@ -19,9 +19,13 @@ __all__ = [
     "Part",
     "Reject",
     "Rows",
+    "ScannedPart",
     "Source",
     "Stored",
     "StreamedPart",
+    "TextSource",
+    "find_notes",
+    "find_rejects",
 ]
 
 Rows: TypeAlias = list[dict[str, Any]]
@@ -102,12 +106,15 @@ class Block:
         numbers: the number of each record within its part; those of `rejects` are left out.
         keys: the name of each record, if records have names.
         rejects: the records that could not be read.
+        locate: where the record at a place in the block comes from, for messages; None if nothing
+            is known but its number.
     """
 
     data: Rows | Columns | Stored
     numbers: NDArray[np.int64]
     keys: Sequence[str] | None = None
     rejects: Sequence[Reject] = ()
+    locate: Callable[[int], str] | None = None
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -157,7 +164,31 @@ class IndexedPart(Protocol):
         ...
 
 
+@runtime_checkable
+class ScannedPart(Protocol):
+    """What a part has as well if its source was read through before.
+
+    Attributes:
+        notes: what was assumed of the source, a sentence each, for the report.
+        rejects: the records that cannot be read, in their order, as far as they are known.
+    """
+
+    notes: Sequence[str]
+    rejects: Sequence[Reject]
+
+
 Part: TypeAlias = StreamedPart | IndexedPart
+
+
+def find_notes(parts: Iterable[Part]) -> list[str]:
+    """What was assumed of the sources of parts, each once."""
+    scanned = [part for part in parts if isinstance(part, ScannedPart)]
+    return list(dict.fromkeys(note for part in scanned for note in part.notes))
+
+
+def find_rejects(part: Part) -> Sequence[Reject]:
+    """The records of a part that are known to be unreadable before it is read."""
+    return part.rejects if isinstance(part, ScannedPart) else ()
 
 
 @runtime_checkable
@@ -166,4 +197,13 @@ class Source(Protocol):
 
     def parts(self) -> Mapping[str, Part]:
         """The records of each split; one split, `train`, if the source knows none."""
+        ...
+
+
+@runtime_checkable
+class TextSource(Source, Protocol):
+    """A source of text, which a schema says how to read."""
+
+    def guided(self, features: Mapping[str, Feature]) -> Source:
+        """The same source, with texts read as these features, where it has some of their names."""
         ...

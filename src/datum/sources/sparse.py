@@ -25,7 +25,7 @@ def sparse_source(source: Source, names: Sequence[str]) -> tuple[Source, dict[st
     """The source with these features sparse, and what they are then.
 
     All records are looked at first, unless the source knows its schema. A feature whose length
-    differs between records stays as it is: it is stored as a list of its own length.
+    differs between records stays as it is, and so do texts: a list of their own length is stored.
     """
     found, seen = _find_features(source, names)
     sparse = {}
@@ -35,12 +35,12 @@ def sparse_source(source: Source, names: Sequence[str]) -> tuple[Source, dict[st
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(seen))}"
             raise SchemaError(f"expected a feature to store sparse, got {name!r}\nhint: {hint}")
         feature = found[name]
-        if not feature.shape or feature.is_string or feature.encoding == "image":
+        if not feature.shape or feature.encoding == "image":
             raise SchemaError(
-                f"feature {name!r}: expected arrays of numbers to store sparse, got {feature!r}",
+                f"feature {name!r}: expected lists or arrays to store sparse, got {feature!r}",
                 feature=name,
             )
-        if None not in feature.shape:
+        if None not in feature.shape and not feature.is_string:
             sparse[name] = replace(feature, encoding="sparse", default=None, keys=())
     if not sparse:
         return source, {}

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SourceError
 from datum.schema import DTYPES
-from datum.schema.plain import sparse_from_scipy
+from datum.schema.plain import array_of_tensor, sparse_from_scipy, sparse_from_tensor
 from datum.sources.arrow_columns import FoundColumns, combine, convert_table
+from datum.sources.nested_rows import describe_filled
 from datum.sources.object_columns import add_objects
 from datum.sources.pandas_columns import add_series, convert_frame
+from datum.sources.splits import find_splits
 from datum.sources.table_part import TablePart
 
 __all__ = ["ColumnTable", "is_arrow", "is_pandas"]
@@ -31,7 +33,8 @@ class ColumnTable:
     Args:
         data: the table.
         key: the column that names the records; it stays a feature, too.
-        index: whether to take the index of a DataFrame; None for only if it has a name.
+        index: whether to take the index of a DataFrame; None for one that has a name or is no
+            integers. One without a name is called `index`.
         split: what the split is called.
 
     >>> part = ColumnTable({"x": np.arange(3), "name": ["a", None, "c"]}).parts()["train"]
@@ -61,7 +64,14 @@ class ColumnTable:
         if not found.columns and not found.metadata:
             raise SourceError("expected a table with columns, got none")
         keys = None if key is None else found.keys(key)
-        part = TablePart(found.columns, metadata=found.metadata, keys=keys, rows=rows)
+        part = TablePart(
+            found.columns,
+            schema=found.schema() if found.features else None,
+            metadata=found.metadata,
+            keys=keys,
+            rows=rows,
+            remarks=(*found.notes, *describe_filled(found.filled)),
+        )
         self._parts = {split: part}
 
     def parts(self) -> Mapping[str, TablePart]:
@@ -94,11 +104,16 @@ def _check_lengths(data: Mapping[Any, Any]) -> int:
         lengths[name] = _length(name, column)
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name!r}: {length}" for name, length in lengths.items())
-        raise SourceError(f"expected columns of one length, got {told}")
+        hint = "\nhint: splits are a dict of tables: {'train': {'x': ...}, 'test': {'x': ...}}"
+        raise SourceError(
+            f"expected columns of one length, got {told}{hint if find_splits(data) else ''}"
+        )
     return next(iter(lengths.values()), 0)
 
 
 def _length(name: str, column: Any) -> int:
+    if getattr(column, "is_nested", False):
+        return int(column.size(0))
     shape = getattr(column, "shape", None)
     if shape is not None and len(shape):
         return int(shape[0])
@@ -121,10 +136,9 @@ def _add_column(name: str, column: Any, found: FoundColumns) -> None:
     if isinstance(column, np.ma.MaskedArray):
         gone = np.asarray(np.ma.getmaskarray(column).reshape(len(column), -1).any(axis=1))
         column = Masked(np.ma.filled(column, np.zeros(1, column.dtype)[0]), ~gone)
+    column = _plain_column(name, column)
     if isinstance(column, (Ragged, Sparse, Masked, BytesColumn)):
         found.columns[name] = column
-    elif hasattr(column, "tocoo") and hasattr(column, "tocsr"):
-        found.columns[name] = sparse_from_scipy(column)
     elif is_arrow(column, "Array"):
         found.add(name, column)
     elif is_arrow(column, "ChunkedArray"):
@@ -139,6 +153,16 @@ def _add_column(name: str, column: Any, found: FoundColumns) -> None:
         _add_array(name, column, found)
     else:
         add_objects(name, _as_list(name, column), found)
+
+
+def _plain_column(name: str, column: Any) -> Any:
+    """Sparse matrices and tensors as `Sparse`, those of rows of any length as a list."""
+    if getattr(column, "is_nested", False):  # of PyTorch
+        return [_as_array(name, row) for row in column.unbind()]
+    if hasattr(column, "tocoo") and hasattr(column, "tocsr"):
+        return sparse_from_scipy(column)
+    tensor = sparse_from_tensor(column)
+    return column if tensor is None else tensor
 
 
 def _as_series(column: Any) -> Any:
@@ -159,10 +183,8 @@ def _as_list(name: str, column: Any) -> Sequence[Any]:
 
 
 def _as_array(name: str, column: Any) -> NDArray[Any]:
-    if hasattr(column, "detach") and hasattr(column, "cpu"):  # a tensor, maybe on a device
-        column = column.detach().cpu()
     try:
-        return np.asarray(column)
+        return array_of_tensor(column)
     except Exception as error:  # whatever a stranger's __array__ raises
         raise SourceError(f"column {name!r}: expected an array, got: {error}") from error
 

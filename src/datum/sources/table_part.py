@@ -22,7 +22,7 @@ class TablePart:
     """An `IndexedPart` of columns of one length.
 
     `rejects` are the records that could not be read; their numbers count too, so that the record
-    of a number is the same whether others are sound or not.
+    of a number is the same whether others are sound or not. `notes` are what was assumed of a file.
 
     >>> part = TablePart({"x": np.array([10, 20, 30])})
     >>> part.read(np.array([2, 0])).data
@@ -39,14 +39,18 @@ class TablePart:
         rejects: Sequence[Reject] = (),
         fingerprint: str | None = None,
         rows: int | None = None,
+        notes: Sequence[str] = (),
+        remarks: Sequence[str] = (),
     ) -> None:
         self.schema: Schema | None = schema_of(columns) if schema is None else schema
         self.metadata: Mapping[str, Mapping[str, Any]] = dict(metadata or {})
         self.fingerprint = fingerprint or fingerprint_of(columns)
+        self.remarks = tuple(remarks)
         self.stored_bytes: int | None = None  # a few records tell better than their columns
         self.is_slow_python = False
-        self._rejects = sorted(rejects, key=lambda reject: reject.record)
-        self._rejected = np.array([reject.record for reject in self._rejects], np.int64)
+        self.notes = notes
+        self.rejects: Sequence[Reject] = sorted(rejects, key=lambda reject: reject.record)
+        self._rejected = np.array([reject.record for reject in self.rejects], np.int64)
         self._rows = len(next(iter(columns.values()), ())) if rows is None else rows
         self._columns = {
             name: SparseRows(column) if isinstance(column, Sparse) else column
@@ -55,15 +59,15 @@ class TablePart:
         self.keys: Sequence[str] | None = None if keys is None else self._with_rejects(keys)
 
     def _with_rejects(self, keys: Sequence[str]) -> Sequence[str]:
-        if not self._rejects:
+        if not self.rejects:
             return keys
         named = list(keys)
-        for reject in self._rejects:
+        for reject in self.rejects:
             named.insert(reject.record, reject.key or f"record {reject.record}")
         return named
 
     def __len__(self) -> int:
-        return self._rows + len(self._rejects)
+        return self._rows + len(self.rejects)
 
     def read(self, numbers: NDArray[np.int64]) -> Block:
         """The records of these numbers, in the order given."""
@@ -72,10 +76,10 @@ class TablePart:
             raise IndexError(f"expected numbers below {len(self)}, got {numbers}")
         rejects: list[Reject] = []
         rows = numbers
-        if self._rejects:
+        if self.rejects:
             before = np.searchsorted(self._rejected, numbers)
             is_bad = np.isin(numbers, self._rejected)
-            rejects = [self._rejects[at] for at in before[is_bad].tolist()]
+            rejects = [self.rejects[at] for at in before[is_bad].tolist()]
             numbers, rows = numbers[~is_bad], (numbers - before)[~is_bad]
         run = as_slice(rows)
         data = {name: take_rows(column, rows, run) for name, column in self._columns.items()}

@@ -19,8 +19,10 @@ from datum.sources.listing import FoundFile, as_text, fingerprint_of, list_files
 from datum.sources.splits import read_split_options
 from datum.sources.voc_xml import Annotation, VocObject, read_annotation
 
-__all__ = ["VocDetection", "VocSplit"]
+__all__ = ["ANNOTATION_FOLDERS", "IMAGE_FOLDERS", "VocDetection", "VocSplit"]
 
+IMAGE_FOLDERS = ("JPEGImages", "images")
+ANNOTATION_FOLDERS = ("Annotations", "annotations")
 _SET_FOLDERS = ("ImageSets", "ImageSets/Main")
 _BACKGROUND = "background"  # what class 0 is called
 _NUMBERS = Feature("float32", (None,))
@@ -49,25 +51,31 @@ class VocSplit:
         extension: of all images; by default any that is found.
         set_dir: the folder with the list `<split>.txt`; by default ImageSets or ImageSets/Main.
         set_path: the list itself, if it is not called as the split.
-        image_dir: the folder of the images.
-        annotation_dir: the folder of the XML files.
+        image_dir: the folder of the images; by default JPEGImages or images.
+        annotation_dir: the folder of the XML files; by default Annotations or annotations.
     """
 
     extension: str | None = None
     set_dir: str | None = None
     set_path: str | None = None
-    image_dir: str = "JPEGImages"
-    annotation_dir: str = "Annotations"
+    image_dir: str | None = None
+    annotation_dir: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class VocDetection:
     """Images in `JPEGImages/`, boxes in `Annotations/`, the names of a split in `ImageSets/`.
 
+    `images/` and `annotations/` are found as well.
+
     Gives image; xmin, xmax, ymin, ymax as fractions of the image's width and height, cut at its
     borders; area, of the box in those fractions; pose; labels, positions in the class names, of
     which the first, 0, is the background; is_truncated; labels_difficult; and filename. The name in
     the list is the key. Boxes without area are kept.
+
+    An annotation tells the size of its image. One of the same proportions is that of an image which
+    was resized later, and the boxes hold. Any other, above all width and height swapped, as by an
+    EXIF orientation, is rejected: nothing tells which pixels the boxes are of.
 
     Attributes:
         path: the folder.
@@ -77,6 +85,8 @@ class VocDetection:
             names found in all annotations, sorted.
         unannotated: what to do with images that have no XML file, in a split where others have:
             "reject" them, or take them for "empty" of objects.
+        sizes: "check" rejects annotations whose size is not that of the image; "image" passes over
+            what they say, and takes boxes for pixels of the images as they are stored.
     """
 
     path: str | os.PathLike[str]
@@ -84,8 +94,11 @@ class VocDetection:
     splits: Mapping[str, VocSplit | Mapping[str, Any]] | None = None
     classes: Sequence[str] | None = None
     unannotated: Literal["reject", "empty"] = "reject"
+    sizes: Literal["check", "image"] = "check"
 
     def __post_init__(self) -> None:
+        if self.sizes not in ("check", "image"):
+            raise SourceError(f"expected `sizes` to be 'check' or 'image', got {self.sizes!r}")
         if self.unannotated not in ("reject", "empty"):
             raise SourceError(
                 f"expected `unannotated` to be 'reject' or 'empty', got {self.unannotated!r}"
@@ -101,7 +114,7 @@ class VocDetection:
         drafts = {split: _Draft.read(root, split, given) for split, given in options.items()}
         names = self._class_names(root, drafts.values())
         return {
-            split: draft.to_part(names, self.unannotated, options[split])
+            split: draft.to_part(names, self.unannotated, options[split], sizes=self.sizes)
             for split, draft in drafts.items()
         }
 
@@ -134,8 +147,8 @@ class _Draft:
 
     @classmethod
     def read(cls, root: Path, split: str, options: VocSplit) -> _Draft:
-        images = ImageIndex.of_folder(root / options.image_dir)
-        folder = open_folder(root / options.annotation_dir)
+        images = ImageIndex.of_folder(_folder_of(root, options.image_dir, IMAGE_FOLDERS))
+        folder = open_folder(_folder_of(root, options.annotation_dir, ANNOTATION_FOLDERS))
         annotations = {
             file.name[: -len(".xml")]: file
             for file in list_files(folder)
@@ -199,17 +212,21 @@ class _Draft:
                 continue
         return sorted(set(found))
 
-    def to_part(self, names: list[str], unannotated: str, options: VocSplit) -> FilePart:
+    def to_part(
+        self, names: list[str], unannotated: str, options: VocSplit, *, sizes: str
+    ) -> FilePart:
         files = self.find_files()
         is_labelled = any(self.annotation_file(line) for line in self.lines)
         is_empty_fine = unannotated == "empty" or not is_labelled
         used = {file.name for file in files}
         unused = sorted(set(self.images.files) - used) if self.listed is None else []
         return FilePart(
-            _RowMaker(self, _ids_of(names), is_empty_fine),
+            _RowMaker(self, _ids_of(names), is_empty_fine, sizes == "check"),
             schema=_SCHEMA,
             keys=[as_text(line.names[0]) for line in self.lines],
-            fingerprint=fingerprint_of(files, "voc", names, options, is_empty_fine, self.lines),
+            fingerprint=fingerprint_of(
+                files, "voc", names, options, is_empty_fine, sizes, self.lines
+            ),
             stored_bytes=sum(file.size for file in files),
             metadata={"labels": {"class_names": names}},
             is_slow_python=True,
@@ -222,6 +239,7 @@ class _RowMaker:
     draft: _Draft
     ids: dict[str, int]
     is_empty_fine: bool
+    is_size_checked: bool
 
     def __call__(self, number: int) -> dict[str, Any]:
         draft, line = self.draft, self.draft.lines[number]
@@ -233,7 +251,8 @@ class _RowMaker:
                 raise UnusableRecordError(
                     str(path),
                     f"expected an annotation {line.names[0]}.xml in {draft.folder}, got none\n"
-                    "hint: unannotated='empty' takes it for an image without objects",
+                    "hint: VocDetection(path, unannotated='empty') takes it for an image without"
+                    " objects",
                 )
             annotation = Annotation(0.0, 0.0, [])
         where = str(draft.folder / f"{line.names[0]}.xml")
@@ -258,14 +277,7 @@ class _RowMaker:
         raise UnusableRecordError(where, f"expected one of the classes, got {got}")
 
     def _boxes(self, annotation: Annotation, path: Path, where: str) -> dict[str, list[float]]:
-        width, height = annotation.width, annotation.height
-        if annotation.objects and not (width > 0 and height > 0):
-            try:
-                header = read_file_header(path)
-            except ImageError as error:
-                reason = str(error).removeprefix(f"{path}: ")
-                raise UnusableRecordError(str(path), reason) from None
-            width, height = header.width, header.height
+        width, height = self._size(annotation, path, where) if annotation.objects else (1.0, 1.0)
         found: dict[str, list[float]] = {"xmin": [], "xmax": [], "ymin": [], "ymax": [], "area": []}
         for item in annotation.objects:
             is_inside = item.xmin <= width and item.xmax >= 0 and item.ymin <= height
@@ -281,6 +293,35 @@ class _RowMaker:
             for column, value in zip(found.values(), values, strict=True):
                 column.append(value)
         return found
+
+    def _size(self, annotation: Annotation, path: Path, where: str) -> tuple[float, float]:
+        """What boxes are fractions of."""
+        try:
+            header = read_file_header(path)
+        except ImageError as error:
+            reason = str(error).removeprefix(f"{path}: ")
+            raise UnusableRecordError(str(path), reason) from None
+        width, height = annotation.width, annotation.height
+        if not self.is_size_checked or width <= 0 or height <= 0:
+            return header.width, header.height
+        # Of an image that was resized, to whole pixels.
+        if abs(width * header.height / height - header.width) < 1:
+            return width, height
+        is_swapped = (width, height) == (header.height, header.width)
+        swapped = ", width and height swapped, as by an EXIF orientation" if is_swapped else ""
+        raise UnusableRecordError(
+            where,
+            f"expected the size {header.width} x {header.height} of the image,"
+            f" got {width:g} x {height:g}{swapped}\n"
+            "hint: VocDetection(path, sizes='image') takes boxes for pixels of the images as they"
+            " are stored",
+        )
+
+
+def _folder_of(root: Path, given: str | None, usual: tuple[str, ...]) -> Path:
+    if given is not None:
+        return root / given
+    return next((root / name for name in usual if (root / name).is_dir()), root / usual[0])
 
 
 def _ids_of(names: list[str]) -> dict[str, int]:

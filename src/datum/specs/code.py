@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from datum.format.layout import stand_in
+from datum.schema import Feature, Schema
+
 __all__ = [
     "Call",
     "Choice",
@@ -20,6 +23,7 @@ __all__ = [
     "render",
     "render_dict",
     "render_list",
+    "with_listed_bytes",
 ]
 
 MAX_LINE = 99  # what most formatters are told to leave alone
@@ -54,6 +58,13 @@ class Choice:
 
 
 Code = str | Call | Choice
+
+
+def with_listed_bytes(features: Mapping[str, Feature]) -> Schema:
+    """The schema that code is written for: of a list of images it gives the bytes of each."""
+    return Schema(
+        {name: stand_in(one) if one.holds_images else one for name, one in features.items()}
+    )
 
 
 def quote(text: str) -> str:

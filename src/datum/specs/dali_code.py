@@ -8,7 +8,16 @@ from typing import Literal
 from datum._core import Kind
 from datum.format.layout import StoredColumn, lower
 from datum.schema import Feature, Schema
-from datum.specs.code import Call, Code, join_parts, list_files, quote, render, render_dict
+from datum.specs.code import (
+    Call,
+    Code,
+    join_parts,
+    list_files,
+    quote,
+    render,
+    render_dict,
+    with_listed_bytes,
+)
 
 __all__ = ["dali"]
 
@@ -51,7 +60,7 @@ def dali(
         )
     ...
     """
-    schema = schema if isinstance(schema, Schema) else Schema(schema)
+    schema = with_listed_bytes(schema)
     features: dict[str, Code] = {}
     outputs: dict[str, Code] = {}
     notes: dict[str, str] = {}

@@ -7,7 +7,15 @@ from typing import Any, Literal
 
 from datum.format.layout import lower
 from datum.schema import Feature, Schema
-from datum.specs.code import Code, join_parts, quote, quote_files, render_dict, render_list
+from datum.specs.code import (
+    Code,
+    join_parts,
+    quote,
+    quote_files,
+    render_dict,
+    render_list,
+    with_listed_bytes,
+)
 from datum.specs.tensorflow_asked import Asked, Read
 from datum.specs.tensorflow_features import needs_single_records, read_feature
 
@@ -161,7 +169,7 @@ def tensorflow(
     dataset = dataset.batch(32).map(parse, num_parallel_calls=tf.data.AUTOTUNE)
     <BLANKLINE>
     """
-    schema = schema if isinstance(schema, Schema) else Schema(schema)
+    schema = with_listed_bytes(schema)
     known = metadata or {}
     is_single = batch_size is None or any(map(needs_single_records, schema.values()))
     keys = frozenset(one.key for item in schema.items() for one in lower(*item))

@@ -19,6 +19,7 @@ from datum.specs.code import (
     quote,
     render,
     render_dict,
+    with_listed_bytes,
 )
 
 __all__ = ["tfrecord"]
@@ -67,7 +68,7 @@ def tfrecord(
     }
     ...
     """
-    schema = schema if isinstance(schema, Schema) else Schema(schema)
+    schema = with_listed_bytes(schema)
     in_sequences = any(feature.sequence for feature in schema.values())
     context, lists = _describe(schema)
     values = {name: _value(name, one, in_sequences) for name, one in schema.items()}

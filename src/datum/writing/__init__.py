@@ -2,7 +2,17 @@
 
 from datum.writing.planned import PlannedSplit, WritePlan
 from datum.writing.planning import plan
-from datum.writing.report import SplitReport, WriteReport
+from datum.writing.report import FloatReport, SplitReport, WriteReport
 from datum.writing.run import write
+from datum.writing.sidecars import write_sidecars
 
-__all__ = ["PlannedSplit", "SplitReport", "WritePlan", "WriteReport", "plan", "write"]
+__all__ = [
+    "FloatReport",
+    "PlannedSplit",
+    "SplitReport",
+    "WritePlan",
+    "WriteReport",
+    "plan",
+    "write",
+    "write_sidecars",
+]

@@ -10,9 +10,11 @@ from typing import Any
 from datum.errors import SchemaError, WriteError
 from datum.format import Manifest, SplitInfo, Statistics, stores_alike
 from datum.format.naming import parse_shard_name
-from datum.schema import Schema
+from datum.schema import Feature, Schema
+from datum.schema.dtypes import FLOATS_ON_WIRE
 from datum.writing.options import WriteOptions
 from datum.writing.parts import merge_schemas
+from datum.writing.sidecars import find_sidecars
 from datum.writing.staging import QUARANTINE
 
 __all__ = ["Appended", "append_to", "join_metadata"]
@@ -26,15 +28,26 @@ class Appended:
         manifest: what it holds so far.
         generation: which addition this is, counted from 1.
         quarantine: the content of its list of rejected records.
+        sidecars: the names of those that stand beside it.
     """
 
     manifest: Manifest
     generation: int
     quarantine: bytes
+    sidecars: tuple[str, ...] = ()
+
+    @property
+    def images(self) -> frozenset[str]:
+        """The features whose bytes are those of images, also where rows do not tell."""
+        schema = self.manifest.schema
+        return frozenset(name for name, one in schema.items() if one.encoding == "image")
 
     def widen(self, schema: Schema) -> Schema:
         """A schema for old and new records, under which the old ones need not be written again."""
         old = self.manifest.schema
+        schema = Schema(
+            {name: _stored_like(old.get(name), feature) for name, feature in schema.items()}
+        )
         try:
             merged = merge_schemas(old, schema)
         except SchemaError as error:
@@ -69,6 +82,14 @@ class Appended:
         return {"generation": self.generation, "schema": self.manifest.schema.to_json()}
 
 
+def _stored_like(old: Feature | None, new: Feature) -> Feature:
+    """Floats of new records, laid out as those that are there: raw, or in lists."""
+    encodings = {new.encoding, "" if old is None else old.encoding}
+    if old is None or old.dtype != new.dtype or encodings != {"raw", "values"}:
+        return new
+    return old if old.shape == new.shape and new.dtype in FLOATS_ON_WIRE else new
+
+
 def append_to(target: Path, options: WriteOptions) -> Appended:
     """Look at the dataset that is to be added to."""
     manifest = Manifest.load(target)
@@ -81,7 +102,7 @@ def append_to(target: Path, options: WriteOptions) -> Appended:
     generations = [found[3] for found in map(parse_shard_name, names) if found is not None]
     quarantine = target / QUARANTINE
     content = quarantine.read_bytes() if quarantine.is_file() else b""
-    return Appended(manifest, max(generations, default=0) + 1, content)
+    return Appended(manifest, max(generations, default=0) + 1, content, find_sidecars(target))
 
 
 def join_metadata(parts: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
@@ -103,6 +124,8 @@ def _join(name: str, what: str, old: Any, new: Any) -> Any:
         return {key: old.get(key, 0) + new.get(key, 0) for key in sorted({*old, *new})}
     if old == new:
         return old
+    if what == "kept_float64":
+        return old  # of two values the first
     if what in ("height", "width", "channels"):
         return [min(old[0], new[0]), max(old[1], new[1])]
     if what == "dtypes":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,15 +17,30 @@ from datum.errors import SchemaError, SourceError
 from datum.format import (
     Collected,
     EncodedBlock,
+    ExactRecords,
     Framed,
+    Records,
     RowEncoder,
     Statistics,
     reencode,
     stores_alike,
 )
-from datum.schema import Feature, Schema, SchemaGuess, plain_row
+from datum.schema import (
+    ROUND,
+    Feature,
+    FloatFacts,
+    FloatRule,
+    Schema,
+    SchemaGuess,
+    plain_row,
+    widened,
+)
+from datum.schema.casting import read_named_floats
 from datum.sources import Block, Reject
+from datum.sources.decimals import cast_decimal
 from datum.sources.source import Stored
+from datum.sources.take import take_rows
+from datum.writing.detection_keys import DetectionKeys
 from datum.writing.encoders import FeatureEncoder, apply_encoders
 from datum.writing.pictures import ImageFacts, find_images, prepare_images
 from datum.writing.stored import CopiedRecords, copy_stored, rows_of
@@ -31,9 +48,18 @@ from datum.writing.stored import CopiedRecords, copy_stored, rows_of
 if TYPE_CHECKING:
     from datum.images import ImageOptions
 
-__all__ = ["BlockSettings", "BlockWriter", "CollectedBlock", "OnError", "WrittenBlock"]
+__all__ = [
+    "BlockSettings",
+    "BlockWriter",
+    "CollectedBlock",
+    "OnError",
+    "WrittenBlock",
+    "first_error",
+    "join_framed",
+]
 
 OnError = Literal["raise", "skip", "quarantine"]
+_PROBED_RECORDS = 50  # looked at to tell whether most are refused
 _HINT = "hint: on_error='quarantine' puts such records aside and goes on"
 
 
@@ -47,6 +73,11 @@ class BlockSettings:
     encoders: Mapping[str, FeatureEncoder]
     on_error: OnError
     is_counted: bool = False  # whether the statistics of stored records are known already
+    rule: FloatRule = ROUND  # how floats are stored, where the schema is to be found out
+    watched: frozenset[str] = frozenset()  # features of the schema that float32 must serve
+    keeps_exact: bool = False  # whether `WrittenBlock.exact` is needed
+    known_images: frozenset[str] = frozenset()  # features of the dataset that is added to
+    complete: DetectionKeys | None = None  # adds what is told by the images as they are stored
 
 
 @dataclass(frozen=True)
@@ -61,6 +92,8 @@ class WrittenBlock:
     numbers: NDArray[np.int64]
     keys: Any
     rejects: list[Reject] = field(default_factory=list)
+    floats: Mapping[str, FloatFacts] = field(default_factory=dict)
+    exact: ExactRecords | None = None
 
 
 @dataclass(frozen=True)
@@ -77,24 +110,57 @@ class CollectedBlock:
         """Make the records; the interpreter is free meanwhile."""
         encoded = [piece.encode() for piece in self.pieces]
         statistics = Statistics()
+        floats: dict[str, FloatFacts] = {}
+        first = 0
         for piece in encoded:
             statistics = statistics.merge(piece.statistics)
+            for name, facts in piece.floats.items():
+                known = floats.get(name, FloatFacts())
+                floats[name] = known.merge(facts.at(self.block.numbers[first:]))
+            first += len(piece.framed)
+        is_copied = len(encoded) == 1 and isinstance(self.pieces[0], CopiedRecords)
+        schema = encoded[0].schema if is_copied else self.schema
         return WrittenBlock(
-            _join([self._widened(piece) for piece in encoded]),
-            self.schema,
+            join_framed([_widened(piece, schema) for piece in encoded]),
+            schema,
             self.guess,
             statistics,
             self.images,
             self.block.numbers,
             self.block.keys,
             list(self.block.rejects),
+            floats,
+            _join_exact(encoded, schema),
         )
 
-    def _widened(self, piece: EncodedBlock) -> Framed:
-        """The records as the schema of the whole block has them."""
-        if stores_alike(piece.schema, self.schema):
-            return piece.framed
-        return reencode(piece.framed.records(), piece.schema, self.schema)
+
+def _widened(piece: EncodedBlock, schema: Schema) -> Framed:
+    """The records as the schema of the whole block has them."""
+    if piece.schema is schema or stores_alike(piece.schema, schema):
+        return piece.framed
+    return reencode(piece.framed.records(), piece.schema, schema, exact=_records(piece.exact))
+
+
+def _records(exact: ExactRecords | None) -> tuple[Records, Schema] | None:
+    return None if exact is None else (exact.framed.records(), exact.schema)
+
+
+def _join_exact(pieces: list[EncodedBlock], schema: Schema) -> ExactRecords | None:
+    """The values of all pieces that were rounded in any, as they were before."""
+    if len(pieces) == 1:
+        return pieces[0].exact
+    names = {name for piece in pieces if piece.exact is not None for name in piece.exact.schema}
+    wanted = Schema(
+        {name: widened(schema[name]) for name in names if schema[name].dtype == "float32"}
+    )
+    if not wanted:
+        return None
+    parts = []
+    for piece in pieces:
+        records, known = piece.framed.records(), [name for name in wanted if name in piece.schema]
+        exact = _records(piece.exact)
+        parts.append(reencode(records, piece.schema.select(known), wanted, exact=exact))
+    return ExactRecords(join_framed(parts), wanted)
 
 
 class BlockWriter:
@@ -103,14 +169,25 @@ class BlockWriter:
     def __init__(self, settings: BlockSettings, *, threads: int) -> None:
         self.settings = settings
         self._threads = threads
-        self._encoder = RowEncoder(settings.schema, threads=threads)
+        self._encoder = self._make_encoder(None)
         self._features = settings.schema or settings.features
         # Features that are given are enforced as records come, though others are found out.
         self._given: RowEncoder | None = None
         self._is_first = True
         if settings.schema is None and settings.features:
             self._given = RowEncoder(Schema(settings.features), threads=threads)
-        self._images = {name for name, one in self._features.items() if one.encoding == "image"}
+        given = {name for name, one in self._features.items() if one.encoding == "image"}
+        self._images = given | settings.known_images
+
+    def _make_encoder(self, guess: SchemaGuess | None) -> RowEncoder:
+        return RowEncoder(
+            self.settings.schema,
+            guess=guess,
+            rule=self.settings.rule,
+            watched=self.settings.watched,
+            keeps_exact=self.settings.keeps_exact,
+            threads=self._threads,
+        )
 
     @property
     def schema(self) -> Schema:
@@ -120,16 +197,17 @@ class BlockWriter:
     def learn(self, guess: SchemaGuess) -> None:
         """Widen the schema by what another writer has found; SchemaError if they disagree."""
         if self._encoder.guess is not None:
-            merged = self._encoder.guess.merge(guess)
-            self._encoder = RowEncoder(guess=merged, threads=self._threads)
+            self._encoder = self._make_encoder(self._encoder.guess.merge(guess))
 
     def prepare(self, block: Block) -> tuple[Block, dict[str, ImageFacts]]:
         """Do what comes before encoding; several blocks can be prepared at the same time."""
         if isinstance(block.data, Stored):
             if self._copies and self.settings.schema is not None:
-                is_counted, threads = self.settings.is_counted, self._threads
                 return copy_stored(
-                    block, self.settings.schema, is_counted=is_counted, threads=threads
+                    block,
+                    self._make_encoder(None),
+                    is_counted=self.settings.is_counted,
+                    threads=self._threads,
                 )
             known = block.data.schema
             self._images |= {name for name, one in known.items() if one.encoding == "image"}
@@ -144,13 +222,16 @@ class BlockWriter:
     def _copies(self) -> bool:
         """Whether records that are serialized already can be taken as they are."""
         images = self.settings.images
-        return not (self.settings.encoders or images.changes_bytes or images.verify)
+        is_changed = self.settings.encoders or self.settings.complete
+        return not (is_changed or images.changes_bytes or images.verify)
 
     def _prepare_images(self, block: Block, names: set[str]) -> tuple[Block, dict[str, ImageFacts]]:
-        if not names:
-            return block, {}
-        features = {name: self._features.get(name) for name in sorted(names)}
-        return prepare_images(block, features, self.settings.images)
+        facts: dict[str, ImageFacts] = {}
+        if names:
+            features = {name: self._features.get(name) for name in sorted(names)}
+            block, facts = prepare_images(block, features, self.settings.images)
+        complete = self.settings.complete
+        return (block if complete is None else complete(block)), facts
 
     def write(self, block: Block) -> WrittenBlock:
         """Make the records of a block."""
@@ -158,7 +239,8 @@ class BlockWriter:
 
     def collect(self, block: Block, images: dict[str, ImageFacts]) -> CollectedBlock:
         """Take the values out of a block that is prepared; blocks must come in order."""
-        self._check(block.rejects)
+        if block.rejects and self.settings.on_error == "raise":
+            self._raise_first(block)
         if isinstance(block.data, CopiedRecords):
             kept_block = replace(block, data=[])
             return CollectedBlock([block.data], kept_block, images, self.schema, None)
@@ -172,10 +254,10 @@ class BlockWriter:
                 pieces.append(self._collect(_take(block.data, first, last)))
                 first, size = last, 2 * size
             except SchemaError as error:
-                late = self._find_late_images(block)
-                if late:
-                    block, more = self._prepare_images(block, late)
-                    return self.collect(block, {**images, **more})
+                # All of the block is looked through once, not at each of many bad records.
+                changed = None if refused else self._prepare_anew(block, images)
+                if changed is not None:
+                    return self.collect(*changed)
                 if error.record is None:
                     raise
                 at = first + error.record
@@ -197,10 +279,20 @@ class BlockWriter:
         if self._given is not None and isinstance(data, list):
             rows = [row if type(row) is dict else plain_row(row) for row in data]
             self._check_names(rows)
+            data = rows = [self._read_floats(row) for row in rows]
             self._given.collect([{name: row.get(name) for name in names} for row in rows])
         elif self._given is not None:
             self._given.collect({name: data[name] for name in names if name in data})
         return self._encoder.collect(data)
+
+    def _read_floats(self, row: dict[str, Any]) -> dict[str, Any]:
+        """The row with "NaN" and infinities, which JSON holds as texts, where floats are given."""
+        changed = {}
+        for name, feature in self.settings.features.items():
+            value = row.get(name) if "float" in feature.dtype else None
+            if isinstance(value, (list, str)):
+                changed[name] = read_named_floats(value)
+        return {**row, **changed} if changed else row
 
     def _check_names(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Refuse a feature that was given and that none of the first records has."""
@@ -211,6 +303,17 @@ class BlockWriter:
                 hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
                 raise SchemaError(f"schema: expected features of records, got {name!r}{hint}")
 
+    def _prepare_anew(
+        self, block: Block, images: dict[str, ImageFacts]
+    ) -> tuple[Block, dict[str, ImageFacts]] | None:
+        """The block with images or decimals that its first record did not show, if it has some."""
+        late = self._find_late_images(block)
+        if late:
+            block, more = self._prepare_images(block, late)
+            return block, {**images, **more}
+        cast = _cast_decimals(block, self._features)
+        return None if cast is None else (cast, images)
+
     def _find_late_images(self, block: Block) -> set[str]:
         """Names whose first images come after the first record of a block."""
         if self.settings.schema is not None or not isinstance(block.data, list):
@@ -219,20 +322,76 @@ class BlockWriter:
         self._images |= late
         return late
 
-    def _check(self, rejects: Sequence[Reject]) -> None:
-        if rejects and self.settings.on_error == "raise":
-            hint = "" if "hint:" in rejects[0].reason else f"\n{_HINT}"
-            raise SourceError(f"{rejects[0]}{hint}")
+    def _raise_first(self, block: Block) -> None:
+        """Raise for the first record that is rejected here, or was by the source."""
+        first = min(block.rejects, key=lambda reject: reject.record)
+        before = np.flatnonzero(block.numbers < first.record)
+        if len(before) and not isinstance(block.data, CopiedRecords):
+            try:
+                self._collect(_take_at(block.data, before))
+            except SchemaError as error:
+                if error.record is not None:
+                    self._refuse(block, int(before[error.record]), error)
+        raise first_error(first, rejected=len(block.rejects), kept=len(block))
+
+    def _are_most_refused(self, block: Block, at: int) -> bool:
+        """Whether most of the records that follow would be refused, too."""
+        probe = BlockWriter(self.settings, threads=1)
+        probe._encoder = self._make_encoder(self._encoder.guess)
+        following = range(at + 1, min(at + 1 + _PROBED_RECORDS, len(block)))
+        refused = 0
+        with contextlib.suppress(SchemaError):  # those before it are sound, if they come in order
+            probe._collect(_take(block.data, 0, at))
+        for one in following:
+            try:
+                probe._collect(_take(block.data, one, one + 1))
+            except SchemaError:
+                refused += 1
+        return refused > len(following) / 2
 
     def _refuse(self, block: Block, at: int, error: SchemaError) -> Reject:
         message = str(error)
         reason = re.sub(r"^record \d+(, |: )", "", message)
         key = None if block.keys is None else block.keys[at]
-        reject = Reject(int(block.numbers[at]), key, "", reason)
+        where = "" if block.locate is None else block.locate(at)
+        reject = Reject(int(block.numbers[at]), key, where, reason)
         if self.settings.on_error == "raise":
-            hint = "" if "hint:" in message else f"\n{_HINT}"
+            is_told = "hint:" in message or self._are_most_refused(block, at)
+            hint = "" if is_told else f"\n{_HINT}"
             raise SchemaError(f"{reject}{hint}", record=reject.record, feature=error.feature)
         return reject
+
+
+def _cast_decimals(block: Block, features: Mapping[str, Feature]) -> Block | None:
+    """The block with decimals as its features have them; None if there are none of these."""
+    names = [
+        name
+        for name, one in features.items()
+        if one.dtype == "str" or one.dtype.startswith(("float", "int", "uint"))
+    ]
+    data: Any = block.data
+    if not isinstance(data, list):
+        return None
+    changed = False
+    rows = []
+    for row in data:
+        given = [name for name in names if isinstance(row.get(name), Decimal)]
+        changed |= bool(given)
+        cast = {name: cast_decimal(row[name], features[name].dtype) for name in given}
+        rows.append({**row, **cast} if cast else row)
+    return replace(block, data=rows) if changed else None
+
+
+def first_error(reject: Reject, *, rejected: int, kept: int) -> SourceError:
+    """The error of a record that is rejected; where most are, to put them aside is no way on."""
+    is_told = "hint:" in reject.reason or rejected > kept
+    return SourceError(f"{reject}" if is_told else f"{reject}\n{_HINT}")
+
+
+def _take_at(data: Any, places: NDArray[np.intp]) -> Any:
+    if isinstance(data, list):
+        return [data[at] for at in places.tolist()]
+    return {name: take_rows(column, places) for name, column in data.items()}
 
 
 def _take(data: Any, first: int, last: int) -> Any:
@@ -241,7 +400,7 @@ def _take(data: Any, first: int, last: int) -> Any:
     return {name: column[first:last] for name, column in data.items()}
 
 
-def _join(parts: list[Framed]) -> Framed:
+def join_framed(parts: Sequence[Framed]) -> Framed:
     """The records of all parts, one after the other."""
     if len(parts) == 1:
         return parts[0]

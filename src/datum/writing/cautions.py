@@ -27,15 +27,19 @@ def find_cautions(
     duplicates: Sequence[Reject],
     unfitted: Collection[str],
     unread: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    sidecar_notes: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """What to warn of, a sentence each, the gravest first."""
     return (
         *_about_rejects(options, looked_at, rejects),
         *_about_duplicates(options, duplicates),
+        *notes,
         *_about_unread(unread),
         *_about_splits(splits),
         *_about_shards(options, splits),
         *_about_features(metadata, unfitted),
+        *sidecar_notes,
     )
 
 
@@ -50,10 +54,12 @@ def _about_rejects(
         "quarantine": "they will be put aside",
     }[options.on_error]
     first = str(rejects[0]).partition("\n")[0]
-    yield (
-        f"{len(rejects):,} of {count_of(looked_at, 'record')} looked at cannot be written, and"
-        f" {outcome}; the first: {first}"
+    of = (
+        f" of {count_of(looked_at, 'record')} looked at"
+        if len(rejects) <= looked_at
+        else " records"
     )
+    yield f"{len(rejects):,}{of} cannot be written, and {outcome}; the first: {first}"
 
 
 def _about_duplicates(options: WriteOptions, duplicates: Sequence[Reject]) -> Iterator[str]:
@@ -108,9 +114,6 @@ def _about_features(
         more = ", ..." if len(empty) > _SHOWN else ""
         listed = ", ".join(empty[:_SHOWN])
         yield f"{count_of(len(empty), 'column')} left out, as {reason}: {listed}{more}"
-    encodings = sorted({found["encoding"] for found in metadata.values() if "encoding" in found})
-    if encodings:
-        yield f"texts are no UTF-8, and read as {', '.join(encodings)}"
     if unfitted:
         yield (
             f"encoders of {', '.join(sorted(unfitted))} learn from all of the split 'train' first:"

@@ -10,12 +10,14 @@ from typing import Any
 
 from datum.format.wording import count_of
 from datum.sources import Source
+from datum.sources.arrow import ArrowTable
 from datum.sources.files import find_files, unpacked_suffix
 from datum.sources.image_sets import find_set_files
 from datum.sources.source import Part
-from datum.sources.splits import split_of_file
+from datum.sources.splits import splits_of_files
 
 __all__ = [
+    "Files",
     "describe_layout",
     "describe_origins",
     "find_table_files",
@@ -26,7 +28,6 @@ __all__ = [
 _PARQUET = (".parquet", ".pq")
 _SUFFIXES = {
     "CsvTable": (".csv", ".tsv"),
-    "ArrowTable": (*_PARQUET, ".arrow", ".feather", ".ipc"),
     "JsonLines": (".jsonl", ".ndjson"),
     "JsonText": (".json",),
     "NumpyFile": (".npy", ".npz"),
@@ -36,6 +37,8 @@ _KINDS = {
     "ColumnTable": "columns in memory",
     "CsvTable": "CSV table",
     "Dataset": "dataset",
+    "HuggingFaceDataset": "Hugging Face dataset",
+    "HuggingFaceFolder": "Hugging Face dataset",
     "ImageTable": "table of image files",
     "JsonLines": "JSON lines",
     "JsonText": "texts in JSON",
@@ -55,6 +58,8 @@ Files = Mapping[str, Sequence[Path]]
 
 def find_table_files(given: Any, source: Source) -> dict[str, list[Path]]:
     """The files, by split, of a table that was given by its path; none of anything else."""
+    if isinstance(source, ArrowTable) and source is not given:
+        return {split: list(files) for split, files in source.files.items()}
     suffixes = _SUFFIXES.get(type(source).__name__)
     if suffixes is None or not isinstance(given, (str, os.PathLike)):
         return {}
@@ -68,8 +73,8 @@ def find_table_files(given: Any, source: Source) -> dict[str, list[Path]]:
     else:
         return {"train": [place]}  # one file: no name divides it
     splits: dict[str, list[Path]] = {}
-    for file in files:
-        splits.setdefault(split_of_file(file.name) or "", []).append(file)
+    for file, split in zip(files, splits_of_files(files), strict=True):
+        splits.setdefault(split or "", []).append(file)
     return {"train": files} if "" in splits else splits
 
 
@@ -78,7 +83,10 @@ def find_unread(given: Any, files: Files) -> list[str]:
     if not files or not Path(given).expanduser().is_dir():
         return []
     used = {file.name for some in files.values() for file in some}
-    entries = sorted(Path(given).expanduser().iterdir())
+    folder = Path(given).expanduser()
+    if any(file.parent != folder for some in files.values() for file in some):
+        return []  # a layout of folders, whose other files say what it is
+    entries = sorted(folder.iterdir())
     return [
         f"{entry.name}/" if entry.is_dir() else entry.name
         for entry in entries
@@ -93,7 +101,7 @@ def describe_layout(source: Source, parts: Mapping[str, Part], files: Files) -> 
         return describe(parts)
     listed = [file for some in files.values() for file in some]
     kind = _KINDS.get(type(source).__name__, f"records of {type(source).__name__}")
-    if listed and unpacked_suffix(listed[0]) in _PARQUET:
+    if kind == "Arrow table" and listed and unpacked_suffix(listed[0]) in _PARQUET:
         kind = "Parquet table"
     return f"{kind}, {len(listed)} files" if len(listed) > 1 else kind
 

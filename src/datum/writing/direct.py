@@ -48,7 +48,9 @@ class DirectSplit:
     def __init__(
         self, part: IndexedPart, order: NDArray[np.int64], settings: BlockSettings
     ) -> None:
+        assert settings.schema is not None
         self.part = part
+        self.schema = settings.schema
         self.records = len(order)
         self._order = order
         self._settings = settings

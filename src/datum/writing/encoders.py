@@ -188,7 +188,12 @@ def _reject(block: Block, faults: Mapping[int, str]) -> Block:
     """The block without records that have a fault."""
     keys = block.keys
     rejects = [
-        Reject(int(block.numbers[at]), None if keys is None else keys[at], "", fault)
+        Reject(
+            int(block.numbers[at]),
+            None if keys is None else keys[at],
+            "" if block.locate is None else block.locate(at),
+            fault,
+        )
         for at, fault in faults.items()
     ]
     kept = np.delete(np.arange(len(block)), list(faults))

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from datum._optional import require
 
-__all__ = ["SUPPORTED", "Estimator", "Labels", "OneHot", "Texts", "wrap"]
+__all__ = [
+    "SUPPORTED",
+    "Estimator",
+    "Labels",
+    "OneHot",
+    "Texts",
+    "as_column",
+    "as_table",
+    "wrap",
+]
 
 SUPPORTED = (
     "CountVectorizer",
@@ -167,7 +176,7 @@ class Labels:
         with warnings.catch_warnings():
             # It warns where most of the labels it is given differ; these all do.
             warnings.simplefilter("ignore", UserWarning)
-            self.fitted.fit(_as_column(list(found)))
+            self.fitted.fit(as_column(list(found)))
 
     @property
     def codes(self) -> dict[Any, int]:
@@ -232,7 +241,7 @@ class OneHot:
         is_given = not isinstance(estimator.categories, str) and not self._counts
         if is_given and not self.is_fitted:
             self.fitted = _clone(estimator)
-            self.fitted.fit(_as_table([_as_row([column[0] for column in estimator.categories])]))
+            self.fitted.fit(as_table([_as_row([column[0] for column in estimator.categories])]))
 
     @property
     def _counts(self) -> bool:
@@ -252,7 +261,7 @@ class OneHot:
         table = list(rows) if self._counts else list(dict.fromkeys(rows))
         if not table:
             raise ValueError("expected values, got none")
-        self.fitted.fit(_as_table(table))
+        self.fitted.fit(as_table(table))
 
     @property
     def known(self) -> list[set[Any]]:
@@ -276,13 +285,13 @@ class OneHot:
 
     def apply(self, values: list[Any]) -> Any:
         """Encode values."""
-        return self.fitted.transform(_as_table([_as_row(value) for value in values]))
+        return self.fitted.transform(as_table([_as_row(value) for value in values]))
 
     @property
     def size(self) -> int:
         """How many columns all categories need."""
         first = [column.tolist()[0] for column in self.fitted.categories_]
-        return int(self.fitted.transform(_as_table([first])).shape[1])
+        return int(self.fitted.transform(as_table([first])).shape[1])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -290,8 +299,12 @@ class OneHot:
         return (self.size,)
 
     def facts(self) -> dict[str, Any]:
-        """The categories of each column, in the order of their numbers."""
-        return {"categories": [column.tolist() for column in self.fitted.categories_]}
+        """The categories of each column, in the order of their numbers, and those that are rare."""
+        found = {"categories": [column.tolist() for column in self.fitted.categories_]}
+        if self._counts:
+            rare = self.fitted.infrequent_categories_
+            found["infrequent"] = [[] if one is None else one.tolist() for one in rare]
+        return found
 
 
 def _as_label(value: Any) -> Any:
@@ -319,14 +332,14 @@ def _as_row(value: Any) -> tuple[Any, ...]:
     return tuple(_as_label(item) for item in items)
 
 
-def _as_column(labels: list[Any]) -> NDArray[Any]:
+def as_column(labels: list[Any]) -> NDArray[Any]:
     """Numbers of one type as such, all else as objects: NumPy's own texts lose a last NUL."""
     types = set(map(type, labels))
     is_plain = len(types) == 1 and types <= {bool, float, int}
     return np.array(labels, None if is_plain else object)
 
 
-def _as_table(rows: list[Any]) -> NDArray[Any]:
+def as_table(rows: list[Any]) -> NDArray[Any]:
     """Values as objects, which categories of any type are compared with."""
     if len({len(row) for row in rows}) > 1:
         raise ValueError("expected as many values in every record, got differing ones")

@@ -14,7 +14,10 @@ from datum.errors import SchemaError, SourceError
 from datum.schema import Feature
 from datum.writing.estimators import SUPPORTED, Estimator, wrap
 
-__all__ = ["FeatureEncoder"]
+__all__ = ["UNSTORED", "FeatureEncoder"]
+
+UNSTORED = "unstored_parameters"  # in what describes an encoder: those that JSON cannot hold
+_LEARNED = ("categories", "vocabulary")  # parameters that are told as what was learned
 
 
 class FeatureEncoder:
@@ -120,34 +123,26 @@ class FeatureEncoder:
 
     @property
     def feature(self) -> Feature:
-        """What is stored: `Feature(dtype, (size,))`, sparse if the encoder gives sparse rows.
-
-        float64 is stored as float32: the lists of a record hold no other floats.
-        """
+        """What it gives: `Feature(dtype, (size,))`, sparse if the encoder gives sparse rows."""
         self._check_fitted()
         fitted, shape = self._estimator.fitted, self._estimator.shape
         dtype = np.dtype(getattr(fitted, "dtype", np.int64)).name
         is_sparse = bool(shape) and getattr(fitted, "sparse_output", True)
-        return Feature(
-            "float32" if dtype == "float64" else dtype,
-            shape,
-            encoding="sparse" if is_sparse else "values",
-        )
+        return Feature(dtype, shape, encoding="sparse" if is_sparse else None)  # type: ignore[arg-type]
 
     def describe(self) -> dict[str, Any]:
         """What a model needs to know of it, as plain JSON values, the same for the same data."""
         self._check_fitted()
-        parameters = {
-            name: _plain(value)
-            for name, value in sorted(self._estimator.fitted.get_params(deep=False).items())
-            if name not in ("categories", "vocabulary") and _is_plain(value)
-        }
+        given = sorted(self._estimator.fitted.get_params(deep=False).items())
+        given = [(name, value) for name, value in given if name not in _LEARNED]
+        parameters = {name: _plain(value) for name, value in given if _is_plain(value)}
+        unstored = [name for name, value in given if not _is_plain(value)]
         facts = {name: _plain(value) for name, value in self._estimator.facts().items()}
         return {
             "encoder": self._class_name,
             "size": self._estimator.size,
-            "stored_dtype": self.feature.dtype,
             "parameters": parameters,
+            **({UNSTORED: unstored} if unstored else {}),
             **facts,
         }
 
@@ -166,7 +161,7 @@ class FeatureEncoder:
 
 def _is_plain(value: Any) -> bool:
     """Whether JSON can hold a parameter; functions it cannot."""
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, np.ndarray, tuple)):
         return all(map(_is_plain, value))
     if isinstance(value, type):
         return issubclass(value, np.generic)

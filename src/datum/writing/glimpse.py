@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.schema import Schema
-from datum.sources import Source, as_source
-from datum.sources.files import open_file, unpacked_suffix
+from datum.sources import Reject, Source
+from datum.sources.adopt import find_table_roots
+from datum.sources.files import unpacked_suffix
 from datum.sources.source import Block, IndexedPart, Part
 from datum.writing.describing import (
+    Files,
     describe_layout,
     describe_origins,
     find_table_files,
     find_unread,
 )
+from datum.writing.parts import Wanted, blocks_of, told_of
 from datum.writing.sampling import SAMPLE_RECORDS, SAMPLE_SECONDS, sample_part
 
 __all__ = ["Beginning", "Glimpse", "KnownSource", "look_at"]
@@ -57,6 +59,9 @@ class Beginning:
         held: the records.
         total: how many there are in all, if the files tell.
         share: how much of the files was read, 0 to 1, if that can be told.
+        notes, rejects: as of a `ScannedPart`.
+        remarks, warnings: what to say of its columns.
+        nested: the features made of lists of dicts.
     """
 
     schema: Schema | None
@@ -65,6 +70,11 @@ class Beginning:
     total: int | None
     share: float | None
     fingerprint: str | None = None
+    notes: Sequence[str] = ()
+    rejects: Sequence[Reject] = ()
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
 
     def blocks(self) -> Iterator[Block]:
         """The first records."""
@@ -90,25 +100,52 @@ class Glimpse:
     unread: Sequence[str] = ()
 
 
-def look_at(given: Any, problem: str | None) -> Glimpse:
+def look_at(given: Any, problem: str | None, wanted: Wanted | None = None) -> Glimpse:
     """Find out what `given` is, without reading more of it than a plan needs."""
-    source = as_source(given, problem)
+    wanted = Wanted() if wanted is None else wanted
+    source = wanted.source_of(given, problem)
     files = find_table_files(given, source)
-    known = KnownSource(source.parts)
+    raw = KnownSource(source.parts)
+    known = KnownSource(lambda: _with_images(given, source, raw.parts(), problem, wanted))
     begin, least = _BEGINNERS.get(type(source).__name__, (None, 0))
     nbytes = sum(file.stat().st_size for some in files.values() for file in some)
     parts: Mapping[str, Part]
     if begin is not None and files and nbytes > least:
-        parts = {split: begin(some) for split, some in files.items()}
+        parts = begin(source, files)
     else:
-        parts = {split: _shorten(part, given) for split, part in known.parts().items()}
+        parts = {split: _shorten(part, given) for split, part in raw.parts().items()}
+    if any(isinstance(part, Beginning) for part in parts.values()):
+        parts = _with_images(given, source, parts, problem, wanted)
+    elif all(getattr(part, "is_repeatable", True) for part in parts.values()):
+        parts = known.parts()
+    has_images = any("names image files" in note for note in told_of(parts.values(), "remarks"))
     return Glimpse(
         known,
         parts,
-        describe_layout(source, parts, files),
+        describe_layout(source, parts, files) + " of image files" * has_images,
         describe_origins(given, source, list(parts), files),
         find_unread(given, files),
     )
+
+
+def _with_images(
+    given: Any, source: Source, parts: Mapping[str, Part], problem: str | None, wanted: Wanted
+) -> dict[str, Part]:
+    roots = find_table_roots(given, source, parts, problem)
+    found = wanted.find_images(parts, roots, problem)
+    return {
+        split: replace(
+            part,
+            schema=found[split].schema,
+            metadata=found[split].metadata,
+            held=list(blocks_of(found[split])),
+            remarks=told_of([part, found[split]], "remarks"),
+            warnings=told_of([found[split]], "warnings"),
+        )
+        if isinstance(part, Beginning)
+        else found[split]
+        for split, part in parts.items()
+    }
 
 
 # Rows that come one after the other: a block of thousands may take its time.
@@ -128,7 +165,9 @@ def _shorten(part: Part, given: Any) -> Part:
     assert not isinstance(first, IndexedPart)
     held = list(first.blocks())
     seen = sum(len(block) for block in held)
-    return Beginning(None, part.metadata, held, seen if rows.is_whole else None, None)
+    total = seen if rows.is_whole else None
+    remarks, nested = told_of([first], "remarks"), told_of([first], "nested")
+    return Beginning(None, part.metadata, held, total, None, remarks=remarks, nested=nested)
 
 
 class _FirstRows:
@@ -155,43 +194,46 @@ class _FirstRows:
 # Tables in files.
 
 
-def _begin_csv(files: Sequence[Path]) -> Beginning:
-    """Its first rows, read from a copy of them: what a short file is like, all of it is."""
-    from datum.sources.csv import CsvTable
-
-    with open_file(files[0]) as file:
-        text = file.read(_HEAD_BYTES)
-    whole = text[: text.rfind(b"\n") + 1] or text
-    suffix = unpacked_suffix(files[0])
-    with tempfile.TemporaryDirectory(prefix="datum-plan-") as folder:
-        copy = Path(folder) / f"head{suffix}"
-        copy.write_bytes(whole)
-        part: Any = CsvTable(copy).parts()["train"]
+def _begin_csv(source: Any, files: Files) -> dict[str, Part]:
+    """Its first rows, of files with other columns too; the headers of all are looked at."""
+    parts: dict[str, Part] = {}
+    for split, (part, lines) in source.begin(_HEAD_BYTES).items():
         numbers = _first_numbers(len(part))
-        held = [part.read(numbers)]
-    lines = max(whole.count(b"\n") - 1, 1) * len(numbers) / max(len(part), 1)  # without the header
-    metadata = {
-        name: {**found, "left_out": "no record looked at has a value"}
-        if "left_out" in found
-        else found
-        for name, found in part.metadata.items()
-    }
-    return Beginning(part.schema, metadata, held, None, _share_of_lines(lines, files))
+        metadata = {
+            name: {**found, "left_out": "no record looked at has a value"}
+            if "left_out" in found
+            else found
+            for name, found in part.metadata.items()
+        }
+        share = _share_of_lines(lines * len(numbers) / max(len(part), 1), files[split])
+        parts[split] = Beginning(
+            part.schema,
+            metadata,
+            [part.read(numbers)],
+            None,
+            share,
+            notes=part.notes,
+            rejects=part.rejects,
+        )
+    return parts
 
 
-def _begin_arrow(files: Sequence[Path]) -> Beginning:
-    """Its first rows, in the types that the file has; Parquet knows how many there are."""
-    from datum.sources.arrow_files import open_arrow
+def _begin_arrow(source: Any, files: Files) -> dict[str, Part]:
+    """Its first rows, in the types that the files have; Parquet knows how many there are."""
     from datum.sources.table import ColumnTable
 
-    batch = next(open_arrow(files[0], None).batches())
-    part: Any = ColumnTable(batch.slice(0, SAMPLE_RECORDS)).parts()["train"]
-    totals = [_count_rows(file) for file in files]
-    total = None if None in totals else sum(filter(None, totals))
-    nbytes = sum(file.stat().st_size for file in files)
-    share = batch.nbytes * len(part) / max(batch.num_rows * nbytes, 1) if total is None else None
-    held = [part.read(_first_numbers(len(part)))]
-    return Beginning(part.schema, part.metadata, held, total, share)
+    parts: dict[str, Part] = {}
+    for split, some in files.items():
+        batch = source.begin(split)
+        part: Any = ColumnTable(batch.slice(0, SAMPLE_RECORDS)).parts()["train"]
+        totals = [_count_rows(file) for file in some]
+        total = None if None in totals else sum(filter(None, totals))
+        nbytes = sum(file.stat().st_size for file in some)
+        is_known = total is not None
+        share = None if is_known else batch.nbytes * len(part) / max(batch.num_rows * nbytes, 1)
+        held = [part.read(_first_numbers(len(part)))]
+        parts[split] = Beginning(part.schema, part.metadata, held, total, share)
+    return parts
 
 
 def _count_rows(path: Path) -> int | None:
@@ -202,14 +244,23 @@ def _count_rows(path: Path) -> int | None:
     return int(pq.read_metadata(path).num_rows)
 
 
-def _begin_lines(files: Sequence[Path]) -> Beginning:
+def _begin_lines(source: Source, files: Files) -> dict[str, Part]:
     """Its first lines."""
-    from datum.sources.json_lines import JsonLines
-
-    (part,) = JsonLines(list(files)).parts().values()
-    sample = sample_part(part)
-    share = None if sample.total is not None else _share_of_lines(sample.seen, files)
-    return Beginning(None, {}, sample.held, sample.total, share)
+    parts: dict[str, Part] = {}
+    for split, part in source.parts().items():
+        sample = sample_part(part)
+        is_whole = sample.total is not None
+        share = None if is_whole else _share_of_lines(sample.seen, files[split])
+        parts[split] = Beginning(
+            None,
+            {},
+            sample.held,
+            sample.total,
+            share,
+            remarks=told_of([part], "remarks"),
+            nested=told_of([part], "nested"),
+        )
+    return parts
 
 
 def _share_of_lines(lines: float, files: Sequence[Path]) -> float | None:
@@ -240,8 +291,9 @@ def _first_numbers(total: int) -> NDArray[np.int64]:
 
 
 # By the kind of source: what reads its beginning, and from how many bytes on.
-_BEGINNERS: Mapping[str, tuple[Callable[[Sequence[Path]], Beginning], int]] = {
+_BEGINNERS: Mapping[str, tuple[Callable[[Any, Files], dict[str, Part]], int]] = {
     "ArrowTable": (_begin_arrow, LARGE_BYTES),
     "CsvTable": (_begin_csv, LARGE_BYTES),
+    "HuggingFaceFolder": (_begin_arrow, LARGE_BYTES),
     "JsonLines": (_begin_lines, 0),  # which have no schema but that of their records
 }

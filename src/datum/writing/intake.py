@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.errors import SchemaError, SourceError
-from datum.format import RowEncoder, Statistics, parse
-from datum.schema import Schema
+from datum.format import Framed, RowEncoder, Statistics, parse
+from datum.schema import FloatFacts, Schema, widened
 from datum.sources import Block, IndexedPart, Reject
 from datum.sources.source import Part, Stored
-from datum.writing.block_writer import BlockSettings, BlockWriter, CollectedBlock, WrittenBlock
-from datum.writing.direct import PartWriter
+from datum.writing.block_writer import (
+    BlockSettings,
+    BlockWriter,
+    CollectedBlock,
+    WrittenBlock,
+    join_framed,
+)
+from datum.writing.direct import BLOCK_RECORDS, PartWriter
 from datum.writing.division import Division, split_of_reject
 from datum.writing.duplicates import KeyLedger
 from datum.writing.options import WriteOptions
@@ -38,11 +44,14 @@ class SplitTaken:
     statistics: Statistics = field(default_factory=Statistics)
     rejects: list[Reject] = field(default_factory=list)
     duplicates: set[int] = field(default_factory=set)
+    floats: dict[str, FloatFacts] = field(default_factory=dict)
 
     def runs(self, schema: Schema) -> list[Run]:
         """The records, in the order of their places."""
+        is_recounted = bool(self.duplicates) or self.spill.changes_floats(schema)
+        self.spill.settle(schema)
         runs = self.spill.runs(dropped=self.duplicates)
-        if self.duplicates:
+        if is_recounted:
             self.statistics = _count_again(runs, schema)
         return runs
 
@@ -83,7 +92,19 @@ def take_in(
                 images.setdefault(feature, ImageFacts()).merge(facts)
             progress.advance(len(written.numbers), written.framed.nbytes)
         _drop_duplicates(ledger.find_duplicates(), name, splits, division, options)
-    return Taken(splits, writer.schema, images)
+    return Taken(splits, _widen(writer.schema, splits, settings.watched), images)
+
+
+def _widen(schema: Schema, splits: Mapping[str, SplitTaken], watched: Collection[str]) -> Schema:
+    """The schema with float64 for each watched feature that float32 cannot serve."""
+    wide = {
+        name
+        for split in splits.values()
+        for name, facts in split.floats.items()
+        if name in watched and facts.wide is not None and schema[name].dtype == "float32"
+    }
+    features = {name: widened(one) if name in wide else one for name, one in schema.items()}
+    return Schema(features) if wide else schema
 
 
 def _total(intake: Intake) -> int | None:
@@ -192,7 +213,14 @@ def _select(block: Block, at: NDArray[np.intp]) -> Block:
         data = data.take(at)
     else:
         data = {name: column[at] for name, column in data.items()}
-    return Block(data, block.numbers[at], keys)
+    return Block(data, block.numbers[at], keys, locate=_locate_at(block.locate, at.tolist()))
+
+
+def _locate_at(
+    locate: Callable[[int], str] | None, places: list[int]
+) -> Callable[[int], str] | None:
+    """The same for records taken out of a block."""
+    return None if locate is None else lambda at: locate(places[at])
 
 
 def _keep(
@@ -205,19 +233,38 @@ def _keep(
         places = shuffled_places(hashes, options.seed)
     else:
         places = written.numbers.astype(np.uint64)
-    taken.spill.add(written.framed, places, written.numbers, written.schema)
+    taken.spill.add(written.framed, places, written.numbers, written.schema, written.exact)
     taken.rejects += written.rejects
+    for name, facts in written.floats.items():
+        taken.floats[name] = taken.floats.get(name, FloatFacts()).merge(facts)
     taken.statistics = taken.statistics.merge(written.statistics)
 
 
 def _count_again(runs: list[Run], schema: Schema) -> Statistics:
-    """The statistics of what is left when records were dropped after they were counted."""
+    """The statistics of records that were dropped, or widened, after they were counted."""
     encoder = RowEncoder(schema)
     statistics = Statistics()
-    for run in runs:
-        framed = run.take(0, run.records, schema, threads=1)
+    for framed in _blocks_of_runs(runs, schema):
         statistics = statistics.merge(encoder.encode(parse(framed, schema)).statistics)
     return statistics
+
+
+def _blocks_of_runs(runs: list[Run], schema: Schema) -> Iterator[Framed]:
+    """Blocks of the same records however these are parted into runs: sums depend on that."""
+    held: list[Framed] = []
+    left = BLOCK_RECORDS
+    for run in runs:
+        first = 0
+        while first < run.records:
+            last = min(first + left, run.records)
+            held.append(run.take(first, last, schema, threads=1))
+            left -= last - first
+            first = last
+            if not left:
+                yield join_framed(held)
+                held, left = [], BLOCK_RECORDS
+    if held:
+        yield join_framed(held)
 
 
 def _drop_duplicates(

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from datum.errors import SourceError
+import numpy as np
+
+from datum.errors import SchemaError, SourceError
 from datum.format import stores_alike
 from datum.format.durable import replace_file
 from datum.format.manifest import Manifest, SplitInfo
 from datum.format.naming import MANIFEST_NAME
 from datum.format.statistics import Statistics
-from datum.schema import Schema
+from datum.schema import FloatFacts, FloatRule, Schema
 from datum.sources import IndexedPart, Reject
+from datum.sources.source import find_notes, find_rejects
 from datum.writing.append import Appended, join_metadata
-from datum.writing.block_writer import BlockSettings
+from datum.writing.block_writer import BlockSettings, WrittenBlock, first_error
+from datum.writing.detection_keys import DetectionKeys, find_keys
 from datum.writing.direct import DirectSplit
 from datum.writing.division import Division
 from datum.writing.encoders import FeatureEncoder
 from datum.writing.indexed_order import order_part
 from datum.writing.intake import Taken, take_in
-from datum.writing.legacy import legacy_files
-from datum.writing.make import MadeShard, SplitPlan, make_shards
+from datum.writing.make import MadeShard, SplitPlan, WidenedError, make_shards
 from datum.writing.options import WriteOptions
-from datum.writing.parts import Intake, known_schema, settle
+from datum.writing.parts import Intake, known_schema, open_nested, settle
 from datum.writing.pictures import ImageFacts, describe_images, open_sizes, refine_images
 from datum.writing.progress import Progress
+from datum.writing.report import FloatReport, report_floats
+from datum.writing.sidecars import make_sidecars, save_sidecars
 from datum.writing.spilled import SpilledSplit
 from datum.writing.staging import QUARANTINE, Staging
 
@@ -45,6 +51,7 @@ class MadeSplit:
     shards: list[MadeShard]
     statistics: Statistics
     rejects: list[Reject]
+    floats: Mapping[str, FloatFacts]
 
 
 @dataclass
@@ -60,13 +67,19 @@ class Job:
     staging: Staging
     progress: Progress
     notes: tuple[str, ...] = ()  # on what was made, for the report
+    floats: FloatReport = field(default_factory=FloatReport)
     _is_counted: bool = False
 
     def make(self) -> tuple[Manifest, dict[str, MadeSplit]]:
         """Make the shards, and the manifest that names them."""
         schema = known_schema(self.intake, self.options.schema)
+        watched: frozenset[str] = frozenset()
+        self.staging.begin(self._plan_name())
         if schema is not None:
-            schema = settle(schema, self.encoders, self.options.features)
+            rule = self._rule(self.staging.widened)
+            schema, watched = settle(schema, self.encoders, self.options, rule)
+            watched |= self.staging.widened
+            schema = self._keyed(schema)
             if self.images.changes_bytes and self.options.schema is None:
                 schema = open_sizes(schema, keep=self.options.features)
         if self.appended is not None and schema is not None:
@@ -79,24 +92,45 @@ class Job:
             self.encoders,
             self.options.on_error,
             self._is_counted,
+            self._rule(),
+            watched,
+            known_images=frozenset() if self.appended is None else self.appended.images,
+            complete=self._keys,
         )
         is_direct = schema is not None and all(
             isinstance(part, IndexedPart) for part in self.intake.parts.values()
         )
-        self.staging.begin(self._plan_name())
         found = self._make_direct(settings) if is_direct else self._make_spilled(settings)
         made, schema, images = found
         self._check_some_written(made)
         if not self._is_copied:  # where records are, the schema is already that of their images
             schema = refine_images(schema, self._all_images(images))
-        self.notes = tuple(describe_images(schema, images))
+        notes = find_notes(self.intake.parts.values())
+        self.notes = (*notes, *describe_images(schema, images))
+        self.floats = report_floats(schema, {name: one.floats for name, one in made.items()})
         return self._manifest(schema, images, made), made
+
+    def _rule(self, wide: Iterable[str] = ()) -> FloatRule:
+        """How floats are stored; the dataset that is added to has decided for its features."""
+        rule = self.options.rule
+        old = {} if self.appended is None else self.appended.manifest.schema
+        kept = {name for name, feature in old.items() if feature.dtype == "float64"}
+        return replace(rule, kept=rule.kept | kept | frozenset(wide))
+
+    def _keyed(self, schema: Schema) -> Schema:
+        return schema if self._keys is None else self._keys.schema(schema)
+
+    @functools.cached_property
+    def _keys(self) -> DetectionKeys | None:
+        parts = self.intake.parts.values()
+        return find_keys(self.options.keys, [part.metadata for part in parts])
 
     @property
     def _is_copied(self) -> bool:
         """Whether all records are serialized already, and none is changed."""
         parts = self.intake.parts.values()
         is_changed = bool(self.encoders) or self.images.changes_bytes or self.appended is not None
+        is_changed = is_changed or self._keys is not None
         return not is_changed and all(getattr(part, "is_stored", False) for part in parts)
 
     def _has_counts(self, schema: Schema) -> bool:
@@ -126,49 +160,110 @@ class Job:
 
     def _make_direct(self, settings: BlockSettings) -> Any:
         """Straight from the parts: they can be read in any order, and the schema is known."""
-        plans: dict[str, SplitPlan] = {}
-        rejects: dict[str, list[Reject]] = {}
-        for name, part in self.intake.parts.items():
-            assert isinstance(part, IndexedPart)
-            ordered = order_part(part, name, self.division, self.options)
-            for split, order, duplicates in ordered:
-                plans[split] = DirectSplit(part, order, settings)
-                rejects[split] = duplicates
-        shards = self._shards(plans)
+        if self.options.on_error == "raise":
+            self._check_readable()
+        while True:
+            plans: dict[str, SplitPlan] = {}
+            rejects: dict[str, list[Reject]] = {}
+            for name, part in self.intake.parts.items():
+                assert isinstance(part, IndexedPart)
+                ordered = order_part(part, name, self.division, self.options)
+                for split, order, duplicates in ordered:
+                    plans[split] = DirectSplit(part, order, settings)
+                    rejects[split] = duplicates
+            try:
+                shards = self._shards(plans)
+                break
+            except WidenedError as error:
+                settings = self._widen(settings, error.made)
         made = {}
         images: dict[str, ImageFacts] = {}
         for split, found in shards.items():
             statistics = Statistics()
+            floats: dict[str, FloatFacts] = {}
             for shard in found:
                 rejects[split] += shard.rejects
                 statistics = statistics.merge(shard.statistics)
                 for name, facts in shard.images.items():
                     images.setdefault(name, ImageFacts()).merge(facts)
-            made[split] = MadeSplit(found, statistics, rejects[split])
+                for name, one in shard.floats.items():
+                    floats[name] = floats.get(name, FloatFacts()).merge(one)
+            made[split] = MadeSplit(found, statistics, rejects[split], floats)
         return made, settings.schema, images
+
+    def _widen(self, settings: BlockSettings, made: WrittenBlock) -> BlockSettings:
+        """Settings under which a block fits that was found to need float64; all starts anew."""
+        assert settings.schema is not None
+        wide = {name for name, one in settings.schema.items() if one != made.schema[name]}
+        self._check_appended(made.floats, wide)
+        self.staging.start_anew(self.staging.widened | wide)
+        features = {
+            name: made.schema[name] if name in wide else one
+            for name, one in settings.schema.items()
+        }
+        return replace(settings, schema=Schema(features))
+
+    def _check_appended(self, floats: Mapping[str, FloatFacts], wide: Iterable[str]) -> None:
+        """Refuse values that the dataset which is added to cannot hold."""
+        for name in wide:
+            old = None if self.appended is None else self.appended.manifest.schema.get(name)
+            found = floats[name].wide if name in floats else None
+            if old is not None and old.dtype != "float64" and found is not None:
+                record, value = found
+                hint = "write old and new records together as a new dataset"
+                if abs(value) < float(np.finfo(np.float32).max):
+                    hint = f"schema={{{name!r}: datum.{old!r}}} rounds it; or {hint}"
+                raise SchemaError(
+                    f"record {record}, feature {name!r}: expected a value that {old.dtype} can"
+                    f" hold, as the dataset has it, got {value!r}\nhint: {hint}",
+                    record=record,
+                    feature=name,
+                )
+
+    def _check_readable(self) -> None:
+        """Raise for the first bad record in the order of the source, if it is known before."""
+        for part in self.intake.parts.values():
+            assert isinstance(part, IndexedPart)
+            if rejects := find_rejects(part):
+                kept = len(part) - len(rejects)
+                raise first_error(rejects[0], rejected=len(rejects), kept=kept)
 
     def _make_spilled(self, settings: BlockSettings) -> Any:
         """By way of the disk: records come one after the other, or their schema is not known."""
         taken = take_in(
             self.intake,
-            settings,
+            replace(settings, keeps_exact=True),
             self.options,
             division=self.division,
             folder=self.staging.spill,
             progress=self.progress,
         )
         schema = taken.schema
+        wide = {
+            name: facts
+            for split in taken.splits.values()
+            for name, facts in split.floats.items()
+            if facts.wide is not None
+        }
         if settings.schema is None:
             self._check_some_left(taken)
-            schema = settle(schema, self.encoders, self.options.features)
+            schema = open_nested(schema, self.intake.parts.values())
+            rule = self._rule(wide)
+            schema, _ = settle(schema, self.encoders, self.options, rule, is_ruled=True)
+            schema = self._keyed(schema)
         if self.appended is not None:
+            given = self.options.features
+            is_wide = {
+                name for name in wide if name not in given and schema[name].dtype == "float64"
+            }
+            self._check_appended(wide, is_wide)
             schema = self.appended.widen(schema)
         plans: dict[str, SplitPlan] = {
             name: SpilledSplit(split.runs(schema), schema) for name, split in taken.splits.items()
         }
         shards = self._shards(plans)
         made = {
-            name: MadeSplit(shards[name], split.statistics, split.rejects)
+            name: MadeSplit(shards[name], split.statistics, split.rejects, split.floats)
             for name, split in taken.splits.items()
         }
         return made, schema, taken.images
@@ -214,7 +309,10 @@ class Job:
         self, schema: Schema, images: Mapping[str, ImageFacts], made: Mapping[str, MadeSplit]
     ) -> Manifest:
         parts = [part.metadata for part in self.intake.parts.values()]
-        described = {name: found.describe() for name, found in self.encoders.items()}
+        described = {
+            name: found.describe() | {"stored_dtype": schema[name].dtype}
+            for name, found in self.encoders.items()
+        }
         pictured = {name: facts.to_json() for name, facts in images.items() if name in schema}
         manifest = Manifest(
             schema,
@@ -222,7 +320,7 @@ class Job:
                 name: SplitInfo(tuple(one.shard for one in split.shards))
                 for name, split in made.items()
             },
-            join_metadata([*parts, described, pictured]),
+            join_metadata([*parts, described, pictured, self.floats.to_metadata()]),
             {name: self._statistics(name, split) for name, split in made.items()},
             self.options.compression,
         )
@@ -248,9 +346,10 @@ class Job:
                 folder / QUARANTINE,
                 earlier + ("\n".join(lines) + "\n").encode(errors="backslashreplace"),
             )
-        if self.options.legacy_metadata:
-            for name, content in legacy_files(manifest.schema, manifest.splits).items():
-                replace_file(folder / name, content)
+        there = () if self.appended is None else self.appended.sidecars
+        sidecars = make_sidecars(manifest, {*self.options.sidecars, *there})
+        save_sidecars(folder, sidecars)
+        self.notes += tuple(note for sidecar in sidecars for note in sidecar.notes)
         replace_file(folder / MANIFEST_NAME, manifest.to_bytes())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -14,6 +15,7 @@ from datum.format import Framed
 from datum.format.manifest import ShardInfo
 from datum.format.naming import shard_name
 from datum.format.statistics import Statistics
+from datum.schema import FloatFacts, Schema
 from datum.sources import Reject
 from datum.writing.block_writer import WrittenBlock
 from datum.writing.direct import DirectSplit
@@ -24,10 +26,22 @@ from datum.writing.progress import Progress
 from datum.writing.shard import ShardWriter
 from datum.writing.staging import Staging
 
-__all__ = ["MadeShard", "SplitPlan", "make_shards"]
+__all__ = ["MadeShard", "SplitPlan", "WidenedError", "make_shards"]
 
 _UNMADE = ShardInfo("", 0, 0, 0)  # until it is on the disk
-_PENDING_SHARDS = 2  # that may still be on their way to the disk while the next is made
+# Shards on their way to the disk while the next are made. A disk confirms many small files at once
+# about as fast as one; a few large ones keep it busy.
+_PENDING_SHARDS = 16
+_PENDING_LARGE_SHARDS = 2
+_PENDING_BYTES = 256 * 2**20
+
+
+class WidenedError(Exception):
+    """Records did not fit the schema under which shards are made, but only a wider one."""
+
+    def __init__(self, made: WrittenBlock) -> None:
+        super().__init__("a block was written under a wider schema")
+        self.made = made
 
 
 class SplitPlan(Protocol):
@@ -35,6 +49,7 @@ class SplitPlan(Protocol):
 
     records: int
     nbytes: int
+    schema: Schema
 
     def pieces(self, first: int, last: int) -> list[Any]:
         """The records from `first` to before `last`, in pieces of work."""
@@ -54,6 +69,7 @@ class MadeShard:
     images: dict[str, ImageFacts] = field(default_factory=dict)
     rejects: list[Reject] = field(default_factory=list)
     is_resumed: bool = False
+    floats: dict[str, FloatFacts] = field(default_factory=dict)
 
     def add(self, made: WrittenBlock) -> None:
         """Count what was found out about a piece."""
@@ -61,6 +77,8 @@ class MadeShard:
         self.rejects += made.rejects
         for name, facts in made.images.items():
             self.images.setdefault(name, ImageFacts()).merge(facts)
+        for name, found in made.floats.items():
+            self.floats[name] = self.floats.get(name, FloatFacts()).merge(found)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for the next run if this one is interrupted."""
@@ -69,6 +87,7 @@ class MadeShard:
             "statistics": self.statistics.to_json(limit=None),
             "images": {name: facts.to_json() for name, facts in self.images.items()},
             "rejects": [asdict(reject) for reject in self.rejects],
+            "floats": {name: facts.to_json() for name, facts in self.floats.items()},
         }
 
     @classmethod
@@ -80,6 +99,7 @@ class MadeShard:
             {name: ImageFacts.from_json(facts) for name, facts in found["images"].items()},
             [Reject(**reject) for reject in found["rejects"]],
             is_resumed=True,
+            floats={name: FloatFacts.from_json(one) for name, one in found["floats"].items()},
         )
 
 
@@ -91,6 +111,7 @@ class _Job:
     name: str
     pieces: list[Any]
     work: Callable[[Any], WrittenBlock | Framed]
+    schema: Schema
     made: MadeShard = field(default_factory=MadeShard)
 
 
@@ -102,7 +123,10 @@ def make_shards(
     generation: int,
     progress: Progress,
 ) -> dict[str, list[MadeShard]]:
-    """Make all shards that an earlier run has not made already."""
+    """Make all shards that an earlier run has not made already.
+
+    Raises WidenedError when values need a wider schema than that of their plan.
+    """
     _check_shards(plans, options)
     progress.stage("writing", sum(plan.records for plan in plans.values()))
     shards: dict[str, list[MadeShard]] = {split: [] for split in plans}
@@ -118,7 +142,7 @@ def make_shards(
                     shards[split].append(MadeShard.from_json(done))
                     progress.advance(last - first, 0)
                     continue
-                job = _Job(split, name, plan.pieces(first, last), work)
+                job = _Job(split, name, plan.pieces(first, last), work, plan.schema)
                 shards[split].append(job.made)
                 jobs.append(job)
         _run(jobs, options, staging, progress)
@@ -161,8 +185,9 @@ def _run(jobs: list[_Job], options: WriteOptions, staging: Staging, progress: Pr
                 job.work.close()
 
     made = map_ordered(lambda pair: pair[0](pair[1]), flat, workers=options.workers, stop=stop)
-    pending: list[Future[None]] = []
-    with contextlib.closing(made), ThreadPoolExecutor(1, "datum-sync") as disk:  # type: ignore[type-var]
+    pending: deque[tuple[Future[None], int]] = deque()
+    threads = ThreadPoolExecutor(_PENDING_SHARDS, "datum-sync")
+    with contextlib.closing(made), threads as disk:  # type: ignore[type-var]
         for job in jobs:
             writer = ShardWriter(staging.data / job.name, compression=options.compression)
             try:
@@ -171,16 +196,20 @@ def _run(jobs: list[_Job], options: WriteOptions, staging: Staging, progress: Pr
             except BaseException:
                 writer.abandon()
                 raise
-            pending.append(disk.submit(_finish, job, writer, staging))
-            if len(pending) > _PENDING_SHARDS:
-                pending.pop(0).result()
-        for future in pending:
+            pending.append((disk.submit(_finish, job, writer, staging), writer.nbytes))
+            is_much = sum(nbytes for _, nbytes in pending) > _PENDING_BYTES
+            while len(pending) > (_PENDING_LARGE_SHARDS if is_much else _PENDING_SHARDS):
+                pending.popleft()[0].result()
+        for future, _ in pending:
             future.result()
+    staging.sync()
 
 
 def _write(made: Any, job: _Job, writer: ShardWriter, progress: Progress) -> None:
     framed = made
     if isinstance(made, WrittenBlock):
+        if made.schema != job.schema:
+            raise WidenedError(made)
         framed = made.framed
         job.made.add(made)
     writer.write(framed)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,20 @@ import numpy as np
 from datum import _core
 from datum.errors import SourceError, SplitError
 from datum.format.naming import check_split_name
-from datum.schema import Feature, Schema, SchemaGuess
-from datum.sources import Block, IndexedPart, Source, StreamedPart, as_source
+from datum.schema import Feature, FloatRule, Schema, SchemaGuess
+from datum.sources import Block, IndexedPart, Source, StreamedPart
+from datum.sources.adopt import find_table_roots, source_with
+from datum.sources.image_columns import with_image_columns
 from datum.sources.source import Part, Stored
 from datum.sources.splits import is_split_name
 from datum.writing.direct import BLOCK_BYTES, BLOCK_RECORDS, SLOW_BLOCK_RECORDS
 from datum.writing.feature_encoder import FeatureEncoder
+from datum.writing.options import WriteOptions
 from datum.writing.order import check_fractions
 
 __all__ = [
     "Intake",
+    "Wanted",
     "block_ranges",
     "blocks_of",
     "check_stratify",
@@ -30,8 +35,11 @@ __all__ = [
     "known_schema",
     "merge_schemas",
     "only_part",
+    "open_nested",
     "override",
+    "parts_of",
     "settle",
+    "told_of",
 ]
 
 
@@ -56,8 +64,70 @@ class Intake:
         return list(self.parts if self.fractions is None else self.fractions)
 
 
-def collect_parts(source: Any, splits: Mapping[str, Any] | None, problem: str | None) -> Intake:
+@dataclass(frozen=True)
+class Wanted:
+    """What the user has said of features, which decides what columns of text are.
+
+    Attributes:
+        features: those given.
+        is_complete: whether there are to be no others.
+        encoded: those that an encoder is applied to.
+        table: options of tables in files.
+        guide: how to read the texts of a source.
+    """
+
+    features: Mapping[str, Feature] = field(default_factory=dict)
+    is_complete: bool = False
+    encoded: Collection[str] = ()
+    table: Mapping[str, Any] = field(default_factory=dict)
+    guide: Mapping[str, Feature] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, options: WriteOptions, encoders: Collection[str], table: Mapping[str, Any]
+    ) -> Wanted:
+        """What options and encoders say."""
+        is_complete = options.schema is not None
+        features = options.schema or options.features
+        guide = options.guide(encoders)
+        return cls(features, is_complete, frozenset(encoders), table, guide)
+
+    def source_of(self, given: Any, problem: str | None) -> Source:
+        """The source that was given, which reads its texts as features say."""
+        texts = {name: one for name, one in self.guide.items() if one.encoding != "image"}
+        return source_with(given, problem, texts, table=self.table)
+
+    def find_images(
+        self, parts: Mapping[str, Part], roots: Mapping[str, Path | None], problem: str | None
+    ) -> dict[str, Part]:
+        """The parts, with images for the paths in their columns of text."""
+        if not roots:
+            return dict(parts)
+        return with_image_columns(
+            parts,
+            roots,
+            features=self.features,
+            is_complete=self.is_complete,
+            keep=self.encoded,
+            needs_images=problem == "image_clf",
+        )
+
+
+def parts_of(given: Any, problem: str | None, wanted: Wanted) -> dict[str, Part]:
+    """The records of each split of what the user has given as a source."""
+    source = wanted.source_of(given, problem)
+    parts = source.parts()
+    return wanted.find_images(parts, find_table_roots(given, source, parts, problem), problem)
+
+
+def collect_parts(
+    source: Any,
+    splits: Mapping[str, Any] | None,
+    problem: str | None,
+    wanted: Wanted | None = None,
+) -> Intake:
     """Make out what the arguments of a write mean."""
+    wanted = Wanted() if wanted is None else wanted
     if is_dict_of_sources(source):
         if splits is not None:
             raise SplitError(
@@ -66,7 +136,7 @@ def collect_parts(source: Any, splits: Mapping[str, Any] | None, problem: str | 
             )
         source, splits = None, source
     if splits is None:
-        parts = as_source(source, problem).parts()
+        parts = parts_of(source, problem, wanted)
         return _checked(Intake({name: parts[name] for name in sorted(parts, key=_rank)}, None))
     given: Any = splits
     if not isinstance(given, Mapping) or not given:
@@ -75,7 +145,7 @@ def collect_parts(source: Any, splits: Mapping[str, Any] | None, problem: str | 
             "hint: splits={'train': 0.8, 'val': 0.2}"
         )
     if all(isinstance(value, (int, float)) for value in splits.values()):
-        parts = dict(as_source(source, problem).parts())
+        parts = parts_of(source, problem, wanted)
         if len(parts) != 1:
             raise SplitError(
                 f"expected a source that has no splits to divide by {dict(splits)},"
@@ -88,10 +158,13 @@ def collect_parts(source: Any, splits: Mapping[str, Any] | None, problem: str | 
             "expected fractions in `splits`, or `source` to be None where it gives a source for"
             f" each, got {dict(splits)!r:.200}\nhint: splits={{'train': 0.8, 'val': 0.2}}"
         )
-    parts = {
-        name: only_part(name, as_source(given, problem).parts()) for name, given in splits.items()
-    }
-    return _checked(Intake(parts, None))
+    raw: dict[str, Part] = {}
+    roots: dict[str, Path | None] = {}
+    for name, given in splits.items():
+        one = wanted.source_of(given, problem)
+        raw[name] = only_part(name, one.parts())
+        roots |= find_table_roots(given, one, [name], problem)
+    return _checked(Intake(wanted.find_images(raw, roots, problem), None))
 
 
 def _rank(split: str) -> int:
@@ -146,6 +219,11 @@ def _is_source(value: Any) -> bool:
     return is_table or isinstance(value, Iterator)
 
 
+def told_of(parts: Iterable[Part], what: str) -> tuple[str, ...]:
+    """What parts have to say under a name, such as `skipped` or `notes`; each once."""
+    return tuple(dict.fromkeys(one for part in parts for one in getattr(part, what, ())))
+
+
 def known_schema(intake: Intake, schema: Schema | None) -> Schema | None:
     """The schema of all parts, if it is known before they are read."""
     if schema is not None:
@@ -172,12 +250,25 @@ def merge_schemas(first: Schema, second: Schema) -> Schema:
         elif replace(ours, optional=True) == replace(theirs, optional=True):
             merged[name] = theirs if theirs.optional else ours
         else:
+            # Where they lie is not inferred: keys that both have stay.
+            keys = ours.keys if ours.keys == theirs.keys else ()
+            both = [replace(one, keys=()) if keys else one for one in (ours, theirs)]
             # Of two records, so that an optional feature is known from one of them.
-            guesses = (
-                SchemaGuess.from_schema(Schema({name: one}), records=2) for one in (ours, theirs)
-            )
-            merged[name] = next(guesses).merge(next(guesses)).to_schema()[name]
+            guesses = (SchemaGuess.from_schema(Schema({name: one}), records=2) for one in both)
+            found = next(guesses).merge(next(guesses)).to_schema()[name]
+            merged[name] = replace(found, keys=keys) if keys else found
     return Schema(merged)
+
+
+def open_nested(schema: Schema, parts: Iterable[Part]) -> Schema:
+    """The schema with lists of any length where they were made of lists of dicts."""
+    names = set(told_of(parts, "nested"))
+    return Schema(
+        {
+            name: replace(one, shape=(None,) * len(one.shape)) if name in names else one
+            for name, one in schema.items()
+        }
+    )
 
 
 def override(schema: Schema, features: Mapping[str, Feature]) -> Schema:
@@ -191,15 +282,33 @@ def override(schema: Schema, features: Mapping[str, Feature]) -> Schema:
 
 
 def settle(
-    schema: Schema, encoders: Mapping[str, FeatureEncoder], features: Mapping[str, Feature]
-) -> Schema:
-    """The schema with what encoders make of features, and with those that were given."""
+    schema: Schema,
+    encoders: Mapping[str, FeatureEncoder],
+    options: WriteOptions,
+    rule: FloatRule,
+    *,
+    is_ruled: bool = False,
+) -> tuple[Schema, frozenset[str]]:
+    """The schema with what encoders make of features, floats as told, and features as given.
+
+    Where `is_ruled`, floats are already as told, but for those of encoders. Also returns the
+    features that are stored as float32 if float32 can serve their values.
+    """
     encoded = {
         name: replace(encoder.feature, optional=schema[name].optional)
         for name, encoder in encoders.items()
         if name in schema
     }
-    return override(override(schema, encoded), features)
+    exact = override(schema, encoded)
+    is_ruled = is_ruled or options.schema is not None
+    rounded = rule.apply(exact.select(encoded) if is_ruled else exact)
+    watched = {
+        name
+        for name, feature in rounded.items()
+        if feature != exact[name] and name not in options.features
+    }
+    settled = override(exact, {name: rounded[name] for name in watched})
+    return override(settled, options.features), frozenset(watched)
 
 
 def block_ranges(part: IndexedPart) -> Iterator[tuple[int, int]]:

@@ -104,9 +104,10 @@ def refine_images(schema: Schema, facts: Mapping[str, ImageFacts]) -> Schema:
             continue
         sizes = zip(found.smallest, found.largest, strict=True)
         height, width = (least if least == most else None for least, most in list(sizes)[:2])
-        channels = feature.shape[2] or found.largest[2]
+        *counts, _, _, channels = feature.shape
+        shape = (*counts, height, width, channels or found.largest[2])
         dtype = "uint16" if "uint16" in found.dtypes else feature.dtype
-        features[name] = replace(feature, dtype=dtype, shape=(height, width, channels))
+        features[name] = replace(feature, dtype=dtype, shape=shape)
     return Schema(features)
 
 
@@ -132,7 +133,7 @@ def open_sizes(schema: Schema, *, keep: Container[str]) -> Schema:
     """The schema with images of any size, as they may be shrunk; those named in `keep` as given."""
     return Schema(
         {
-            name: replace(feature, shape=(None, None, feature.shape[2]))
+            name: replace(feature, shape=(*feature.shape[:-3], None, None, feature.shape[-1]))
             if feature.encoding == "image" and name not in keep
             else feature
             for name, feature in schema.items()
@@ -142,7 +143,14 @@ def open_sizes(schema: Schema, *, keep: Container[str]) -> Schema:
 
 def find_images(rows: Iterable[Mapping[str, Any]]) -> set[str]:
     """The names of values that can only be images."""
-    return {name for row in rows for name, value in row.items() if _is_image(value)}
+    return {name for row in rows for name, value in row.items() if _holds_images(value)}
+
+
+def _holds_images(value: Any) -> bool:
+    """Whether a value is an image, or a list of some; a list may hold itself, so no deeper."""
+    if isinstance(value, (list, tuple)) and value:
+        return all(map(_is_image, value))
+    return _is_image(value)
 
 
 def _is_image(value: Any) -> bool:
@@ -186,13 +194,21 @@ def _prepare_row(
     images = {}
     for name, feature in features.items():
         value = row.get(name)
-        if value is not None:
-            prepared = prepare(Path(value) if isinstance(value, str) else value, feature, options)
-            # Told apart from other bytes where no schema does that; it costs a copy.
-            changed[name] = prepared.data if feature is not None else ImageBytes(prepared.data)
-            images[name] = prepared
-    for name, image in images.items():  # only once all images of the record are fine
-        facts[name].add(image.header, image.converted)
+        if value is None:
+            continue
+        is_list = isinstance(value, (list, tuple)) if feature is None else feature.holds_images
+        single = None if feature is None else feature.single_image
+        prepared = [
+            prepare(Path(one) if isinstance(one, str) else one, single, options)
+            for one in (value if is_list else [value])
+        ]
+        # Told apart from other bytes where no schema does that; it costs a copy.
+        files = [one.data if feature is not None else ImageBytes(one.data) for one in prepared]
+        changed[name] = files if is_list else files[0]
+        images[name] = prepared
+    for name, found in images.items():  # only once all images of the record are fine
+        for image in found:
+            facts[name].add(image.header, image.converted)
     return {**row, **changed}
 
 
@@ -222,12 +238,14 @@ def _prepare_columns(
     }
     for name in names:
         made: Any = prepared.data
-        taken[name] = _as_column([row[name] for row in made])
+        taken[name] = _as_column([row[name] for row in made], features[name])
     return replace(prepared, data=taken), facts
 
 
-def _as_column(images: list[bytes | None]) -> BytesColumn | Masked:
+def _as_column(images: list[Any], feature: Feature | None) -> Any:
     """The bytes of images; masked where some records have none."""
+    if feature is not None and feature.holds_images:
+        return images
     column = BytesColumn.from_values(image or b"" for image in images)
     if None not in images:
         return column

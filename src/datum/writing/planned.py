@@ -69,6 +69,7 @@ class WritePlan:
         warnings: what to look at before writing.
         source: gives a write what was found here, so that it is not looked for twice. Where
             `splits` named a source each, it has those splits.
+        notes: which columns of text will be stored as the images that they name.
     """
 
     layout: str
@@ -81,6 +82,7 @@ class WritePlan:
     skipped: tuple[str, ...]
     warnings: tuple[str, ...]
     source: Source = field(compare=False)
+    notes: tuple[str, ...] = ()
 
     @property
     def records(self) -> int | None:
@@ -120,6 +122,7 @@ class WritePlan:
             "class_names": {name: list(found) for name, found in self.class_names.items()},
             "compression": self.compression,
             "skipped": list(self.skipped),
+            "notes": list(self.notes),
             "warnings": list(self.warnings),
         }
 
@@ -137,6 +140,7 @@ class WritePlan:
                 f"  {count_of(len(self.skipped), 'file')} without records:"
                 f" {', '.join(self.skipped[:_SHOWN])}{more}"
             )
+        lines += [f"  {note}" for note in self.notes]
         lines += [f"  warning: {one}" for one in self.warnings]
         return "\n".join(lines)
 

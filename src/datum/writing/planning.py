@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from datum.format import Compression
-from datum.schema import Feature, Schema
+from datum.format import Compression, Manifest
+from datum.schema import Feature, Floats, Schema
 from datum.sources import IndexedPart, Reject
-from datum.sources.source import Part
+from datum.sources.source import Part, find_notes, find_rejects
+from datum.sources.table_options import TableOptions
 from datum.writing.append import join_metadata
 from datum.writing.block_writer import BlockSettings, BlockWriter, OnError
 from datum.writing.cautions import find_cautions
+from datum.writing.detection_keys import find_keys
 from datum.writing.direct import DirectSplit
 from datum.writing.division import Division
 from datum.writing.encoders import FeatureEncoder, fit_encoders, make_encoders
-from datum.writing.glimpse import Beginning, KnownSource, look_at
+from datum.writing.glimpse import Beginning, Glimpse, KnownSource, look_at
 from datum.writing.indexed_order import order_part
 from datum.writing.options import WriteOptions, check_options, names_nearest_option
 from datum.writing.parts import (
     Intake,
+    Wanted,
     check_stratify,
     collect_parts,
     is_dict_of_sources,
     known_schema,
     only_part,
+    open_nested,
     settle,
+    told_of,
 )
 from datum.writing.pictures import ImageFacts, refine_images
 from datum.writing.planned import PlannedSplit, WritePlan
 from datum.writing.sampling import PartSample, sample_part
+from datum.writing.sidecars import make_sidecars
 
 if TYPE_CHECKING:
     from datum.images import ImageOptions
@@ -47,10 +53,12 @@ def plan(
     problem: str | None = None,
     splits: Mapping[str, Any] | None = None,
     schema: Schema | Mapping[str, Feature] | None = None,
+    floats: Floats = "float32",
     shuffle: bool = True,
     seed: int = 0,
     shard_bytes: int = 128 * 2**20,
     shards: int | Mapping[str, int] | None = None,
+    records_per_shard: int | None = None,
     compression: Compression | None = None,
     on_error: OnError = "raise",
     stratify: str | None = None,
@@ -58,13 +66,16 @@ def plan(
     max_side: int | None = None,
     quality: int | None = None,
     verify: bool = False,
+    sidecars: Iterable[str] = (),
+    keys: str | None = None,
+    **table: Unpack[TableOptions],
 ) -> WritePlan:
     """Tell what `datum.write` would do with these options, without writing.
 
     Some records are read, at most 1,000, 10 MiB or two seconds of each part, so that it is quick
     however large the source is; what only they tell is marked as a guess. `plan.source` may be
-    given to `datum.write` in place of the source, with the same options but `problem` (and
-    `splits`, where those are sources): nothing is then looked for twice.
+    given to `datum.write` in place of the source, with the same options but `problem`, those of
+    tables (and `splits`, where those are sources): nothing is then looked for twice.
 
     What a write would refuse at once raises the same here. An iterator is refused, since a write
     would miss what was read here.
@@ -77,20 +88,24 @@ def plan(
 
     options = check_options(
         schema=schema,
+        floats=floats,
         shuffle=shuffle,
         seed=seed,
         shard_bytes=shard_bytes,
         shards=shards,
+        records_per_shard=records_per_shard,
         compression=compression,
         workers=None,
         executor="local",
         on_error=on_error,
         stratify=stratify,
-        legacy_metadata=False,
+        sidecars=sidecars,
+        keys=keys,
     )
     images = ImageOptions(max_side=max_side, quality=quality, verify=verify)
     made = make_encoders(encoders or {})
-    found = _look(source, splits, problem)
+    wanted = Wanted.of(options, encoders or (), table)
+    found = _look(source, splits, lambda given: look_at(given, problem, wanted))
     options.check_split_names(found.intake.splits)
     check_stratify(found.intake, stratify)
     return _Draft(found, options, images, made).finish()
@@ -107,18 +122,18 @@ class _Found:
     unread: Sequence[str] = ()
 
 
-def _look(source: Any, splits: Any, problem: str | None) -> _Found:
+def _look(source: Any, splits: Any, look: Callable[[Any], Glimpse]) -> _Found:
     if splits is None and is_dict_of_sources(source):
         source, splits = None, source
     is_each = source is None and isinstance(splits, Mapping)
     if not is_each or all(isinstance(value, (int, float)) for value in splits.values()):
-        glimpse = look_at(source, problem)
+        glimpse = look(source)
         parts = glimpse.parts
         intake = collect_parts(KnownSource(lambda: parts), splits, None)
         return _Found(
             intake, glimpse.source, glimpse.layout, glimpse.origins, tuple(glimpse.unread)
         )
-    each = {name: look_at(given, problem) for name, given in splits.items()}
+    each = {name: look(given) for name, given in splits.items()}
     chosen = {name: only_part(name, one.parts) for name, one in each.items()}
     known = KnownSource(
         lambda: {name: only_part(name, one.source.parts()) for name, one in each.items()}
@@ -166,17 +181,30 @@ class _Draft:
         self.is_whole = all(one.sample.is_whole for one in self.seen.values())
         fit_encoders(encoders, {name: one.sample for name, one in self.seen.items()})
         self.known = known_schema(found.intake, options.schema)
-        settled = None
+        settled, watched = None, frozenset[str]()
+        self.keys = find_keys(options.keys, [part.metadata for part in self.parts.values()])
         if self.known is not None:
-            settled = settle(self.known, encoders, options.features)
-        self.settings = BlockSettings(settled, options.features, images, encoders, "skip")
+            settled, watched = settle(self.known, encoders, options, options.rule)
+            settled = settled if self.keys is None else self.keys.schema(settled)
+        self.settings = BlockSettings(
+            settled,
+            options.features,
+            images,
+            encoders,
+            "skip",
+            rule=options.rule,
+            watched=watched,
+            complete=self.keys,
+        )
+        self.facts: dict[str, ImageFacts] = {}
         self.schema = self._write_samples(BlockWriter(self.settings, threads=1))
         fractions = found.intake.fractions
         self.division = None if fractions is None else Division(fractions, {})
 
     def _write_samples(self, writer: BlockWriter) -> Schema:
         """Make the records that were read; what they need not be is known then."""
-        facts: dict[str, ImageFacts] = {}
+        facts = self.facts
+        wide: set[str] = set()
         for seen in self.seen.values():
             for block in seen.sample.held:
                 written = writer.write(block)
@@ -185,9 +213,13 @@ class _Draft:
                 seen.nbytes += written.framed.nbytes
                 for name, found in written.images.items():
                     facts.setdefault(name, ImageFacts()).merge(found)
+                wide |= {name for name, one in written.floats.items() if one.wide is not None}
         schema = writer.schema
         if self.known is None:
-            schema = settle(schema, self.encoders, self.options.features)
+            schema = open_nested(schema, self.parts.values())
+            rule = replace(self.options.rule, kept=self.options.rule.kept | wide)
+            schema, _ = settle(schema, self.encoders, self.options, rule, is_ruled=True)
+            schema = schema if self.keys is None else self.keys.schema(schema)
         return refine_images(schema, facts)
 
     def finish(self) -> WritePlan:
@@ -199,9 +231,13 @@ class _Draft:
                 splits[split] = planned
                 duplicates += lost
         metadata = join_metadata(part.metadata for part in self.parts.values())
-        skipped = {one for part in self.parts.values() for one in getattr(part, "skipped", ())}
-        skipped.update(self.found.unread)
-        rejects = [reject for one in self.seen.values() for reject in one.rejects]
+        parts = self.parts.values()
+        skipped = {*told_of(parts, "skipped"), *self.found.unread}
+        rejects = [
+            reject
+            for name, one in self.seen.items()
+            for reject in _merge_rejects(find_rejects(self.parts[name]), one.rejects)
+        ]
         looked_at = sum(one.sample.seen for one in self.seen.values())
         return WritePlan(
             self.found.layout,
@@ -221,9 +257,20 @@ class _Draft:
                 duplicates=duplicates,
                 unfitted=self.unfitted,
                 unread=self.found.unread,
-            ),
+                notes=find_notes(self.parts.values()),
+                sidecar_notes=self._sidecar_notes(metadata),
+            )
+            + told_of(parts, "warnings"),
             self.found.source,
+            told_of(parts, "remarks"),
         )
+
+    def _sidecar_notes(self, metadata: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """What other programs would read otherwise than Datum does."""
+        pictured = {name: facts.to_json() for name, facts in self.facts.items()}
+        described = Manifest(self.schema, {}, join_metadata([metadata, pictured]))
+        made = make_sidecars(described, self.options.sidecars)
+        return [note for sidecar in made for note in sidecar.notes]
 
     def _find_guessed(self) -> tuple[str, ...]:
         """The features that records which were not read may make another thing of."""
@@ -305,10 +352,17 @@ class _Draft:
             origin = f"{share} of {origin or 'all records'}"
         asked = self.options.shards
         is_asked = asked is not None and (isinstance(asked, int) or split in asked)
+        is_counted = self.options.records_per_shard is not None or nbytes is not None
         shards = None
-        if is_asked or (records is not None and nbytes is not None):
+        if is_asked or (records is not None and is_counted):
             shards = self.options.shard_count(split, records=records or 0, nbytes=nbytes or 0)
         return PlannedSplit(origin, records if is_exact else None, records, nbytes, shards)
+
+
+def _merge_rejects(known: Sequence[Reject], seen: Sequence[Reject]) -> list[Reject]:
+    """The bad records of a part in their order, each once."""
+    found = {reject.record: reject for reject in (*seen, *known)}
+    return [found[record] for record in sorted(found)]
 
 
 def _sample(part: Part) -> PartSample:

@@ -5,26 +5,29 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datum.errors import WriteError
 from datum.format import Compression
-from datum.schema import Feature, Schema
+from datum.schema import Feature, Floats, Schema
 from datum.sources import Block
+from datum.sources.table_options import TableOptions
 from datum.writing.append import append_to
 from datum.writing.block_writer import OnError
 from datum.writing.division import Division, divide_part
 from datum.writing.encoders import fit_encoders, make_encoders
 from datum.writing.job import Job, MadeSplit
 from datum.writing.options import check_options, names_nearest_option
-from datum.writing.parts import Intake, check_stratify, collect_parts
+from datum.writing.parts import Intake, Wanted, check_stratify, collect_parts, told_of
 from datum.writing.progress import show_progress
+from datum.writing.rebuilding import with_stored
 from datum.writing.report import SplitReport, WriteReport
 from datum.writing.staging import QUARANTINE, Staging, check_target, open_staging
 
@@ -39,10 +42,12 @@ def write(
     problem: str | None = None,
     splits: Mapping[str, Any] | None = None,
     schema: Schema | Mapping[str, Feature] | None = None,
+    floats: Floats = "float32",
     shuffle: bool = True,
     seed: int = 0,
     shard_bytes: int = 128 * 2**20,
     shards: int | Mapping[str, int] | None = None,
+    records_per_shard: int | None = None,
     compression: Compression | None = None,
     workers: int | None = None,
     executor: str = "local",
@@ -54,8 +59,10 @@ def write(
     max_side: int | None = None,
     quality: int | None = None,
     verify: bool = False,
-    legacy_metadata: bool = False,
+    sidecars: Iterable[str] = (),
+    keys: str | None = None,
     progress: bool | None = None,
+    **table: Unpack[TableOptions],
 ) -> WriteReport:
     """Write any dataset as sharded TFRecord files, with an index and a manifest.
 
@@ -72,11 +79,19 @@ def write(
         splits: None for those of the source; fractions such as {"train": 0.9, "val": 0.1}, by a
             hash of each record's key; or, with `source` None, a source for each split.
         schema: a `Schema` is complete, and anything else in a record is an error; a dict of
-            features fixes those, and the others are found out.
+            features fixes those, and the others are found out. Texts of CSV and JSON are read as
+            the features given; those that cannot be are bad records.
+        floats: how floating-point values are stored, where `schema` does not say. "float32" rounds
+            them as `tf.train.FloatList` does, so that every reader of TFRecord reads them; a
+            feature with values that overflow, or that are of 2**24 or more and would change, stays
+            float64. "float64" keeps every bit, as raw bytes. The report names what was rounded.
         shuffle: whether to store records in a random order, the same for the same `seed`.
         seed: of the order.
-        shard_bytes: about how large shards become, where `shards` does not say how many.
+        shard_bytes: about how large shards become, where neither `shards` nor `records_per_shard`
+            says how many there are.
         shards: how many there are, of every split or by split.
+        records_per_shard: at most so many records are in a shard; there are as few shards as that
+            allows, evenly filled. Not together with `shards`.
         compression: None, "gzip" or "zlib"; compressed shards have no random access.
         workers: how many cores to use; all by default. The result is the same.
         executor: where the work is done; "local" is this machine.
@@ -85,12 +100,22 @@ def write(
         overwrite: whether a dataset at `out` may be replaced.
         append: whether to add the records to the dataset at `out`, in shards of their own.
         stratify: a feature; each of its values is divided by the fractions exactly.
-        encoders: scikit-learn encoders by feature; applied to values before they are written.
+        encoders: scikit-learn encoders by feature; applied to values before they are written. An
+            append applies those that the dataset keeps; None for one takes values as they are.
         max_side: images larger than this are shrunk to it.
         quality: JPEG and WebP images are compressed again to this quality, 1 to 100.
         verify: whether to decode every image, and refuse those that are damaged.
-        legacy_metadata: whether to write the JSON files of the older library too.
+        sidecars: for other programs that read the same shards: "tfds" writes what TensorFlow
+            Datasets needs, "label_map" the classes as `label_map.pbtxt`, "older" the JSON files of
+            the older library of this name. An append keeps those that are there. The report notes
+            what a program reads otherwise.
+        keys: "tf_object_detection" stores images and boxes under the keys of the TF Object
+            Detection API, with the label map beside them; features keep their names.
         progress: whether to show it; None shows a bar on a terminal and lines elsewhere.
+        **table: How tables in files are read, where `source` is a path: `header`, `names`,
+            `delimiter`, `skip_rows`, `comment`, `decimal`, `columns`, `rename`, `null_values` and
+            `encoding`; see `datum.sources.TableOptions`. One that the source does not take is a
+            SourceError.
 
     >>> import tempfile
     >>> report = write([{"x": i} for i in range(10)], tempfile.mkdtemp(), progress=False)
@@ -102,16 +127,19 @@ def write(
     started = time.monotonic()
     options = check_options(
         schema=schema,
+        floats=floats,
         shuffle=shuffle,
         seed=seed,
         shard_bytes=shard_bytes,
         shards=shards,
+        records_per_shard=records_per_shard,
         compression=compression,
         workers=workers,
         executor=executor,
         on_error=on_error,
         stratify=stratify,
-        legacy_metadata=legacy_metadata,
+        sidecars=sidecars,
+        keys=keys,
     )
     images = ImageOptions(max_side=max_side, quality=quality, verify=verify)
     target = _target(out)
@@ -123,13 +151,16 @@ def write(
         raise
     except OSError as error:
         raise WriteError(f"{target}: expected a folder that can be written to: {error}") from error
-    intake = collect_parts(source, splits, problem)
-    made_encoders = make_encoders(encoders or {})
+    made_encoders = {} if append else make_encoders(encoders or {})
     with _stage(target) as staging, show_progress(progress) as shown:
         check_target(target, overwrite=overwrite, append=append)  # nobody else can write now
+        intake = collect_parts(source, splits, problem, Wanted.of(options, encoders or (), table))
         division = _divide(intake, stratify)
-        fit_encoders(made_encoders, intake.parts, keep=_keeper(division))
         appended = append_to(target, options) if append else None
+        if appended is not None:
+            metadata = appended.manifest.metadata
+            made_encoders = make_encoders(with_stored(encoders or {}, metadata, intake.parts))
+        fit_encoders(made_encoders, intake.parts, keep=_keeper(division))
         run = Job(intake, division, options, images, made_encoders, appended, staging, shown)
         manifest, made = run.make()
         run.save(manifest, made)
@@ -137,9 +168,14 @@ def write(
             staging.append()
         else:
             staging.publish(overwrite=overwrite)
-    skipped = [getattr(part, "skipped", ()) for part in intake.parts.values()]
-    names = tuple(sorted({name for part in skipped for name in part}))
-    return _report(Path(out), made, time.monotonic() - started, names, run.notes)
+    parts = intake.parts.values()
+    return replace(
+        _report(Path(out), made, time.monotonic() - started),
+        skipped=tuple(sorted(told_of(parts, "skipped"))),
+        notes=(*told_of(parts, "remarks"), *run.notes),
+        floats=run.floats,
+        warnings=told_of(parts, "warnings"),
+    )
 
 
 def _target(out: str | os.PathLike[str]) -> Path:
@@ -192,13 +228,7 @@ def _hint(staging: Staging | None) -> str:
     return "hint: the same call starts anew"
 
 
-def _report(
-    target: Path,
-    made: Mapping[str, MadeSplit],
-    seconds: float,
-    skipped: tuple[str, ...],
-    notes: tuple[str, ...],
-) -> WriteReport:
+def _report(target: Path, made: Mapping[str, MadeSplit], seconds: float) -> WriteReport:
     quarantine = target / QUARANTINE
     return WriteReport(
         target,
@@ -214,6 +244,4 @@ def _report(
         seconds,
         sum(one.is_resumed for split in made.values() for one in split.shards),
         quarantine if quarantine.exists() else None,
-        skipped,
-        notes,
     )

@@ -12,13 +12,15 @@ import numpy as np
 from datum.errors import DatumError, SourceError
 from datum.format import Discovery, discover, parse
 from datum.format.discover import DiscoveredFeature
-from datum.schema import Schema
+from datum.schema import Feature, Schema
+from datum.sources.image_part import IMAGE
 from datum.sources.source import Block, IndexedPart, Part, Reject, Source
 from datum.writing.stored import columns_of
 
 __all__ = ["serialized_source"]
 
 _READ_RECORDS = 1024  # serialized at once
+_IMAGE_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 
 
 def serialized_source(source: Source, serializer: Callable[[dict[str, Any]], bytes]) -> Source:
@@ -26,7 +28,8 @@ def serialized_source(source: Source, serializer: Callable[[dict[str, Any]], byt
 
     It gets the paths of images as `str`. What it returns is parsed, and written anew: the values
     are the same, in keys that are sorted. All records are made twice, first to learn what they
-    hold. Those for which it raises, or gives something else, are rejected.
+    hold. Those for which it raises, or gives something else, are rejected. Where it makes the path
+    of an image the bytes of one, under the same name, the feature is an image.
     """
     return _SerializedSource(source, serializer)
 
@@ -43,19 +46,29 @@ class _SerializedSource:
             for split, part in self.source.parts().items()
         }
         found = Discovery(0, {}, {})
+        images: set[str] | None = None
         for maker in makers.values():
             for made in maker.blocks():
                 found = _merge(found, discover(made.payloads))
+                if made.payloads:
+                    images = made.images if images is None else images & made.images
         schema = found.schema()
+        schema = Schema({n: IMAGE if n in (images or ()) else f for n, f in schema.items()})
         return {split: _SerializedPart(maker, schema) for split, maker in makers.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """The messages of a block; its data is left out."""
+    """The messages of a block; its data is left out.
+
+    Attributes:
+        images: features that are the path of an image in every row, and its bytes in the first
+            message.
+    """
 
     block: Block
     payloads: list[bytes]
+    images: set[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +92,15 @@ class _Maker:
     def _make(self, block: Block) -> _Made:
         data = columns_of(block.data)
         rows = data if isinstance(data, list) else _rows_of(data, len(block))
-        payloads, kept, rejects = [], [], list(block.rejects)
+        payloads: list[bytes] = []
+        images: set[str] = set()
+        kept: list[int] = []
+        rejects = list(block.rejects)
         for at, row in enumerate(rows):
             try:
                 payloads.append(self._serialize(row))
+                named = {name for name, value in row.items() if _is_image_path(value)}
+                images = images & named if kept else _keep_images(payloads[0], named)
                 kept.append(at)
             except Exception as error:  # it is the user's own code
                 reason = f"serializer: {type(error).__name__}: {error}"
@@ -90,7 +108,7 @@ class _Maker:
                 rejects.append(Reject(int(block.numbers[at]), key, "", reason))
         keys = None if block.keys is None else [block.keys[at] for at in kept]
         rejects.sort(key=lambda reject: reject.record)
-        return _Made(Block({}, block.numbers[kept], keys, rejects), payloads)
+        return _Made(Block({}, block.numbers[kept], keys, rejects), payloads, images)
 
     def _serialize(self, row: dict[str, Any]) -> bytes:
         plain = {
@@ -129,6 +147,20 @@ class _SerializedPart:
                     f" made, got others: {error}"
                 ) from error
             yield replace(made.block, data=columns)
+
+
+def _is_image_path(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike)) and str(value).lower().endswith(_IMAGE_ENDINGS)
+
+
+def _keep_images(payload: bytes, names: set[str]) -> set[str]:
+    """Those of the names under which a message has the bytes of one image."""
+    from datum.images import sniff_format  # brings Pillow
+
+    schema = discover([payload]).schema()
+    single = [name for name in names if schema.get(name) == Feature("bytes")]
+    found = parse([payload], schema.select(single)) if single else {}
+    return {name for name in single if sniff_format(found[name][0]) is not None}
 
 
 def _blocks(part: Part) -> Iterator[Block]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from datum import _core
 from datum.format import Compression, Framed, Index, RecordWriter
-from datum.format.durable import replace_file
+from datum.format.durable import write_file
 from datum.format.manifest import ShardInfo
 
 __all__ = ["ShardWriter"]
@@ -57,19 +57,26 @@ class ShardWriter:
         target: Any = self._file
         self._writer = RecordWriter(target, compression=compression)
 
+    @property
+    def nbytes(self) -> int:
+        """How many bytes have gone to the file."""
+        return self._file.nbytes
+
     def write(self, framed: Framed) -> None:
         """Add records."""
         self._writer.write_framed(framed)
 
     def finish(self) -> ShardInfo:
-        """Put all of it on the disk, the index beside it."""
+        """Put all of it on the disk, and its index; `Staging.sync` makes their names safe."""
         try:
             self._writer.close()
             self._file.sync()
         finally:
             self._file.close()
         index = self._writer.index
-        replace_file(Index.path_for(self._path), index.to_bytes())
+        path = Index.path_for(self._path)
+        path.parent.mkdir(exist_ok=True)
+        write_file(path, index.to_bytes())
         return ShardInfo(self._path.name, len(index), self._file.nbytes, self._file.crc)
 
     def abandon(self) -> None:

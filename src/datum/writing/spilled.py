@@ -28,7 +28,7 @@ class SpilledSplit:
 
     def __init__(self, runs: list[Run], schema: Schema) -> None:
         self._runs = runs
-        self._schema = schema
+        self.schema = schema
         self._starts = np.cumsum([0, *(run.records for run in runs)])
         self.records = int(self._starts[-1])
         self.nbytes = sum(run.nbytes for run in runs)
@@ -44,4 +44,4 @@ class SpilledSplit:
 
     def write_piece(self, piece: RunPiece) -> Framed:
         """The records of a piece."""
-        return piece.run.take(piece.first, piece.last, self._schema, threads=1)
+        return piece.run.take(piece.first, piece.last, self.schema, threads=1)

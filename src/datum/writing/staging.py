@@ -7,27 +7,37 @@ import ctypes
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from datum import _core
 from datum.errors import CorruptIndexError, ManifestError, WriteError
 from datum.format import Index, Manifest
 from datum.format.durable import NEW_SUFFIX, replace_file, sync_folder
+from datum.format.index import INDEX_FOLDER
 from datum.format.naming import MANIFEST_NAME, parse_shard_name
+from datum.writing.sidecars import owned_sidecar_names
 
 __all__ = ["QUARANTINE", "Staging", "check_target", "open_staging"]
 
 QUARANTINE = "quarantine.jsonl"
 _PLAN = "plan.json"
+_JOURNAL = "done.jsonl"
+_WIDENED = "float64.json"
 _INNER = ".datum.partial"  # the staging folder of a target that has none beside it
 
 
 class Staging:
     """A folder beside the target, held by one writer.
 
-    What a shard needs to count as done is kept in `done/`; another run of the same plan takes it
-    over. Anything of another plan is removed.
+    Shards that are done are noted in a journal, which another run of the same plan takes over.
+    Anything of another plan is removed.
+
+    A note is appended only once the shard and its index are on the disk. So a note that survives
+    a power cut tells the truth, and one that is lost or torn costs the making of one shard: the
+    journal itself never waits for the disk.
     """
 
     def __init__(self, target: Path) -> None:
@@ -35,9 +45,12 @@ class Staging:
         self.folder = _place_of(target)
         self.data = self.folder / "data"
         self.spill = self.folder / "spill"
-        self._done = self.folder / "done"
+        self._journal = self.folder / _JOURNAL
         self._old = self.folder / "old"
+        self._widened = self.folder / _WIDENED
         self._has_plan = False
+        self._done: dict[str, dict[str, Any]] = {}  # what is noted of each shard
+        self._lock = threading.Lock()
 
     def begin(self, plan: str | None) -> None:
         """Keep what an interrupted run of the same plan has done; drop everything else."""
@@ -46,52 +59,76 @@ class Staging:
         is_same = plan is not None and _read_json(path) == {"plan": plan}
         for folder in (self.data, self._old):
             self._rescue(folder)
-        for folder in (self.data, self._done):
-            if not is_same or folder.is_symlink():
-                _remove(folder)
-            folder.mkdir(exist_ok=True)
+        if not is_same or self.data.is_symlink():
+            _remove(self.data)
+        self.data.mkdir(exist_ok=True)
+        notes = _read_notes(self._journal) if is_same else {}
+        self._done = {name: note for name, note in notes.items() if self._is_whole(name, note)}
         self._drop_unfinished()
+        kept = (self.data, path, self._widened) if is_same else (self.data, path)
         for entry in list(self.folder.iterdir()):
-            if entry not in (self.data, self._done, path):
+            if entry not in kept or entry.is_symlink():
                 _remove(entry)
         if plan is None:
             path.unlink(missing_ok=True)
-        else:
+        else:  # the journal first: it must never be that of another plan
+            replace_file(self._journal, b"".join(_note(*item) for item in self._done.items()))
             replace_file(path, json.dumps({"plan": plan}).encode())
+
+    def _is_whole(self, name: str, note: dict[str, Any]) -> bool:
+        """Whether the files of a shard are still as noted."""
+        try:
+            size = (self.data / name).stat().st_size
+            index = Index.load(self.data / Index.path_for(name))
+            return bool(size == note["shard"]["bytes"] and len(index) == note["shard"]["records"])
+        except (OSError, KeyError, TypeError, CorruptIndexError):
+            return False
 
     def _drop_unfinished(self) -> None:
         """Remove what is not of a shard that is done."""
-        kept = set()
-        for note in self._done.iterdir():
-            shard = note.name.removesuffix(".json")
-            if self.load_done(shard) is not None:
-                kept |= {shard, Index.path_for(shard).name}
-        for path in list(self.data.iterdir()):
-            if path.name not in kept or path.is_symlink():
-                _remove(path)
+        kept = {*self._done, *(Index.path_for(name).as_posix() for name in self._done)}
+        for name in _entries(self.data):
+            if name not in kept or (self.data / name).is_symlink():
+                _remove(self.data / name)
 
     @property
     def is_resumable(self) -> bool:
         """Whether another run can go on from here."""
-        return self._has_plan and any(self._done.glob("*.json"))
+        return self._has_plan and bool(self._done)
 
     def load_done(self, name: str) -> dict[str, Any] | None:
-        """What `save_done` was told of a shard, if its file is still as it was then."""
-        found = _read_json(self._done / f"{name}.json")
-        if not isinstance(found, dict):
-            return None
-        try:
-            is_whole = (self.data / name).stat().st_size == found["shard"]["bytes"]
-            index = Index.load(self.data / Index.path_for(name))
-            is_whole = is_whole and len(index) == found["shard"]["records"]
-        except (OSError, KeyError, TypeError, CorruptIndexError):
-            return None
-        return found if is_whole else None
+        """What an earlier run noted of a shard, if its files were as noted when this one began."""
+        return self._done.get(name)
 
     def save_done(self, name: str, result: dict[str, Any]) -> None:
-        """Note that a shard is on the disk; the names of its files are made safe first."""
+        """Note that a shard and its index are on the disk; any thread may call it."""
+        with self._lock:
+            if self._has_plan:
+                with self._journal.open("ab") as journal:
+                    journal.write(_note(name, result))
+            self._done[name] = result
+
+    def sync(self) -> None:
+        """Put the names of all files on the disk, whose contents are there already."""
+        if (self.data / INDEX_FOLDER).is_dir():
+            sync_folder(self.data / INDEX_FOLDER)
         sync_folder(self.data)
-        replace_file(self._done / f"{name}.json", json.dumps(result).encode())
+
+    @property
+    def widened(self) -> frozenset[str]:
+        """The features that this plan, or an interrupted run of it, was started anew for."""
+        found = _read_json(self._widened)
+        return frozenset(found) if isinstance(found, list) else frozenset()
+
+    def start_anew(self, widened: Iterable[str]) -> None:
+        """Drop all shards of the plan, as these features take another type than was thought."""
+        with self._lock:
+            self._done = {}
+            if self._has_plan:  # the journal first: it must never note a shard of another type
+                replace_file(self._journal, b"")
+        _remove(self.data)
+        self.data.mkdir()
+        replace_file(self._widened, json.dumps(sorted(widened)).encode())
 
     # Publishing.
 
@@ -138,10 +175,11 @@ class Staging:
         if old.is_symlink() or not (old / MANIFEST_NAME).is_file() or not self.target.is_dir():
             return
         owned = owned_names(old)
-        for entry in list(old.iterdir()):
-            is_own = entry.name in owned or entry.name.endswith(NEW_SUFFIX)
-            if not is_own and not (self.target / entry.name).exists():
-                entry.rename(self.target / entry.name)
+        for name in _entries(old):
+            is_own = name in owned or name.endswith(NEW_SUFFIX)
+            if not is_own and not (self.target / name).exists():
+                (self.target / name).parent.mkdir(exist_ok=True)
+                (old / name).rename(self.target / name)
 
     def _replace_files(self) -> None:
         """Swap file by file, in a folder that cannot be swapped; it is no dataset meanwhile."""
@@ -149,7 +187,7 @@ class Staging:
         (self.target / MANIFEST_NAME).unlink()
         sync_folder(self.target)
         for name in owned:
-            (self.target / name).unlink(missing_ok=True)
+            _remove(self.target / name)
         self.move_in()
 
     def _fill(self) -> None:
@@ -161,9 +199,14 @@ class Staging:
 
     def move_in(self) -> None:
         """Move files into the target one by one, the manifest last of all."""
-        names = sorted(entry.name for entry in self.data.iterdir() if entry.name != MANIFEST_NAME)
-        for name in names:
-            (self.data / name).replace(self.target / name)
+        for name in _entries(self.data):
+            if name != MANIFEST_NAME:
+                (self.target / name).parent.mkdir(exist_ok=True)
+                if (self.data / name).is_dir():  # that of links, which is replaced whole
+                    _remove(self.target / name)
+                (self.data / name).replace(self.target / name)
+        if (self.target / INDEX_FOLDER).is_dir():
+            sync_folder(self.target / INDEX_FOLDER)
         sync_folder(self.target)
         (self.data / MANIFEST_NAME).replace(self.target / MANIFEST_NAME)
         sync_folder(self.target)
@@ -180,18 +223,46 @@ class Staging:
 
 def owned_names(folder: Path) -> set[str]:
     """The files in a folder that belong to the dataset in it."""
-    names = {
-        MANIFEST_NAME,
-        QUARANTINE,
-        "shard_info.json",
-        "datum_to_type_and_shape_mapping.json",
-    }
+    manifest = None
     try:
-        splits = Manifest.load(folder).splits.values()
-        shards = [shard.name for split in splits for shard in split.shards]
+        manifest = Manifest.load(folder)
+        shards = [shard.name for split in manifest.splits.values() for shard in split.shards]
     except ManifestError:  # then by what our files are called
         shards = [path.name for path in folder.iterdir() if parse_shard_name(path.name)]
-    return names.union(shards, (Index.path_for(name).name for name in shards))
+    names = {MANIFEST_NAME, QUARANTINE} | owned_sidecar_names(folder, manifest)
+    return names.union(shards, (Index.path_for(name).as_posix() for name in shards))
+
+
+def _entries(folder: Path) -> list[str]:
+    """What is in the folder of a dataset: names, of indexes `index/NAME`."""
+    names = {entry.name for entry in folder.iterdir()}
+    indexes = folder / INDEX_FOLDER
+    if indexes.is_dir() and not indexes.is_symlink():
+        names.remove(INDEX_FOLDER)
+        names |= {f"{INDEX_FOLDER}/{entry.name}" for entry in indexes.iterdir()}
+    return sorted(names)
+
+
+def _note(name: str, result: dict[str, Any]) -> bytes:
+    """A line of the journal, which a reader can tell from one that is torn."""
+    text = json.dumps([name, result]).encode()
+    return b"%08x %s\n" % (_core.crc32c(text), text)
+
+
+def _read_notes(journal: Path) -> dict[str, dict[str, Any]]:
+    """The notes of a journal that are whole."""
+    try:
+        lines = journal.read_bytes().split(b"\n")
+    except OSError:
+        return {}
+    found: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        crc, _, text = line.partition(b" ")
+        if text and crc == b"%08x" % _core.crc32c(text):
+            match json.loads(text):
+                case [str(name), dict(result)]:
+                    found[name] = result
+    return found
 
 
 def _read_json(path: Path) -> Any:
@@ -291,6 +362,11 @@ def check_target(target: Path, *, overwrite: bool, append: bool) -> None:
     if target.exists() and not target.is_dir():
         raise WriteError(f"{target}: expected a folder, got a file")
     has_manifest = (target / MANIFEST_NAME).is_file()
+    indexes = target / INDEX_FOLDER
+    if (append or overwrite) and os.path.lexists(indexes) and not indexes.is_dir():
+        raise WriteError(
+            f"{indexes}: expected the folder of the indexes, got a file\nhint: move it elsewhere"
+        )
     if append:
         if not has_manifest:
             raise WriteError(

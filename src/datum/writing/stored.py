@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from datum import _core
-from datum.columns import Masked
+from datum.columns import BytesColumn, Masked
 from datum.errors import SchemaError
 from datum.format import (
     EncodedBlock,
@@ -20,11 +20,10 @@ from datum.format import (
     RowEncoder,
     Statistics,
     parse,
-    reencode,
     stores_alike,
 )
 from datum.format.collect import collect
-from datum.format.reencode import tell_absent_sparse
+from datum.format.reencode import fit_columns
 from datum.format.summarize import summarize
 from datum.schema import ImageBytes, Schema
 from datum.sources import Block, Reject
@@ -46,15 +45,15 @@ class CopiedRecords:
 
 
 def copy_stored(
-    block: Block, schema: Schema, *, is_counted: bool, threads: int
+    block: Block, encoder: RowEncoder, *, is_counted: bool, threads: int
 ) -> tuple[Block, dict[str, ImageFacts]]:
-    """The block with its records ready as `CopiedRecords`, under a schema that has their features.
+    """The block with its records ready as `CopiedRecords`, under the schema of `encoder`.
 
     They are the same bytes as before, unless they have to lie in another way, or some of their
     features are left out. Records that are not as their own schema says become rejects. Where
     `is_counted`, their statistics are known from elsewhere, and nothing but images is looked at.
     """
-    stored = _stored(block)
+    stored, schema = _stored(block), encoder.schema
     strays = [name for name in stored.schema if name not in schema]
     if strays:
         expected = ", ".join(schema)
@@ -68,7 +67,7 @@ def copy_stored(
         framed = Framed(stored.frames, stored.offsets)
         known: Any = CopiedRecords(EncodedBlock(framed, schema, Statistics(len(framed))))
         return replace(block, data=known), facts
-    copied: Any = CopiedRecords(_encode(stored, columns, schema, threads))
+    copied: Any = CopiedRecords(_encode(stored, columns, encoder, threads))
     return replace(block, data=copied), facts
 
 
@@ -83,13 +82,16 @@ def columns_of(data: Rows | Columns | Stored, *, names: list[str] | None = None)
 def rows_of(data: Stored) -> Rows:
     """The values of records that are serialized, as rows; images are told from other bytes."""
     columns = columns_of(data)
-    columns |= tell_absent_sparse(columns, _records(data), data.schema, 1)
     images = {name for name, feature in data.schema.items() if feature.encoding == "image"}
     rows: Rows = []
     for at in range(len(data)):
         row = {name: column[at] for name, column in columns.items()}
         for name in images:
-            row[name] = None if row[name] is None else ImageBytes(row[name])
+            found = row[name]
+            if isinstance(found, BytesColumn):  # a list of them
+                row[name] = [ImageBytes(one) for one in found]
+            elif found is not None:
+                row[name] = ImageBytes(found)
         rows.append(row)
     return rows
 
@@ -146,25 +148,24 @@ def _reason(error: Exception) -> str:
     return text[max(text.find(start), 0) :]
 
 
-def _encode(stored: Stored, columns: dict[str, Any], schema: Schema, threads: int) -> EncodedBlock:
+def _encode(
+    stored: Stored, columns: dict[str, Any], encoder: RowEncoder, threads: int
+) -> EncodedBlock:
+    schema = encoder.schema
     is_alike = stores_alike(stored.schema, schema)
     framed = Framed(stored.frames, stored.offsets)
     if is_alike and not stored.is_partial:
         return EncodedBlock(framed, schema, _count(framed, columns, stored.schema, threads))
-    if not is_alike or not stored.schema:
-        framed = reencode(framed.records(), stored.schema, schema, threads=threads)
-        columns = parse(framed, schema, threads=threads)
-        return EncodedBlock(framed, schema, _count(framed, columns, schema, threads))
-    columns = columns | tell_absent_sparse(columns, framed.records(), stored.schema, threads)
-    return RowEncoder(schema, threads=threads).encode(columns)
+    if not stored.schema or not len(framed):  # nothing tells how long columns would be
+        return encoder.encode([{}] * len(framed))
+    return encoder.encode(columns if is_alike else fit_columns(columns, schema))
 
 
 def _count(framed: Framed, columns: dict[str, Any], schema: Schema, threads: int) -> Statistics:
     """The statistics of records that are not made anew."""
     if not len(framed) or not schema:
         return Statistics(len(framed))
-    absent = tell_absent_sparse(columns, framed.records(), schema, threads)
-    return summarize(collect(columns | absent, schema), uncounted=(), threads=threads)
+    return summarize(collect(columns, schema), uncounted=(), threads=threads)
 
 
 def _find_facts(columns: Mapping[str, Any]) -> dict[str, ImageFacts]:
@@ -186,4 +187,6 @@ def _find_facts(columns: Mapping[str, Any]) -> dict[str, ImageFacts]:
 def _strings(column: Any) -> Iterator[bytes]:
     values = column.values if isinstance(column, Masked) else column
     present = column.present if isinstance(column, Masked) else np.ones(len(values), np.bool_)
-    return (values[at] for at in np.flatnonzero(present).tolist())
+    for at in np.flatnonzero(present).tolist():
+        found = values[at]
+        yield from found if isinstance(found, BytesColumn) else [found]

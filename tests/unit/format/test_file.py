@@ -437,6 +437,7 @@ def test_the_index_beside_a_file_is_used(shard):
 
 
 def test_a_damaged_index_is_an_error(shard):
+    FRAMED.index.save(Index.path_for(shard))
     Index.path_for(shard).write_bytes(b"nonsense")
     with pytest.raises(CorruptIndexError, match=re.escape(str(Index.path_for(shard)))):
         len(RecordFile(shard))
@@ -523,7 +524,8 @@ def test_repr_names_the_file(shard):
 def test_an_index_that_is_not_ours_is_passed_over_on_request(tmp_path):
     path = tmp_path / "a.tfrecord"
     path.write_bytes(frame([b"one", b"two"]).to_bytes())
-    path.with_suffix(".index").write_text("0 19\n19 19\n")  # as others write it
+    (tmp_path / "index").mkdir()
+    Index.path_for(path).write_text("0 19\n19 19\n")  # of another kind
     assert RecordFile(path, use_index=False)[1] == b"two"
     with pytest.raises(CorruptIndexError):
         RecordFile(path)[1]

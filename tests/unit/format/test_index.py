@@ -1,3 +1,4 @@
+import glob
 import re
 import subprocess
 import sys
@@ -54,13 +55,41 @@ def test_offsets_that_leave_no_room_for_records_are_refused(offsets, stream_byte
 @pytest.mark.parametrize(
     ("shard", "index"),
     [
-        ("a/train-00000-of-00008.tfrecord", "a/train-00000-of-00008.index"),
-        ("plain", "plain.index"),
-        ("a.tfrecord.gz", "a.tfrecord.gz.index"),
+        ("a/train-00000-of-00008.tfrecord", "a/index/of-train-00000-of-00008.index"),
+        ("plain", "index/of-plain.index"),
+        ("a.tfrecord.gz", "index/of-a,tfrecord,gz.index"),
     ],
 )
-def test_the_index_lies_beside_its_shard(shard, index):
+def test_the_index_lies_in_a_folder_beside_its_shard(shard, index):
     assert Index.path_for(shard).as_posix() == index
+
+
+@pytest.mark.parametrize(
+    "shard",
+    [
+        "train-00000-of-00008.tfrecord",
+        "train.1-00000-of-00002.tfrecord",
+        "train-00000-of-00008",
+        "mnist-train.tfrecord-00000-of-00001",
+        "train.tfrecords",
+        "train-1.tfrecord.gz",
+    ],
+)
+@pytest.mark.parametrize(
+    "pattern", ["*", "train*", "*.tfrecord*", "*-of-*", "**/train*", "**/*.tfrec*", "**/mnist-*"]
+)
+def test_no_pattern_of_shards_finds_an_index(tmp_path, shard, pattern):
+    (tmp_path / shard).write_bytes(b"")
+    INDEX.save(Index.path_for(tmp_path / shard))
+    found = glob.glob(str(tmp_path / pattern), recursive=True)  # noqa: PTH207 - as users do
+    assert str(Index.path_for(tmp_path / shard)) not in found
+
+
+def test_a_name_too_long_for_an_index_has_none(tmp_path):
+    path = tmp_path / ("a" * 250)
+    path.write_bytes(frame([b"one", b"two"]).to_bytes())
+    assert Index.find(path) is None
+    assert RecordFile(path)[1] == b"two"
 
 
 @pytest.mark.parametrize(

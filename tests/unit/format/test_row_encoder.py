@@ -27,8 +27,8 @@ def test_each_block_is_written_under_what_is_known_by_then():
     schemas = [encoder.encode(rows).schema for rows in ([{"x": 1}], [{"x": 0.5}], [{"y": "a"}])]
     assert [dict(schema) for schema in schemas] == [
         {"x": Feature("int64")},
-        {"x": Feature("float64")},
-        {"x": Feature("float64", optional=True), "y": Feature("str", optional=True)},
+        {"x": Feature("float32")},
+        {"x": Feature("float32", optional=True), "y": Feature("str", optional=True)},
     ]
     assert encoder.schema == schemas[-1]
     assert encoder.guess.records == 3
@@ -53,7 +53,7 @@ def test_the_rows_of_the_caller_stay_as_they_are():
 def test_an_encoder_may_go_on_from_a_guess():
     guess = SchemaGuess.from_schema(Schema({"x": Feature("float64")}), records=5)
     encoder = RowEncoder(guess=guess)
-    assert encoder.encode([{"x": 1}]).schema == Schema({"x": Feature("float64")})
+    assert encoder.encode([{"x": 1}]).schema == Schema({"x": Feature("float32")})
     with pytest.raises(ValueError, match="expected `schema` or `guess`, got both"):
         RowEncoder(Schema({}), guess=guess)
 

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from datum import Feature
@@ -48,8 +49,8 @@ def test_a_given_feature_takes_what_fits():
 def test_a_guessed_feature_takes_only_what_leaves_it_as_it_is():
     for seen, taken, refused in (
         (1, [5, True, -(2**63)], [0.5, "a", [1], 2**63]),
-        (0.5, [1.5, True, float("nan")], [0.1, 1]),
-        (0.1, [0.5, 3, 0.3], [1j, "a"]),
+        (np.float32(0.5), [np.float32(1.5), True, np.float16(2)], [0.5, 1]),
+        (0.1, [0.5, 3, float("nan")], [1j, "a"]),
         (b"a", [b"b"], ["b"]),
         ([1, 2], [[3, 4], (5, 6)], [[1], [], 1, [1, 0.5]]),
     ):

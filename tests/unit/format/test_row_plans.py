@@ -45,7 +45,7 @@ def test_rows_widen_the_guess_wherever_it_no_longer_fits():
 def test_keys_may_come_in_any_order_and_from_any_string():
     rows = [{"a": 1, "b": 2.5}, {"b": 3.5, "a": 4}, {"".join("a"): 5, "".join("b"): 0.5}]
     rows.append({np.str_("a"): 6, "b": 1.5})
-    assert dict(guess_from(rows)) == {"a": Feature("int64"), "b": Feature("float32")}
+    assert dict(guess_from(rows)) == {"a": Feature("int64"), "b": Feature("float64")}
 
 
 def test_rows_that_are_not_plain_are_made_so_where_they_stand():
@@ -53,7 +53,7 @@ def test_rows_that_are_not_plain_are_made_so_where_they_stand():
     assert dict(guess_from(rows)) == {
         "c": Feature("str"),
         "p/x": Feature("int64"),
-        "p/y": Feature("float32"),
+        "p/y": Feature("float64"),
     }
     assert rows[1] == {"c": "red", "p/x": 2, "p/y": 1.5}
 

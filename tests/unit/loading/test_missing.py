@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import datum
-from datum.loading.missing import fill_missing
+from datum.loading.missing import fill_missing, required_features
 from datum.schema import Feature, Schema
 
 
@@ -137,7 +137,11 @@ def test_only_floats_of_a_fixed_shape_become_nan():
     assert fill_missing(schema, None) == filled  # a NaN equals itself here
 
 
-def test_an_absent_sparse_feature_has_no_values_and_needs_no_rule():
+def test_an_absent_sparse_feature_is_masked_or_dropped():
     schema = Schema({"bag": Feature("float32", (9,), encoding="sparse", optional=True)})
-    with pytest.raises(ValueError, match="a sparse feature that is absent has no values"):
-        fill_missing(schema, {"bag": "drop"})
+    for rule in ("mask", "drop"):
+        assert fill_missing(schema, {"bag": rule}) == schema
+    assert required_features(schema, "drop") == ["bag"]
+    for rule in ("error", 0.5):
+        with pytest.raises(ValueError, match="which is sparse, to be 'mask' or 'drop', got"):
+            fill_missing(schema, {"bag": rule})

@@ -1,6 +1,9 @@
 import numpy as np
+import pytest
 
 import datum
+from datum.cli.pages.feature_table import describe_values
+from datum.cli.words.signs import UNICODE
 from datum.profiling.known import known_statistics
 
 
@@ -19,8 +22,9 @@ def write(path):
 def test_a_sample_knows_the_ranges_of_all_records(tmp_path):
     columns, found = write(tmp_path / "out")
     numbers = found.splits["train"].features["x"].numbers
-    assert (numbers.count, numbers.lowest) == (5000, columns["x"].min())
-    assert numbers.highest == columns["x"].max()
+    stored = columns["x"].astype(np.float32)
+    assert (numbers.count, numbers.lowest) == (5000, stored.min())
+    assert numbers.highest == stored.max()
     assert numbers.is_exact
     assert numbers.histogram.edges[0] == numbers.lowest
     assert sum(numbers.histogram.counts) == 50
@@ -47,7 +51,25 @@ def test_of_ids_it_knows_that_they_are_many(tmp_path):
     _, found = write(tmp_path / "out")
     counts = found.features["id"].counts
     assert counts.distinct > 1000
+    assert counts.is_known
     assert not counts.is_counted
+
+
+def test_the_mean_of_all_stands_without_the_deviation_of_a_sample(tmp_path):
+    columns, found = write(tmp_path / "out")
+    numbers = found.features["x"].numbers
+    assert numbers.mean == pytest.approx(columns["x"].mean(), abs=1e-6)
+    assert numbers.std is None
+    assert datum.profile(tmp_path / "out").features["x"].numbers.std is not None
+
+
+def test_info_tells_no_count_of_a_sample_for_that_of_all(tmp_path):
+    rows = {"id": [f"id{n}" for n in range(9000)], "word": [f"w{n % 900}" for n in range(9000)]}
+    datum.write(rows, tmp_path / "out", progress=False)
+    features = datum.profile(tmp_path / "out", sample=2000).features
+    shown = [describe_values(features[name], UNICODE) for name in ("id", "word")]
+    assert shown[0].startswith("at least 2,000 values, ")
+    assert shown[1].startswith("900 values, ")
 
 
 def test_nothing_is_known_of_a_part_of_a_split(tmp_path):

@@ -79,6 +79,7 @@ def test_an_index_that_is_missing_is_built_once_and_kept_elsewhere(tmp_path, cac
 def test_an_index_that_others_wrote_is_neither_read_nor_touched(tmp_path, cache):
     shard = write_shard(tmp_path / "out", has_index=False)
     path = tmp_path / "out" / shard.name
+    Index.path_for(path).parent.mkdir()
     Index.path_for(path).write_text("0 17")
     local = find_local(Shards(tmp_path / "out", "tfrecord files"), shard)
     assert payloads_of(local) == list(RecordFile(path, use_index=False))

@@ -79,7 +79,7 @@ def test_a_dataset_shows_its_splits_and_features(tmp_path):
     ds = load(tmp_path / "animals", rows, splits={"train": 0.75, "val": 0.25})
     text = shown(ds).text
     assert str(tmp_path / "animals") in text
-    for part in ("train3", "val1", "float642 x 3raw", "2 classes: cat, dog", "optional"):
+    for part in ("train3", "val1", "float322 x 3", "2 classes: cat, dog", "optional"):
         assert part in text, part
     assert not shown(ds).pictures
 

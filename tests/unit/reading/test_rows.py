@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import datum
 from datum import Feature, Schema, Sparse
 from datum.errors import SourceError
 from datum.format import encode, parse
@@ -72,6 +73,42 @@ def test_arrays_come_back_of_their_type_and_shape(feature, value):
 def test_several_strings_are_lists(feature, value):
     (row,) = rows_of([{"x": value}], Schema({"x": feature}))
     assert row["x"] == value
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32", "float64", "bool"])
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [(2, 3), (3, 2)],
+        [(20, 30), (30, 20)],  # integers of more than 256 values are stored in another way
+        [(2, 3), (30, 20)],
+        [(2, 3, 4), (3, 2, 4)],
+        [(2, 3, 4), (1, 5, 2)],
+        [(2, 1), (1, 0), (4, 4)],
+        [(2,), (0,), (5,)],
+    ],
+)
+def test_arrays_of_any_shapes_come_back_as_arrays(tmp_path, shapes, dtype):
+    values = [np.arange(np.prod(shape)).reshape(shape).astype(dtype) for shape in shapes]
+    rows = [{"x": value} for value in values]
+    datum.write(rows, tmp_path / "out", shuffle=False, floats="float64", progress=False)
+    train = datum.load(tmp_path / "out")["train"]
+    for found in (list(train), [train[i] for i in range(len(train))], train[:]):
+        for row, value in zip(found, values, strict=True):
+            assert isinstance(row["x"], np.ndarray)
+            assert row["x"].dtype == value.dtype
+            assert row["x"].shape == value.shape
+            assert np.array_equal(row["x"], value)
+    assert [value.shape for value in train.to_pandas()["x"]] == shapes
+
+
+def test_only_rows_that_differ_within_a_record_are_a_list(tmp_path):
+    values = [[[1, 2], [3]], [[1, 2], [3, 4]], [[5]], [], [[]]]
+    datum.write([{"x": value} for value in values], tmp_path / "out", shuffle=False, progress=False)
+    uneven, even, single, *empty = (row["x"] for row in datum.load(tmp_path / "out")["train"])
+    assert [item.tolist() for item in uneven] == values[0]
+    assert (even.tolist(), single.tolist()) == (values[1], values[2])
+    assert [value.shape for value in empty] == [(0, 0), (1, 0)]
 
 
 def test_what_is_ragged_twice_is_a_list_of_arrays():

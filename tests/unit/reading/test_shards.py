@@ -90,6 +90,7 @@ def test_who_said_what_a_shard_holds_is_told(tmp_path):
 
 def test_an_index_beside_the_records_of_others_is_not_theirs(tmp_path):
     shard = write_numbered(tmp_path, has_index=False).splits["val"].shards[0]
+    (tmp_path / "index").mkdir()
     Index.path_for(tmp_path / shard.name).write_text("0 17")
     assert len(Shards(tmp_path, "tfrecord files").open_indexed(shard)) == 3
     with pytest.raises(CorruptIndexError):

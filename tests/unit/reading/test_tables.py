@@ -43,7 +43,7 @@ def mixed(tmp_path_factory):
 
 def test_a_frame_comes_back_as_it_was_written(mixed, tmp_path):
     frame = mixed.to_pandas()
-    expected = FRAME.astype({"text": "string"})
+    expected = FRAME.astype({"text": "string", "number": "float32"})
     pd.testing.assert_frame_equal(frame, expected)
     assert frame["grid"][1].shape == (2, 3)
     assert frame["grid"][1].dtype == np.float32

@@ -96,9 +96,10 @@ def test_a_folder_in_the_place_of_a_shard_is_told(tmp_path):
 
 def test_an_index_of_another_shard_is_told(tmp_path):
     write_numbered(tmp_path)
-    index, other = Index.path_for(tmp_path / SHARD), tmp_path / "val-00000-of-00001.index"
+    index = Index.path_for(tmp_path / SHARD)
+    other = Index.path_for(tmp_path / "val-00000-of-00001.tfrecord")
     index.write_bytes(other.read_bytes())
-    text = "train-00002-of-00003.index: expected the places of these records, got others"
+    text = "index/of-train-00002-of-00003.index: expected the places of these records, got others"
     assert problems(tmp_path) == [(SHARD, "index", text)]
 
 
@@ -107,7 +108,7 @@ def test_a_damaged_index_is_told(tmp_path):
     change(Index.path_for(tmp_path / SHARD), 50, 1)
     ((shard, kind, text),) = problems(tmp_path)
     assert (shard, kind) == (SHARD, "index")
-    assert text.startswith("train-00002-of-00003.index: expected an index of records")
+    assert text.startswith("index/of-train-00002-of-00003.index: expected an index of records")
     assert "\n" not in text
 
 
@@ -152,7 +153,8 @@ def test_the_report_is_the_same_for_any_number_of_threads(tmp_path):
 def test_shards_that_nobody_described_are_verified_by_their_records(tmp_path):
     write_numbered(tmp_path, has_index=False)
     (tmp_path / "datum.json").unlink()
-    (tmp_path / "train-00000-of-00003.index").write_text("an index of another kind")
+    (tmp_path / "index").mkdir(exist_ok=True)
+    (tmp_path / "index/of-train-00000-of-00003.index").write_text("an index of another kind")
     contents = open_dataset(tmp_path)
     report = verify_shards(contents)
     assert (report.is_sound, report.records, report.shards) == (True, 13, 4)

@@ -63,12 +63,12 @@ def test_a_table_comes_back_as_it_was(tmp_path):
             "when": pd.date_range("2020-01-01", periods=50, freq="h"),
         }
     )
-    write(frame, tmp_path / "a", shuffle=False)
+    write(frame, tmp_path / "a", shuffle=False, floats="float64")
     datum.export_to(tmp_path / "a", tmp_path / "out")
     back = pq.read_table(tmp_path / "out" / "train.parquet").to_pandas()
     pd.testing.assert_frame_equal(frame, back, check_dtype=False)
     assert [str(kind) for kind in back.dtypes][:5] == [str(kind) for kind in frame.dtypes][:5]
-    write(tmp_path / "out", tmp_path / "b", shuffle=False)
+    write(tmp_path / "out", tmp_path / "b", shuffle=False, floats="float64")
     assert datum.load(tmp_path / "a").schema == datum.load(tmp_path / "b").schema
     assert records(tmp_path / "a") == records(tmp_path / "b")
 

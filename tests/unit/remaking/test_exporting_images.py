@@ -1,5 +1,7 @@
 """A split as image files."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -50,6 +52,7 @@ def test_classes_are_folders_by_their_names(tmp_path):
     rows = [{"image": PNG, "label": number} for number in (0, 1, 2, 3, 9)]
     names = {"label": {"class_names": ["cat", "a/b", "a\\b", ".hid"]}}
     assert export(tmp_path, rows, names) == [
+        "train.classes.json",
         "train/9/000004.png",
         "train/_hid/000003.png",
         "train/a_b/000001.png",
@@ -123,3 +126,70 @@ def test_pixels_are_as_they_were(tmp_path):
 
     with Image.open(tmp_path / "out/train/1/000000.png") as image:
         np.testing.assert_array_equal(np.asarray(image), pixels(5, 6))
+
+
+def test_classes_that_look_alike_keep_folders_of_their_own(tmp_path):
+    shades = {
+        name: encoded(np.full((2, 2, 3), shade, np.uint8), "PNG")
+        for shade, name in enumerate(["A", "A_2", "a", "dog", "zebra", "a/b", "a_b", "a:b"])
+    }
+    names = list(shades)
+    rows = [{"image": data, "label": names.index(name)} for name, data in shades.items()]
+    export(tmp_path, rows, {"label": {"class_names": names}})
+    table = json.loads((tmp_path / "out" / "train.classes.json").read_text())
+    assert sorted(table.values()) == sorted(names)
+    assert len({folder.casefold() for folder in table}) == len(names)
+    assert table["dog"] == "dog"
+    for folder, name in table.items():
+        (file,) = (tmp_path / "out" / "train" / folder).iterdir()
+        assert file.read_bytes() == shades[name]
+
+
+def test_texts_that_look_alike_keep_folders_of_their_own_in_every_split(tmp_path):
+    texts = ["a/b", "a_b", "a:b", "unlabelled", None, "x" * 300, "x" * 301]
+    rows = [{"image": PNG, "label": text} for text in texts]
+    datum.write(
+        None,
+        tmp_path / "a",
+        splits={"train": rows, "val": rows[::-1]},
+        schema={"image": IMAGE},
+        progress=False,
+    )
+    report = datum.export_to(tmp_path / "a", tmp_path / "out", format="images")
+    folders = {
+        split: {path.name for path in (tmp_path / "out" / split).iterdir()}
+        for split in ("train", "val")
+    }
+    assert len(folders["train"]) == len(texts)
+    assert folders["train"] == folders["val"]
+    tables = [
+        json.loads((tmp_path / "out" / f"{split}.classes.json").read_text()) for split in folders
+    ]
+    assert tables[0] == tables[1]
+    assert sorted(tables[0].values()) == sorted(filter(None, texts))
+    assert report.files == 2 * len(texts) + 2
+
+
+def test_a_number_gives_way_to_a_file_that_is_called_like_it(tmp_path):
+    rows = [
+        {"image": PNG, "filename": name}
+        for name in ("000002.png", "x y.png", "b c.png", "000002_2.png")
+    ]
+    assert len(export(tmp_path, rows)) == len(rows)
+
+
+def test_a_folder_of_masks_gives_way_to_a_split_of_its_name(tmp_path):
+    rows = [{"image": PNG, "mask": PNG}] * 3
+    datum.write(
+        None,
+        tmp_path / "a",
+        splits={"train": rows, "train_mask": rows},
+        schema={"image": IMAGE, "mask": IMAGE},
+        progress=False,
+    )
+    report = datum.export_to(tmp_path / "a", tmp_path / "out", format="images")
+    images = list((tmp_path / "out").rglob("*.png"))
+    assert len(images) == 12
+    assert report.files == 14
+    pairs = (tmp_path / "out" / "train.txt").read_text().splitlines()
+    assert pairs[0] == "train/000000.png train_mask_2/000000.png"

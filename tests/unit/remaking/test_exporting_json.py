@@ -14,7 +14,8 @@ def only(column, records=2):
 
 def test_numbers_and_arrays():
     assert only(np.array([1, 2], np.uint8)) == [1, 2]
-    assert only(np.array([[1.5, np.nan], [np.inf, 2]])) == [[1.5, None], [None, 2.0]]
+    assert only(np.array([[1.5, np.nan], [np.inf, 2]])) == [[1.5, "NaN"], ["Infinity", 2.0]]
+    assert only(np.array([-np.inf], np.float16), 1) == ["-Infinity"]
     assert only(np.array([1 + 2j, 3j])) == [[1.0, 2.0], [0.0, 3.0]]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import datum
-from datum.format import RecordFile, RecordWriter, encode
+from datum.format import Index, RecordFile, RecordWriter, encode
 from tests.unit.images.samples import encoded, pixels
 from tests.unit.remaking.damaged import (
     KINDS,
@@ -114,7 +114,7 @@ def test_several_places_are_not_counted_where_nothing_tells(broken, tmp_path):
     data[ends[0] : ends[3]] = bytes(ends[3] - ends[0])
     data[ends[20] - 5] ^= 1
     shard.write_bytes(data)
-    shard.with_suffix(".index").write_bytes(b"no index")
+    Index.path_for(shard).write_bytes(b"no index")
     report = repair(broken, tmp_path / "out")
     assert [loss.records for loss in report.losses] == [None, 1]
     assert report.lost == {"train": 4}
@@ -171,7 +171,7 @@ def test_a_file_that_may_not_be_read_is_lost(broken, tmp_path):
 
 
 def test_index_files_do_not_matter(broken, tmp_path):
-    for at, index in enumerate(sorted(broken.glob("*.index"))):
+    for at, index in enumerate(sorted(broken.glob("index/*"))):
         index.unlink() if at else index.write_bytes(b"no index")
     report = repair(broken, tmp_path / "out")
     assert report.is_whole

@@ -263,7 +263,7 @@ def test_features_can_be_left_out(tmp_path, compression):
     old, new = datum.load(tmp_path / "in"), datum.load(tmp_path / "a")
     assert digests(tmp_path / "a") == digests(tmp_path / "b")
     assert new.schema == old.schema.select(kept)
-    assert set(new.metadata) == {"image"}
+    assert set(new.metadata) == {"image", "score"}
     assert set(new.statistics["train"]["features"]) == set(kept)
     for mine, theirs in zip(new["train"], old["train"], strict=True):
         for name in kept:
@@ -385,6 +385,7 @@ def test_an_interrupted_call_is_continued(small, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(make, "_finish", fail)
+        patched.setattr(make, "_PENDING_SHARDS", 1)  # one after the other
         with pytest.raises(datum.WriteError, match="went away"):
             reshard(small, tmp_path / "out", shards=5, shuffle=True, workers=1)
     assert not (tmp_path / "out").exists()
@@ -450,7 +451,7 @@ def test_write_joins_splits_of_several_datasets(small, tmp_path):
     sources = {"train": datum.load(small)["train"], "val": datum.load(tmp_path / "wider")["train"]}
     datum.write(sources, tmp_path / "out", shuffle=False, progress=False)
     made = datum.load(tmp_path / "out")
-    assert made.schema["x"].dtype == "float64"
+    assert made.schema["x"].dtype == "float32"
     assert made["train"][7] == {"x": 7.0, "text": "t7", "more": None}
     assert made["val"][0] == {"x": 0.5, "text": "half", "more": 1}
     assert made.verify().is_sound
@@ -546,3 +547,17 @@ def test_write_puts_stored_records_aside_that_are_not_what_their_schema_says(tmp
     report = datum.write(dataset, tmp_path / "out", on_error="skip", shuffle=False, progress=False)
     assert report.quarantined == {"train": 1}
     assert numbers(tmp_path / "out") == [0, 1, 2]
+
+
+def test_floats_stay_what_they_are_unless_they_are_to_be_rounded(tmp_path):
+    columns = {"x": np.array([0.1, 0.2]), "t": np.array([1.5, 1e300])}
+    datum.write(columns, tmp_path / "in", floats="float64", shuffle=False, progress=False)
+    reshard(tmp_path / "in", tmp_path / "same")
+    assert payloads(tmp_path / "same") == payloads(tmp_path / "in")
+    report = reshard(tmp_path / "in", tmp_path / "rounded", floats="float32")
+    assert report.floats.rounded == ("x",)
+    assert report.floats.kept == {"t": ("train", 1, 1e300)}
+    found = datum.load(tmp_path / "rounded")
+    assert dict(found.schema) == {"x": datum.Feature("float32"), "t": datum.Feature("float64")}
+    assert [row["x"] for row in found["train"]] == np.float32([0.1, 0.2]).tolist()
+    assert found.verify(deep=True).is_sound

@@ -18,6 +18,7 @@ PICTURE = Feature("uint8", (None, None, None), encoding="image")
     [
         (pathlib.Path("a.jpg"), PICTURE),
         (ImageBytes(b"a"), PICTURE),
+        ([ImageBytes(b"a")] * 2, Feature("uint8", (2, None, None, None), encoding="image")),
         (np.datetime64("2020-01-01", "h"), Feature("datetime64[h]")),
         ([np.datetime64("NaT", "s"), np.datetime64(1, "ms")], Feature("datetime64[ms]", (2,))),
         (
@@ -28,7 +29,7 @@ PICTURE = Feature("uint8", (None, None, None), encoding="image")
         ([[[0.1, 1.0]], []], Feature("float64", (None, None, 2), encoding="values")),
         ([np.zeros((2, 3)), np.zeros((2, 4))], Feature("float64", (None,) * 3, encoding="values")),
         ([0.5, float(np.uint64(0x7FF8 << 48 | 1).view(np.float64))], Feature("float64", (2,))),
-        ([0.5, float("nan")], Feature("float32", (2,))),
+        ([0.5, float("nan")], Feature("float64", (2,))),
     ],
     ids=str,
 )
@@ -66,7 +67,7 @@ def test_sparse_values_go_with_sparse_ones_of_their_shape():
     "value",
     [
         [Sparse(np.array([[1]]), np.array([2]), (3,))],
-        [pathlib.Path("a.jpg")],
+        [[pathlib.Path("a.jpg")]],
         np.array(["2020"], "datetime64[Y]"),
         np.datetime64("NaT"),
         np.zeros(2, [("a", int)]),
@@ -91,7 +92,7 @@ def test_a_negative_integer_never_joins_uint64():
     [
         (1, ["bool", "int8", "int64"], ["uint64", "float32", "str"]),
         (np.int16(1), ["bool", "int8", "uint8", "int16"], ["uint16", "int32", "int64"]),
-        (0.5, ["bool", "int16", "float16", "float32"], ["int64", "float64"]),
+        (np.float32(0.5), ["bool", "int16", "float16", "float32"], ["int64", "float64"]),
         (0.1, ["int64", "float64"], ["uint64", "complex64"]),
         (2**63, ["uint8", "uint64"], ["int8", "int64"]),
         ("a", ["str"], ["bytes", "int64"]),

@@ -27,7 +27,8 @@ class Color(enum.IntEnum):
         (0.5, Feature("float32")),
         (float("nan"), Feature("float32")),
         (float("inf"), Feature("float32")),
-        (0.1, Feature("float64")),
+        (0.1, Feature("float32")),
+        (2.0**24 + 0.5, Feature("float64")),
         (1e300, Feature("float64")),
         (1j, Feature("complex128")),
         ("a", Feature("str")),
@@ -38,7 +39,7 @@ class Color(enum.IntEnum):
         (np.bytes_(b"a"), Feature("bytes")),
         ([1, 2], Feature("int64", (2,))),
         ((1, 2), Feature("int64", (2,))),
-        ([1, 2.5], Feature("float64", (2,))),
+        ([1, 2.5], Feature("float32", (2,))),
         ([[1, 2], [3, 4]], Feature("int64", (2, 2))),
         ([[1, 2], [3]], Feature("int64", (None, None))),
         ([[[1, 2]], [[3, 4], [5, 6]]], Feature("int64", (None, None, 2))),
@@ -56,18 +57,25 @@ class Color(enum.IntEnum):
     ],
     ids=repr,
 )
-def test_a_value_has_the_narrowest_feature_that_holds_it_exactly(value, feature):
+def test_a_value_has_the_feature_that_it_is_stored_as(value, feature):
     assert infer_feature(value) == feature
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d not in ("bytes", "str")])
 def test_arrays_and_scalars_of_numpy_keep_their_dtype(dtype):
     array = np.zeros((2, 3), numpy_dtype(dtype))
-    assert infer_feature(array) == Feature(dtype, (2, 3))
-    assert infer_feature(array[0, 0]) == Feature(dtype)
+    assert infer_feature(array, floats="float64") == Feature(dtype, (2, 3))
+    assert infer_feature(array[0, 0], floats="float64") == Feature(dtype)
+    stored = "float32" if dtype == "float64" else dtype
+    assert infer_feature(array) == Feature(stored, (2, 3))
 
 
-def test_an_array_of_many_values_is_stored_raw():
+def test_an_array_of_many_floats_is_stored_in_a_list():
+    assert infer_feature(np.zeros(MAX_LISTED_VALUES + 1)).encoding == "values"
+    assert infer_feature(np.zeros(MAX_LISTED_VALUES + 1, np.float16)).encoding == "values"
+
+
+def test_an_array_of_many_integers_is_stored_raw():
     assert infer_feature(np.zeros(MAX_LISTED_VALUES, np.uint8)).encoding == "values"
     assert infer_feature(np.zeros(MAX_LISTED_VALUES + 1, np.uint8)).encoding == "raw"
 
@@ -88,8 +96,9 @@ def test_a_value_that_no_feature_holds_is_refused(value):
 @pytest.mark.parametrize(
     ("first", "second", "merged"),
     [
-        (1, 0.1, Feature("float64")),
-        (1, 0.5, Feature("float64")),
+        (1, 0.1, Feature("float32")),
+        (2**24 + 1, 0.5, Feature("float64")),
+        (1e300, 0.5, Feature("float64")),
         (True, np.int8(1), Feature("int8")),
         (np.int8(1), np.uint8(1), Feature("int16")),
         (np.float16(1), np.float32(1), Feature("float32")),
@@ -97,7 +106,7 @@ def test_a_value_that_no_feature_holds_is_refused(value):
         ([1] * 3, [1] * 5, Feature("int64", (None,))),
         ([[1] * 3] * 2, [[1] * 3] * 4, Feature("int64", (None, 3))),
         ([[1] * 3] * 2, [[1] * 4] * 2, Feature("int64", (None, None))),
-        (np.zeros((2, 3)), np.zeros((2, 4)), Feature("float64", (2, None))),
+        (np.zeros((2, 3)), np.zeros((2, 4)), Feature("float32", (None, None))),
         (["a"], ["a", "b"], Feature("str", (None,))),
         (
             np.zeros(2, np.uint8),
@@ -134,18 +143,18 @@ def test_two_values_that_nothing_holds_are_refused(first, second):
 @pytest.mark.parametrize(
     ("rows", "feature"),
     [
-        ([[1.5], [1.5, 2.5], [1, 2]], Feature("float64", (None,))),
+        ([[1.5], [1.5, 2.5], [1, 2]], Feature("float32", (None,))),
         ([[], [1, 2]], Feature("int64", (None,))),
         ([[1, 2], []], Feature("int64", (None,))),
         ([[], ["a"]], Feature("str", (None,))),
-        ([[[0.1]], [[0.1, 0.2], [0.3]]], Feature("float64", (None, None), encoding="values")),
+        ([[[0.1]], [[0.1, 0.2], [0.3]]], Feature("float32", (None, None))),
         ([[[]], [], [[1, 2]]], Feature("int64", (None, None))),
-        ([np.zeros((2, 0)), np.zeros((3, 0))], Feature("float64", (None, None))),
+        ([np.zeros((2, 0)), np.zeros((3, 0))], Feature("float32", (None, None))),
         ([[], [0.5]], Feature("float32", (None,))),
         ([[], [[1, 2]]], Feature("int64", (None, 2))),
         ([[], [[0.5, 1.5]]], Feature("float32", (None, 2))),
         ([[], []], Feature("float32", (None,))),
-        ([[], [1], [], [0.1]], Feature("float64", (None,))),
+        ([[], [1], [], [0.1]], Feature("float32", (None,))),
     ],
     ids=repr,
 )
@@ -168,7 +177,7 @@ def test_rows_are_merged_and_features_that_some_lack_are_optional():
     rows = [{"x": 1, "y": None}, {"x": 2.5, "tag": "a"}, {"x": 3, "y": [1]}]
     assert infer_schema(rows) == Schema(
         {
-            "x": Feature("float64"),
+            "x": Feature("float32"),
             "tag": Feature("str", optional=True),
             "y": Feature("int64", (1,), optional=True),
         }
@@ -203,7 +212,8 @@ def test_a_value_of_no_type_is_named_with_its_record_and_feature(value):
         [1, -(2**63)],
         [2**64 - 1, 0],
         [0.5, float("-inf")],
-        [1, 0.1],
+        [1, 0.25],
+        [1, 1e300],
         [[1], [2, 3]],
         [[[1], []], []],
         ["a", ""],

@@ -163,7 +163,7 @@ def test_a_key_that_is_not_there_is_named(tmp_path):
     write_parquet(path)
     with pytest.raises(SourceError, match="expected a key among .*, got 'name'"):
         ArrowTable(path, key="name").parts()
-    with pytest.raises(SourceError, match="expected a list as `columns`"):
+    with pytest.raises(SourceError, match="expected `columns` to be a list"):
         ArrowTable(path, columns="x")
 
 

@@ -195,7 +195,7 @@ def test_a_typed_column_without_any_value_stays():
 @pytest.mark.parametrize(
     ("values", "type", "hint"),
     [
-        ([decimal.Decimal("1.5")], pa.decimal128(5, 2), "cast it to float64"),
+        ([decimal.Decimal("1.5")], pa.decimal128(5, 2), "schema="),
         ([[("a", 1)]], pa.map_(pa.string(), pa.int64()), "make it a struct"),
     ],
 )

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import datum
 from datum.errors import SourceError
 from datum.sources import IndexedPart
 from datum.sources.class_folders import ClassFolders
@@ -111,7 +112,8 @@ def test_files_that_are_no_images_are_told(tmp_path):
     (tmp_path / "cat/.DS_Store").write_bytes(b"x")
     (tmp_path / "empty").mkdir()
     part = ClassFolders(tmp_path).parts()["train"]
-    assert part.skipped == ("cat/Thumbs.db", "cat/info.json", "loose.png")
+    assert part.skipped == ("cat/Thumbs.db", "cat/info.json")
+    assert "loose.png" in part.warnings[0]
     assert list(part.keys) == ["cat/1.png", "cat/noname", "dog/2.png"]
     assert part.metadata["label"]["class_names"] == ["cat", "dog"]
 
@@ -183,3 +185,43 @@ def test_real_class_folders_are_read(shared_data):
         for row in read_all(part).data:
             names = part.metadata["label"]["class_names"]
             assert row["image"].parent.name == names[row["label"]]
+
+
+def test_images_beside_class_folders_are_a_warning(tmp_path):
+    for name in ("cat/1.jpg", "cat/2.jpg", "dog/3.jpg", "dog/4.jpg", "a.jpg", "b.png", "c.jpg"):
+        save(tmp_path / "data" / name, pixels(4, 4))
+    (tmp_path / "data/notes.txt").write_text("no image")
+    report = datum.write(tmp_path / "data", tmp_path / "out", progress=False)
+    (warning,) = report.warnings
+    assert warning == (
+        "3 images are left out, as they lie beside the folders of classes: a.jpg, b.png, c.jpg"
+    )
+    assert f"warning: {warning}" in str(report)
+    assert report.skipped == ("notes.txt",)
+    plan = datum.plan(tmp_path / "data")
+    assert plan.warnings == (warning,)
+    assert plan.skipped == ("notes.txt",)
+
+
+def test_images_beside_the_folders_of_splits_are_a_warning(tmp_path):
+    for name in ("train/cat/1.jpg", "train/dog/2.jpg", "train/a.jpg", "test/cat/3.jpg", "b.jpg"):
+        save(tmp_path / "data" / name, pixels(4, 4))
+    report = datum.write(tmp_path / "data", tmp_path / "out", progress=False)
+    text = " ".join(report.warnings)
+    assert "train/a.jpg" in text
+    assert "b.jpg" in text
+    assert report.records == 3
+
+
+def test_many_images_beside_few_in_folders_are_refused(tmp_path):
+    names = [f"{number:02}.jpg" for number in range(50)]
+    for name in ("cat/1.jpg", "cat/2.jpg", "dog/3.jpg", *names):
+        save(tmp_path / "data" / name, pixels(4, 4))
+    message = r"got 3 in cat/, dog/ and 50 beside them, such as 00.jpg\nhint: problem='image_clf'"
+    with pytest.raises(SourceError, match=message):
+        datum.plan(tmp_path / "data")
+    with pytest.raises(SourceError, match=message):
+        datum.write(tmp_path / "data", tmp_path / "out", progress=False)
+    report = datum.write(tmp_path / "data", tmp_path / "out", problem="image_clf", progress=False)
+    assert report.records == 3
+    assert "50 images are left out" in report.warnings[0]

@@ -5,20 +5,20 @@ import pytest
 
 from datum import Feature, Schema
 from datum.errors import SourceError
-from datum.sources.csv_scan import CsvScan
+from datum.sources.csv_scan import CsvScan, CsvWish
 from datum.sources.csv_text import CsvFile, CsvSettings
 
 SETTINGS = CsvSettings(blank=("", "NA"))
 
 
-def scan(tmp_path, *texts, max_bytes=10_000, key=None, columns=None, suffix=""):
+def scan(tmp_path, *texts, max_bytes=10_000, key=None, columns="same", suffix=""):
     files = []
     for number, text in enumerate(texts):
         path = tmp_path / f"{number}.csv{suffix}"
         content = text if isinstance(text, bytes) else text.encode()
         path.write_bytes(gzip.compress(content) if suffix else content)
         files.append(CsvFile(path, SETTINGS))
-    found = CsvScan(files, key, columns)
+    found = CsvScan(files, CsvWish(key, columns, {}))
     found.run(max_bytes=max_bytes)
     return found, files
 
@@ -27,7 +27,7 @@ def values_of(found, files):
     pieces = [(file, piece) for file in files for piece in found.kept[file]]
     return {
         name: column.tolist() if isinstance(column, np.ndarray) else column.to_list()
-        for name, column in found.take_columns(pieces).items()
+        for name, column in found.take_block(pieces, 0).data.items()
     }
 
 
@@ -129,7 +129,7 @@ def test_a_column_without_a_value_is_left_out_and_told(tmp_path):
 
 
 def test_files_of_other_columns_are_refused(tmp_path):
-    with pytest.raises(SourceError, match=r"1.csv: expected the columns of .*0.csv: a, b; got a"):
+    with pytest.raises(SourceError, match=r"(?s)0.csv: a, b\n.*1.csv: lacks b\nhint: columns='un"):
         scan(tmp_path, "a,b\n1,2\n", "a\n1\n")
 
 

@@ -25,7 +25,7 @@ def rows_of(text: bytes, *, delimiter=",", columns=0, is_last=True, threads=1):
     memory = np.frombuffer(bytearray(text), np.uint8)
     found = _core.CsvText(memory, delimiter, columns, is_last, 2**20, [], [], threads)
     count = len(found.header) or columns
-    found.look(range(count))
+    found.look(range(count), ["empty"] * count)
     cells = []
     for column in range(count):
         _, slices, _ = found.take(column, TEXT)
@@ -115,12 +115,12 @@ def test_columns_of_the_core_are_taken_once():
     found = _core.CsvText(memory, ",", 0, True, 100, [], [], 1)
     with pytest.raises(RuntimeError, match="taken once"):
         found.take(0, TEXT)
-    found.look([0])
+    found.look([0], ["empty"])
     found.take(0, TEXT)
     with pytest.raises(RuntimeError, match="taken once"):
         found.take(0, TEXT)
     with pytest.raises(IndexError):
-        found.look([1])
+        found.look([1], ["empty"])
 
 
 def test_pieces_hold_all_rows_whatever_their_size(tmp_path):
@@ -134,6 +134,16 @@ def test_pieces_hold_all_rows_whatever_their_size(tmp_path):
         assert reject.where == f"{file.path}, line 202"
         assert reject.reason == "expected 2 cells, got 1"
         assert file.crc == _core.crc32c(content.encode())
+
+
+def test_line_breaks_at_the_edges_of_quoted_cells_never_join_those_outside(tmp_path):
+    content = 'a,b\r"\n""x",1\r2,"y\r""\n"\r\n3,4\r'
+    (piece,) = open_csv(tmp_path, content).pieces(10_000)
+    piece.rows.look([0, 1], ["empty", "empty"])  # takes the quotes away
+    fields = [piece.rows.field(row, column) for row in range(3) for column in (0, 1)]
+    assert fields == [b'\n"x', b"1", b"2", b'y\r"\n', b"3", b"4"]
+    assert piece.lines_of([0, 1, 2]) == [2, 4, 7]
+    assert piece.lines == 7
 
 
 @pytest.mark.parametrize(
@@ -199,7 +209,7 @@ def test_a_header_with_a_nul_byte_hints_at_utf16(tmp_path):
 
 
 def test_an_encoding_is_found_by_reading_again(tmp_path):
-    file = open_csv(tmp_path, b"a\n\xe9\n\x81\n")
+    file = open_csv(tmp_path, b"a\ncaf\xe9\n\x81\n")
     for encoding in ("cp1252", "latin-1"):
         with pytest.raises(OtherEncodingError):
             list(file.pieces(100))

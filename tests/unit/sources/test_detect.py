@@ -105,7 +105,7 @@ def test_files_of_other_names_are_one_split(tmp_path):
 def test_text_can_be_asked_for(tmp_path):
     texts(tmp_path, "train.json", content="{}")
     assert kind(tmp_path) == kind(tmp_path, "text_clf") == "JsonText"
-    with pytest.raises(SourceError, match="expected JPEGImages/ and Annotations/"):
+    with pytest.raises(SourceError, match="expected JPEGImages/ or images/, and Annotations/"):
         detect(tmp_path, "image_det")
 
 
@@ -167,12 +167,6 @@ def test_a_file_of_another_kind_is_refused(tmp_path, problem):
     for name in ("a.jpg", "a.pkl"):
         with pytest.raises(SourceError, match=f"{name}: expected a folder"):
             detect(tmp_path / name, problem)
-
-
-def test_a_table_is_no_set_of_images(tmp_path):
-    texts(tmp_path, "a.csv")
-    with pytest.raises(SourceError, match="hint: ImageTable"):
-        detect(tmp_path / "a.csv", "image_clf")
 
 
 def test_a_pipe_is_refused_at_once(tmp_path):

@@ -122,19 +122,21 @@ def test_another_column_of_that_name_is_refused(taken):
         part_of({"path": ["a.jpg"], taken: [1]})
 
 
-def test_rows_without_a_path_are_rejected(root):
-    block = read_all(part_of({"path": ["images/a.jpg", None, "", 5], "x": [1, 2, 3, 4]}, root=root))
-    assert block.numbers.tolist() == [0]
-    assert block.data["x"].tolist() == [1]
-    assert [reject.key for reject in block.rejects] == ["record 1", "record 2", "record 3"]
-    assert {reject.record: reject.reason for reject in block.rejects} == {
-        1: "path: expected a path, got none",
-        2: "path: expected a path, got none",
-        3: "path: expected a path, got 5",
-    }
+def test_rows_without_a_path_have_no_image(root):
+    part = part_of({"path": ["images/a.jpg", None, ""], "x": [1, 2, 3]}, root=root)
+    assert part.schema["image"].optional
+    block = read_all(part)
+    assert block.data["image"].tolist() == [root / "images/a.jpg", None, None]
+    assert block.keys == ["images/a.jpg", "record 1", "record 2"]
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"path": ["images/a.jpg", float("nan"), pandas.NA]})
-    assert len(read_all(part_of(frame, root=root)).rejects) == 2
+    assert read_all(part_of(frame, root=root)).data["image"].tolist()[1:] == [None, None]
+
+
+def test_paths_that_occur_twice_name_no_record(root):
+    part = part_of({"path": ["images/a.jpg", "images/a.jpg"], "x": [1, 2]}, root=root)
+    assert part.keys is None
+    assert len(read_all(part)) == 2
 
 
 def test_rows_of_another_length_are_rejected_with_their_line(root):
@@ -170,7 +172,7 @@ def test_a_part_can_be_sent_to_another_process(root):
     [
         ({"paths": ["a.jpg"]}, "expected a column 'path' of paths, got none\nhint: did you mean"),
         ({"x": [1]}, "hint: there are x"),
-        (5, "expected a path, a DataFrame, an Arrow table or a dict of columns"),
+        (5, "expected something with records, got int"),
         ("gone.csv", "gone.csv: expected a file"),
     ],
 )

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+import datum
 from datum import Feature
 from datum.errors import SourceError
 from datum.sources.image_part import IMAGE
@@ -97,7 +98,7 @@ def test_records_that_cannot_be_made_are_rejected_with_their_line(tmp_path):
 
 def test_images_without_labels_are_told(tmp_path):
     make(tmp_path, "train", "filename,x\na,1\n", "a.jpg", "extra.jpg")
-    assert LabelledImages(tmp_path).parts()["train"].skipped == ("extra.jpg",)
+    assert "extra.jpg" in LabelledImages(tmp_path).parts()["train"].warnings[0]
 
 
 def test_a_column_called_image_is_refused(tmp_path):
@@ -128,3 +129,15 @@ def test_a_part_can_be_sent_to_another_process(tmp_path):
     make(tmp_path, "train", "filename,x\na,1\n", "a.jpg")
     part = pickle.loads(pickle.dumps(LabelledImages(tmp_path).parts()["train"]))
     assert read_all(part).data[0]["x"] == 1
+
+
+def test_images_that_no_row_names_are_a_warning(tmp_path):
+    for name in ("a.jpg", "b.jpg", "c.jpg"):
+        save(tmp_path / "data/train" / name, pixels(4, 4))
+    (tmp_path / "data/train/notes.txt").write_text("no image")
+    (tmp_path / "data/train.csv").write_text("filename,label\na,1\n")
+    report = datum.write(tmp_path / "data", tmp_path / "out", progress=False)
+    assert report.warnings == (
+        "2 images are left out, as no row of train.csv names them: b.jpg, c.jpg",
+    )
+    assert report.skipped == ("notes.txt",)

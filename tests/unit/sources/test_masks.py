@@ -227,3 +227,26 @@ def test_real_masks_of_colours_are_read(shared_data):
     voc = shared_data / "formats/voc_dataset/voc_dataset1"
     part = SegmentationMasks(voc, colour_map={(0, 128, 0): 2}).parts()["train"]
     assert (read_all(part).data[0]["label"] == 2).all()
+
+
+@pytest.mark.parametrize("prefix", ["/SegNet/CamVid/", "C:/data/CamVid/", "./", "/"])
+def test_paths_of_another_machine_are_found_by_their_ends(tmp_path, prefix):
+    for name in ("a", "b"):
+        save(tmp_path / "train" / f"{name}.png", pixels(4, 6))
+        save(tmp_path / "trainannot" / f"{name}.png", pixels(4, 6)[..., 0])
+    lines = [f"{prefix}train/{name}.png {prefix}trainannot/{name}.png" for name in ("a", "b")]
+    (tmp_path / "train.txt").write_text("\n".join(lines))
+    block = read_all(SegmentationMasks(tmp_path).parts()["train"])
+    assert not block.rejects
+    assert [row["filename"] for row in block.data] == ["train/a.png", "train/b.png"]
+    assert [row["label"].parent.name for row in block.data] == ["trainannot", "trainannot"]
+
+
+def test_the_only_file_of_a_name_is_found_in_any_folder(tmp_path):
+    save(tmp_path / "photos" / "a.jpg", pixels(4, 6))
+    save(tmp_path / "ids" / "a.png", pixels(4, 6)[..., 0])
+    lines = ["/x/images/a.jpg /x/masks/a.png", "/x/images/b.jpg /x/masks/b.png"]
+    (tmp_path / "train.txt").write_text("\n".join(lines))
+    block = read_all(SegmentationMasks(tmp_path).parts()["train"])
+    assert [row["filename"] for row in block.data] == ["photos/a.jpg"]
+    assert "line 2" in block.rejects[0].where

@@ -81,10 +81,13 @@ def test_lists_and_dicts_are_looked_through():
     assert found.columns["d/a"].to_list() == [1, None]
 
 
-def test_the_index_is_taken_if_it_has_a_name_or_is_asked_for():
+def test_the_index_is_taken_if_it_tells_something_or_is_asked_for():
     frame = pd.DataFrame({"x": [1, 2]}, index=["a", "b"])
-    assert list(convert_frame(frame).columns) == ["x"]
-    assert convert_frame(frame, index=True).columns["index"].to_list() == ["a", "b"]
+    assert convert_frame(frame).columns["index"].to_list() == ["a", "b"]
+    assert list(convert_frame(frame, index=False).columns) == ["x"]
+    numbered = frame.set_axis([7, 3])
+    assert list(convert_frame(numbered).columns) == ["x"]
+    assert convert_frame(numbered, index=True).columns["index"].tolist() == [7, 3]
     named = frame.rename_axis("id")
     assert list(convert_frame(named).columns) == ["id", "x"]
     assert list(convert_frame(named, index=False).columns) == ["x"]
@@ -93,8 +96,8 @@ def test_the_index_is_taken_if_it_has_a_name_or_is_asked_for():
 def test_an_index_of_levels_gives_one_for_each():
     index = pd.MultiIndex.from_tuples([("a", 1), ("b", 2)], names=["p", None])
     frame = pd.DataFrame({"x": [1, 2]}, index=index)
-    assert list(convert_frame(frame).columns) == ["p", "x"]
-    assert list(convert_frame(frame, index=True).columns) == ["p", "index_1", "x"]
+    assert list(convert_frame(frame).columns) == ["p", "index_1", "x"]
+    assert list(convert_frame(frame, index=False).columns) == ["x"]
 
 
 def test_names_that_are_no_text_are_made_text():

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+import datum
 from datum import Feature
 from datum.errors import SourceError
 from datum.sources import IndexedPart
@@ -252,3 +253,47 @@ def test_other_real_layouts_are_read(shared_data):
     assert read_all(parts["train"]).data[0]["labels"] == [1, 2]
     assert read_all(parts["test"]).data[0]["labels"] == []
     assert len(VocDetection(root / "voc_dataset3").parts()["train"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ((10, 20), "expected the size 20 x 10 of the image, got 10 x 20, width and height swapped"),
+        ((20, 20), "expected the size 20 x 10 of the image, got 20 x 20\n"),
+    ],
+)
+def test_a_size_that_contradicts_the_image_is_rejected(root, size, message):
+    annotate(root, "a", ("dog", 2, 1, 8, 5), size=size)
+    block = read_all(VocDetection(root).parts()["train"])
+    (reject,) = block.rejects
+    assert message in reject.reason
+    assert "hint: VocDetection(path, sizes='image')" in reject.reason
+    assert reject.where == str(root / "Annotations" / "a.xml")
+    rows = read_all(VocDetection(root, sizes="image").parts()["train"]).data
+    assert rows[0]["xmax"] == [0.4]
+    assert rows[0]["ymax"] == [0.5]
+    with pytest.raises(SourceError, match="expected `sizes` to be 'check' or 'image'"):
+        VocDetection(root, sizes="xml")
+
+
+def test_the_boxes_of_an_image_that_was_resized_hold(root):
+    annotate(root, "a", ("dog", 200, 100, 800, 500), size=(2000, 999))
+    rows = read_all(VocDetection(root).parts()["train"]).data
+    assert rows[0]["xmax"] == [0.4]
+
+
+def test_sizes_that_contradict_are_counted_in_the_report(root, tmp_path):
+    annotate(root, "a", ("dog", 2, 1, 8, 5), size=(10, 20))
+    report = datum.write(root, tmp_path / "out", on_error="quarantine", progress=False)
+    assert report.splits["train"].rejected == 1
+    assert "the size 20 x 10" in (tmp_path / "out" / "quarantine.jsonl").read_text()
+
+
+def test_folders_of_images_and_annotations_are_found_under_other_names(tmp_path):
+    photograph(tmp_path / "data", "raccoon-1", "raccoon-2", folder="images")
+    for name in ("raccoon-1", "raccoon-2"):
+        annotate(tmp_path / "data", name, ("raccoon", 2, 1, 8, 5), folder="annotations")
+    for source in (tmp_path / "data", VocDetection(tmp_path / "data")):
+        out = tmp_path / f"out {type(source).__name__}"
+        assert datum.write(source, out, progress=False).records == 2
+        assert datum.load(out).metadata["labels"]["class_names"] == ["background", "raccoon"]

@@ -50,6 +50,8 @@ def assert_alike(got: Any, expected: Any) -> None:
         assert len(got) == len(expected)
         for left, right in zip(got, expected, strict=True):
             assert_alike(left, right)
+    elif isinstance(got, list) and not got:
+        assert len(expected) == 0  # of how many dimensions, an empty list does not say
     elif isinstance(expected, np.ndarray):
         assert np.asarray(got).shape == expected.shape
         assert np.asarray(got).dtype == expected.dtype

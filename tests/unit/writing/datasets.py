@@ -25,7 +25,11 @@ def values(out, name="x", split="train"):
 
 def digests(folder):
     """What tells whether two datasets are byte for byte the same."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def rows(count):

@@ -15,16 +15,19 @@ def cautions(
 ):
     given = {
         "schema": None,
+        "floats": "float32",
         "shuffle": True,
         "seed": 0,
         "shard_bytes": 1 << 20,
         "shards": None,
+        "records_per_shard": None,
         "compression": None,
         "workers": None,
         "executor": "local",
         "on_error": "raise",
         "stratify": None,
-        "legacy_metadata": False,
+        "sidecars": (),
+        "keys": None,
     }
     return find_cautions(
         check_options(**{**given, **options}),
@@ -78,13 +81,11 @@ def test_splits_and_shards_of_odd_sizes():
     )
 
 
-def test_compression_empty_columns_encodings_and_encoders():
+def test_compression_empty_columns_and_encoders():
     metadata = {name: {"left_out": "no record has a value"} for name in "abcd"}
-    metadata["text"] = {"encoding": "cp1252"}
     learns = "encoders of text learn from all of the split 'train' first"
     assert cautions(metadata=metadata, compression="gzip", unfitted={"text"}) == (
         "compressed shards cannot be read by record number without a copy in the cache",
         "4 columns left out, as no record has a value: a, b, c, ...",
-        "texts are no UTF-8, and read as cp1252",
         f"{learns}: how large their features are is a guess",
     )

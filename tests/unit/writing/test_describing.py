@@ -7,8 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import datum
 from datum import sources
-from datum.sources import as_source
+from datum.sources import ImageTable, as_source
 from datum.writing.describing import describe_layout, describe_origins, find_table_files
 from tests.unit.images.samples import pixels, save
 
@@ -104,4 +105,6 @@ def test_a_path_of_images_in_a_table(tmp_path):
     save(tmp_path / "a.png", pixels(4, 4), "PNG")
     path = Path(tmp_path / "list.csv")
     path.write_text("path,label\na.png,1\n")
-    assert describe(path) == ("table of image files", {"train": str(path)})
+    assert datum.plan(path).layout == "CSV table of image files"
+    named = ImageTable(path, path_column="path")
+    assert datum.plan(named).layout == "table of image files"

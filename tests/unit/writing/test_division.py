@@ -48,7 +48,7 @@ def test_the_schema_of_all_splits_is_one(tmp_path):
     write(None, tmp_path / "rows", splits={"train": [{"x": 1}], "val": [{"x": 0.1}]})
     write(None, tmp_path / "cols", splits={"a": {"x": np.arange(2)}, "b": {"x": np.array([0.1])}})
     for name in ("rows", "cols"):
-        assert datum.load(tmp_path / name).schema["x"] == Feature("float64")
+        assert datum.load(tmp_path / name).schema["x"] == Feature("float32")
 
 
 @pytest.mark.parametrize(

@@ -39,14 +39,13 @@ def test_indices_rise_within_a_row():
     assert encoder.transform(["zebra apple mango"]).indices.tolist() == [[0, 0], [0, 1], [0, 2]]
 
 
-def test_weights_are_stored_as_float32():
+def test_weights_come_as_the_estimator_gives_them():
     encoder = fitted(TfidfVectorizer(), TEXTS)
     column = encoder.transform(["the cat"])
-    assert encoder.feature == Feature("float32", (5,), encoding="sparse")
-    assert column.values.dtype == np.float32
+    assert encoder.feature == Feature("float64", (5,), encoding="sparse")
+    assert column.values.dtype == np.float64
     exact = TfidfVectorizer().fit([t for t in TEXTS if t is not None]).transform(["the cat"])
-    assert (column.to_dense() == exact.toarray().astype(np.float32)).all()
-    assert encoder.describe()["stored_dtype"] == "float32"
+    assert (column.to_dense() == exact.toarray()).all()
 
 
 @pytest.mark.parametrize(
@@ -60,8 +59,8 @@ def test_weights_are_stored_as_float32():
             ["a", "b", "c"],
             Feature("int64", (3,), encoding="sparse"),
         ),
-        (OneHotEncoder(), ["a", "b"], Feature("float32", (2,), encoding="sparse")),
-        (OneHotEncoder(sparse_output=False), ["a", "b"], Feature("float32", (2,))),
+        (OneHotEncoder(), ["a", "b"], Feature("float64", (2,), encoding="sparse")),
+        (OneHotEncoder(sparse_output=False), ["a", "b"], Feature("float64", (2,))),
         (OneHotEncoder(sparse_output=False, dtype=np.uint8), ["a", "b"], Feature("uint8", (2,))),
         (
             CountVectorizer(dtype=np.int32),
@@ -71,7 +70,7 @@ def test_weights_are_stored_as_float32():
         (
             HashingVectorizer(n_features=8),
             ["aa"],
-            Feature("float32", (8,), encoding="sparse"),
+            Feature("float64", (8,), encoding="sparse"),
         ),
     ],
 )
@@ -130,7 +129,7 @@ def test_the_description_is_plain_json_in_a_fixed_order():
     encoder = fitted(CountVectorizer(ngram_range=(1, 2), stop_words=["a", "b"]), TEXTS)
     described = encoder.describe()
     assert json.loads(json.dumps(described, allow_nan=False)) == described
-    assert list(described) == ["encoder", "size", "stored_dtype", "parameters", "vocabulary"]
+    assert list(described) == ["encoder", "size", "parameters", "vocabulary"]
     assert described["encoder"] == "CountVectorizer"
     assert described["size"] == len(described["vocabulary"])
     assert list(described["vocabulary"].values()) == list(range(described["size"]))

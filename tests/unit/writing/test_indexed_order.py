@@ -11,16 +11,19 @@ from tests.unit.writing.parts import Numbers
 
 DEFAULTS = {
     "schema": None,
+    "floats": "float32",
     "shuffle": True,
     "seed": 0,
     "shard_bytes": 2**20,
     "shards": None,
+    "records_per_shard": None,
     "compression": None,
     "workers": 1,
     "executor": "local",
     "on_error": "raise",
     "stratify": None,
-    "legacy_metadata": False,
+    "sidecars": (),
+    "keys": None,
 }
 
 

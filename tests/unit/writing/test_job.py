@@ -26,7 +26,7 @@ def test_statistics_are_kept(tmp_path):
 
 
 def test_the_files_of_the_older_library_are_written_on_request(tmp_path):
-    write(rows(3), tmp_path / "out", legacy_metadata=True)
+    write(rows(3), tmp_path / "out", sidecars=["older"])
     assert json.loads((tmp_path / "out/shard_info.json").read_text()) == {
         "train": {"train-00000-of-00001.tfrecord": 3}
     }

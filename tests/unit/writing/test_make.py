@@ -14,8 +14,53 @@ def test_shards_are_filled_evenly(tmp_path):
     counts = [shard.records for shard in datum.load(tmp_path / "out").splits["train"].shards]
     assert counts == [25, 26, 26, 26]
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names[1] == "train-00000-of-00004.index"
-    assert names[-1] == "train-00003-of-00004.tfrecord"
+    assert names == ["datum.json", "index", *(f"train-0000{n}-of-00004.tfrecord" for n in range(4))]
+    indexes = sorted(path.name for path in (tmp_path / "out/index").iterdir())
+    assert indexes == [f"of-train-0000{n}-of-00004.index" for n in range(4)]
+
+
+@pytest.mark.parametrize(
+    "make", [rows, lambda count: {"x": np.arange(count)}], ids=["rows", "columns"]
+)
+@pytest.mark.parametrize(
+    ("records", "limit", "expected"),
+    [
+        (100, 25, [25, 25, 25, 25]),
+        (103, 25, [20, 21, 20, 21, 21]),
+        (9, 10, [9]),
+        (10, 10, [10]),
+        (11, 10, [5, 6]),
+        (3, 1, [1, 1, 1]),
+    ],
+)
+def test_shards_hold_at_most_as_many_records_as_asked(tmp_path, make, records, limit, expected):
+    source = make(records)
+    options = {"records_per_shard": limit, "shard_bytes": 1024}
+    assert write(source, tmp_path / "out", **options).shards == len(expected)
+    counts = [shard.records for shard in datum.load(tmp_path / "out").splits["train"].shards]
+    assert counts == expected
+    assert datum.plan(source, **options).splits["train"].shards == len(expected)
+
+
+def test_each_split_and_each_addition_is_filled_by_records(tmp_path):
+    sources = {"train": rows(50), "val": rows(5)}
+    report = write(sources, tmp_path / "out", records_per_shard=20)
+    assert {name: split.shards for name, split in report.splits.items()} == {"train": 3, "val": 1}
+    report = write({"train": rows(21)}, tmp_path / "out", records_per_shard=20, append=True)
+    assert report.splits["train"].shards == 2
+
+
+def test_more_shards_than_names_can_count_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("datum.writing.options.MAX_SHARDS", 10)
+    message = (
+        "expected at most 10 shards, got 21 by `records_per_shard` 1\nhint: records_per_shard=3"
+    )
+    for source in (rows(21), {"x": np.arange(21)}):
+        with pytest.raises(ValueError, match=message):
+            write(source, tmp_path / "out", records_per_shard=1)
+        with pytest.raises(ValueError, match=message):
+            datum.plan(source, records_per_shard=1)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,17 @@ from tests.unit.writing.datasets import rows, write
     [
         ({"compression": "bz2"}, "compression"),
         ({"on_error": "ignore"}, "on_error"),
+        ({"floats": "float16"}, "floats"),
         ({"shards": 0}, "shards"),
+        ({"records_per_shard": 0}, "records_per_shard"),
+        ({"records_per_shard": 2.5}, "records_per_shard"),
+        ({"records_per_shard": 5, "shards": 2}, "`shards` or `records_per_shard`, got both"),
+        ({"records_per_shard": 5, "shards": {"train": 2}}, "`shards` or `records_per_shard`"),
         ({"shard_bytes": 10}, "shard_bytes"),
         ({"workers": 0}, "workers"),
         ({"executor": "cloud"}, "executor"),
-        ({"legacy_metadata": True, "compression": "gzip"}, "legacy_metadata"),
+        ({"keys": "coco"}, "keys"),
+        ({"sidecars": ["older"], "compression": "gzip"}, "older"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(tmp_path, options, match):
@@ -27,16 +33,19 @@ def test_options_that_cannot_be_meant_are_refused(tmp_path, options, match):
 def test_shards_of_a_split_that_there_is_not_are_refused():
     options = check_options(
         schema=None,
+        floats="float32",
         shuffle=True,
         seed=0,
         shard_bytes=1 << 20,
         shards={"trian": 2},
+        records_per_shard=None,
         compression=None,
         workers=None,
         executor="local",
         on_error="raise",
         stratify=None,
-        legacy_metadata=False,
+        sidecars=(),
+        keys=None,
     )
     options.check_split_names(["trian"])
     with pytest.raises(SplitError, match=r"got 'trian'\nhint: did you mean 'train'"):

@@ -18,7 +18,7 @@ def test_a_shard_knows_its_records_size_and_checksum(tmp_path, compression):
     assert (shard.name, shard.records, shard.bytes) == (path.name, 3, len(content))
     assert shard.crc32c == _core.crc32c(content)
     assert list(RecordFile(path)) == [b"one", b"two", b"three"]
-    assert len(Index.load(tmp_path / "train-00000-of-00001.index")) == 3
+    assert len(Index.load(tmp_path / "index/of-train-00000-of-00001.index")) == 3
 
 
 def test_a_shard_without_records_is_a_file_all_the_same(tmp_path):

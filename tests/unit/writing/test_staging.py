@@ -1,13 +1,14 @@
 """Where a dataset is made before anyone sees it."""
 
 import contextlib
+import json
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from datum import Feature, Schema, WriteError
+from datum import Feature, Schema, WriteError, _core
 from datum.format import Index
 from datum.format.manifest import Manifest, ShardInfo, SplitInfo
 from datum.writing import staging as staging_module
@@ -126,7 +127,7 @@ def test_links_in_the_staging_folder_are_not_followed(tmp_path):
     (precious / "file").write_text("mine")
     staging_folder = tmp_path / ".out.partial"
     staging_folder.mkdir()
-    for name in ("data", "done", "spill", "other"):
+    for name in ("data", "done.jsonl", "spill", "other"):
         (staging_folder / name).symlink_to(precious)
     publish(tmp_path / "out", "a")
     assert (precious / "file").read_text() == "mine"
@@ -143,7 +144,7 @@ def test_rubbish_in_the_staging_folder_is_removed(tmp_path):
         (staging.folder / "rubbish").write_text("x")
         staging.begin("p")
         assert names_in(staging.data) == []
-        assert names_in(staging.folder) == ["data", "done", "plan.json"]
+        assert names_in(staging.folder) == ["data", "done.jsonl", "plan.json"]
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])
@@ -189,6 +190,7 @@ def test_a_shard_that_is_not_as_it_was_is_made_again(tmp_path, content):
             (staging.data / name).unlink()
         else:
             (staging.data / name).write_bytes(content)
+        staging.begin("p")
         assert staging.load_done(name) is None
 
 
@@ -202,15 +204,68 @@ def test_a_shard_whose_index_is_not_as_it_was_is_made_again(tmp_path, content):
         index.unlink()
         if content is not None:
             index.write_bytes(content)
+        staging.begin("p")
         assert staging.load_done(name) is None
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"shard": 5}', b"\xff"])
+def noted(value):
+    """A line of the journal whose checksum is right."""
+    text = json.dumps(value).encode()
+    return b"%08x %s\n" % (_core.crc32c(text), text)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\n\n",
+        b"{",
+        b"\xff\0",
+        b"00000000 []\n",
+        bytes(4096),
+        noted([]),
+        noted(["x", 5, 6]),
+        noted({"x": 5}),
+        noted([["x"], {}]),
+        noted(["x", []]),
+        noted(["x", {"shard": 5}]),
+        noted(["../x", {"shard": {"bytes": 4, "records": 0}}]),
+        noted(["x", {"shard": {"bytes": "4", "records": None}}]),
+    ],
+)
 def test_a_note_that_cannot_be_read_counts_for_nothing(tmp_path, content):
     with open_staging(tmp_path / "out") as staging:
         staging.begin("p")
-        (staging.folder / "done/x.json").write_bytes(content)
+        finish(staging, "y")
+        with (staging.folder / "done.jsonl").open("ab") as journal:
+            journal.write(content)
+        staging.begin("p")
         assert staging.load_done("x") is None
+        assert staging.load_done("y") is not None
+
+
+def test_notes_are_believed_as_far_as_a_torn_journal_tells_them(tmp_path):
+    """A kill or a power cut may end it anywhere: shards not noted are made again, and no others."""
+    names = [f"train-0000{number}-of-00003.tfrecord" for number in range(3)]
+    with open_staging(tmp_path / "out") as staging:
+        staging.begin("p")
+        ends = []
+        for name in names:
+            finish(staging, name)
+            ends.append((staging.folder / "done.jsonl").stat().st_size)
+        whole = (staging.folder / "done.jsonl").read_bytes()
+        for size in range(len(whole), -1, -7):
+            (staging.folder / "done.jsonl").write_bytes(whole[:size])
+            staging.begin("p")
+            told = [name for name in names if staging.load_done(name) is not None]
+            # A line that lacks nothing but its end is whole.
+            assert told == [n for n, end in zip(names, ends, strict=True) if end - 1 <= size]
+            again = names[len(told)] if len(told) < 3 else "more"
+            finish(staging, again)  # what comes after a torn line is not lost with it
+            staging.begin("p")
+            assert staging.load_done(again) is not None
+            for name in names:
+                finish(staging, name)
 
 
 def test_the_target_must_be_free(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import datum
-from datum.format import encode, parse
+from datum.format import RowEncoder, encode, parse
 from datum.schema import ImageBytes
 from datum.sources import Block
 from datum.sources.source import Stored
@@ -23,7 +23,8 @@ def stored(rows=ROWS, schema=SCHEMA, **options):
 def copy(data, schema=None, *, is_counted=False):
     block = Block(data, np.arange(10, 10 + len(data)))
     schema = data.schema if schema is None else schema
-    made, facts = copy_stored(block, schema, is_counted=is_counted, threads=1)
+    encoder = RowEncoder(schema, threads=1)
+    made, facts = copy_stored(block, encoder, is_counted=is_counted, threads=1)
     return made, made.data.encode(), facts
 
 
@@ -46,7 +47,6 @@ def test_records_whose_statistics_are_known_are_not_looked_at():
 
 
 def test_statistics_are_those_that_writing_the_rows_has():
-    from datum.format import RowEncoder
 
     rows = [row(number) for number in range(20)]
     expected = RowEncoder(KINDS).encode(rows).statistics

@@ -125,7 +125,7 @@ def _path(shards: Shards, run: Run) -> Path:
 
 def _has_index(shards: Shards, run: Run) -> bool:
     is_ours = shards.writer == "datum"  # others have files of that name that are something else
-    return is_ours and Index.path_for(_path(shards, run)).is_file()
+    return is_ours and Index.find(_path(shards, run)) is not None
 
 
 def _find_stretch(shards: Shards, run: Run, *, may_scan: bool) -> Stretch:

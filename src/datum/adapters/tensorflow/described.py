@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,30 @@ from datum._optional import require
 from datum.adapters.tensorflow.engines import Choice
 from datum.adapters.tensorflow.position import Position
 from datum.errors import StateError
+from datum.loading.checks import check_count
 
-__all__ = ["DatumDataset"]
+__all__ = ["DatumDataset", "Pipeline"]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
 _Iterator: Any = type(iter(tf.data.Dataset.range(0)))
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What a dataset is made of.
+
+    Attributes:
+        make: makes the dataset; given False, without a promise of how many elements there are.
+        choice: the engine that it reads with, and why.
+        count: how many batches a pass has; None where only reading them tells.
+        position: where it has come to; None where that cannot be told.
+    """
+
+    make: Callable[[bool], Any]
+    choice: Choice
+    count: int | None = None
+    position: Position | None = None
 
 
 class DatumDataset(tf.data.Dataset):  # type: ignore[misc]
@@ -28,25 +47,16 @@ class DatumDataset(tf.data.Dataset):  # type: ignore[misc]
     loaders of other frameworks; one state serves all of them.
 
     Args:
-        make: makes the dataset; given False, without a promise of how many elements there are.
-        choice: the engine that it reads with, and why.
-        count: how many batches a pass has; None where only reading them tells.
-        position: where it has come to; None where that cannot be told.
+        pipeline: what it is made of.
+        remake: makes that with another seed, where this one's was drawn; else None.
     """
 
     def __init__(
-        self,
-        make: Callable[[bool], Any],
-        choice: Choice,
-        *,
-        count: int | None = None,
-        position: Position | None = None,
+        self, pipeline: Pipeline, *, remake: Callable[[int], Pipeline] | None = None
     ) -> None:
-        self._make = make
-        self._made = make(True)
-        self._choice = choice
-        self._count = count
-        self._position = position
+        self._pipeline = pipeline
+        self._remake = remake
+        self._made = pipeline.make(True)
         super().__init__(tf.data.experimental.to_variant(self._made))
 
     def _inputs(self) -> list[Any]:
@@ -59,25 +69,25 @@ class DatumDataset(tf.data.Dataset):  # type: ignore[misc]
 
     def cardinality(self, name: str | None = None) -> Any:
         """How many batches a whole pass has, also if the next one is resumed within it."""
-        if self._count is None:
+        if self._pipeline.count is None:
             return super().cardinality()
-        return tf.constant(self._count, tf.int64, name=name)
+        return tf.constant(self._pipeline.count, tf.int64, name=name)
 
     def __iter__(self) -> Any:
-        if self._position is None or not tf.executing_eagerly():
+        if self._pipeline.position is None or not tf.executing_eagerly():
             return super().__iter__()
-        return _CountedIterator(self, self._position)
+        return _CountedIterator(self, self._placed)
 
     # Where it is.
 
     def _placed(self) -> Position:
-        if self._position is None:
+        if self._pipeline.position is None:
             raise StateError(
                 f"{self!r}: expected a dataset in the order of `seed`, whose place can be told\n"
                 "hint: leave out bucket_fn, shuffle_files, host='service', deterministic=False"
                 " and settings of `read`"
             )
-        return self._position
+        return self._pipeline.position
 
     @property
     def remaining(self) -> int | None:
@@ -95,18 +105,27 @@ class DatumDataset(tf.data.Dataset):  # type: ignore[misc]
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Start the next iteration where a state was taken; StateError if it does not fit.
 
-        Datasets that were made of this one before, by `map` or the like, must be made anew.
+        With `seed=None` the seed is that of the state from then on. Datasets that were made of
+        this one before, by `map` or the like, must be made anew.
         """
-        self._placed().load_state_dict(state)
+        pipeline, position = self._pipeline, self._placed()
+        given: Any = state
+        seed = given.get("seed") if isinstance(given, Mapping) else None
+        if self._remake is not None and isinstance(seed, int) and seed != position.seed:
+            pipeline = self._remake(check_count("seed", seed, least=0))
+            assert pipeline.position is not None
+            position = pipeline.position
+        position.load_state_dict(state)
+        self._pipeline = pipeline
         self._forget_count()
 
     def _forget_count(self) -> None:
         """Promise no number of elements any more: the next pass may be the rest of one."""
-        self._made = self._make(False)
+        self._made = self._pipeline.make(False)
         super().__init__(tf.data.experimental.to_variant(self._made))
 
     def __repr__(self) -> str:
-        choice, kind = self._choice, type(self._made).__name__
+        choice, kind = self._pipeline.choice, type(self._made).__name__
         engine = f"engine={choice.engine}: {choice.reason}"
         return f"<datum to_tf {engine}; {kind} element_spec={self.element_spec}>"
 
@@ -116,10 +135,11 @@ class DatumDataset(tf.data.Dataset):  # type: ignore[misc]
 class _CountedIterator(_Iterator):  # type: ignore[misc]
     """The iterator of a dataset, which counts what it gives, and saves only that."""
 
-    def __init__(self, dataset: DatumDataset, position: Position) -> None:
+    def __init__(self, dataset: DatumDataset, find_position: Callable[[], Position]) -> None:
         self._owner = dataset
-        self._position = position
-        self._given = position.iterate()
+        self._find_position = find_position
+        self._position = find_position()
+        self._given = self._position.iterate()
         super().__init__(dataset)
 
     def __next__(self) -> Any:
@@ -145,6 +165,7 @@ class _CountedIterator(_Iterator):  # type: ignore[misc]
     def _restore_from_tensors(self, restored_tensors: dict[str, Any]) -> list[Any]:
         state = np.asarray(restored_tensors["_STATE"]).item()
         self._owner.load_state_dict(json.loads(state))
+        self._position = self._find_position()
         self._given = self._position.iterate()
         self._create_iterator(self._owner)
         return []

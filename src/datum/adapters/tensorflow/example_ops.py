@@ -10,22 +10,20 @@ from typing import Any, NamedTuple
 
 from datum._optional import require
 
-__all__ = ["DenseKey", "parse_examples", "parse_steps", "refuse_missing_steps", "required"]
+__all__ = ["DenseKey", "parse_examples", "parse_steps", "refuse_missing_steps"]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
 
 class DenseKey(NamedTuple):
-    """A key that holds `shape` values in every record, or else gets `default`."""
+    """A key that holds `shape` values in every record, or else gets `default`.
+
+    A `default` that is the type of the values says that the key must be there.
+    """
 
     key: str
     shape: tuple[int, ...]
-    default: Any  # as `required` makes it if there is none
-
-
-def required(dtype: Any) -> Any:
-    """The default of a key that must be there; it also tells the type of its values."""
-    return tf.zeros([0], dtype)
+    default: Any
 
 
 def parse_examples(
@@ -36,13 +34,17 @@ def parse_examples(
     For `dense` tensors of a row for each record; for `ragged`, pairs of key and type, flat values
     and row splits. A key that is missing among the latter is as good as empty.
     """
+    types = {default for _, _, default in dense if isinstance(default, tf.DType)}
+    none = {dtype: tf.zeros([0], dtype) for dtype in types}  # one for all: each is an operation
     found = tf.raw_ops.ParseExampleV2(
         serialized=serialized,
         names=[],
         sparse_keys=[],
         dense_keys=[key for key, _, _ in dense],
         ragged_keys=[key for key, _ in ragged],
-        dense_defaults=[default for _, _, default in dense],
+        dense_defaults=[
+            none[default] if isinstance(default, tf.DType) else default for _, _, default in dense
+        ],
         num_sparse=0,
         sparse_types=[],
         ragged_value_types=[dtype for _, dtype in ragged],

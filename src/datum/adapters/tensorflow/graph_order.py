@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from datum._optional import require
-from datum.reading.order import BLOCKS_PER_WINDOW, Order, key_of
-from datum.transforms.graph import leave_as_is
+import numpy as np
 
-__all__ = ["extend_key", "numbers_at", "permute", "seeds_at"]
+from datum._optional import require
+from datum.adapters.tensorflow.steps import trace
+from datum.reading.order import BLOCKS_PER_WINDOW, Order, key_of
+
+__all__ = ["GraphOrder", "extend_key", "seeds_at"]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
@@ -43,135 +46,149 @@ def extend_key(key: Any, part: Any) -> Any:
 
 def _ceil_sqrt(number: Any) -> Any:
     """The least integer whose square is not below a number."""
-    root = tf.cast(tf.sqrt(tf.cast(number, tf.float64)), tf.int64)
-    for step in (1, 1):  # a float is only near
-        root = tf.where(root * root < number, root + step, root)
-    return tf.where((root > 0) & ((root - 1) * (root - 1) >= number), root - 1, root)
+    root = tf.cast(tf.math.ceil(tf.sqrt(tf.cast(number, tf.float64))), tf.int64)
+    root = tf.where(root * root < number, root + 1, root)  # a float is only near
+    return tf.where((root - 1) * (root - 1) >= number, root - 1, root)
 
 
-def permute(
-    places: Any, records: Any, key: Any, *, groups: Any = None, is_inverse: bool = False
-) -> Any:
-    """Where each place goes among so many records, as `_core.permute` has it.
+@cache
+def _permuting(*, is_inverse: bool) -> Any:
+    """`_core.permute` as a function of TensorFlow, traced once for all datasets.
 
-    `records` and `key` are one number each, or with `groups`, the group that each place belongs
-    to, one for each group.
+    It is given places, how many records each group has, the key of each group, and the group that
+    each place belongs to.
     """
-    records = tf.cast(records, tf.int64)
-    left_count = _ceil_sqrt(records)
-    right_count = (records - 1) // left_count + 1
-    rounds = tf.where(records < _FEW_RECORDS, _MOST_ROUNDS, _ROUNDS)
-    state = _mix(_u64(key))
 
-    def once(x: Any, groups: Any) -> Any:
-        def of(value: Any) -> Any:
-            return value if groups is None else tf.gather(value, groups)
+    def permute(places: Any, records: Any, keys: Any, groups: Any) -> Any:
+        left_counts = _ceil_sqrt(records)
+        right_counts = (records - 1) // left_counts + 1
+        rounds = tf.where(records < _FEW_RECORDS, _MOST_ROUNDS, _ROUNDS)
+        most = tf.reduce_max(rounds)
+        steps = np.arange(1, _MOST_ROUNDS + 1, dtype=np.uint64)[:, np.newaxis] * np.uint64(_GOLDEN)
+        round_keys = _mix(_mix(keys) + steps)
 
-        a, b, own_rounds = of(_u64(left_count)), of(_u64(right_count)), of(rounds)
-        most = tf.reduce_max(own_rounds)
+        def once(x: Any, groups: Any) -> Any:
+            """Numbers as two digits each, to which a hash of the other one is added in turn."""
+            left_count, right_count = (
+                tf.gather(_u64(counts), groups) for counts in (left_counts, right_counts)
+            )
 
-        def mixed(number: Any, value: Any, modulus: Any) -> Any:
-            steps = tf.cast(number + 1, tf.uint64) * _u64(_GOLDEN)
-            value = _mix(tf.bitwise.bitwise_xor(value, of(_mix(state + steps))))
-            return _shift(_shift(value, 32) * modulus, 32)
+            def add(at: Any, one: Any, other: Any, count: Any, other_count: Any) -> Any:
+                number = most - 1 - at if is_inverse else at
+                hashed = _mix(tf.bitwise.bitwise_xor(other, tf.gather(round_keys[number], groups)))
+                # Of a group with fewer rounds than others, nothing changes in the rest of them.
+                counts = tf.gather(tf.where(number < rounds, _u64(1), _u64(0)), groups)
+                added = _shift(_shift(hashed, 32) * (count * counts), 32)
+                total = one + (count - added if is_inverse else added)
+                return (
+                    at + 1,
+                    other,
+                    tf.where(total < count, total, total - count),
+                    other_count,
+                    count,
+                )
 
-        def step(at: Any, left: Any, right: Any) -> tuple[Any, Any, Any]:
-            number = most - 2 - at if is_inverse else at
+            left = x // right_count
+            digits, counts = [left, x - left * right_count], [left_count, right_count]
             if is_inverse:
-                new_right = _add(right, b - mixed(number + 1, left, b), b)
-                new_left = _add(left, a - mixed(number, new_right, a), a)
-            else:
-                new_left = _add(left, mixed(number, right, a), a)
-                new_right = _add(right, mixed(number + 1, new_left, b), b)
-            if groups is None:
-                return at + 2, new_left, new_right
-            counts = number < own_rounds
-            return at + 2, tf.where(counts, new_left, left), tf.where(counts, new_right, right)
+                digits, counts = digits[::-1], counts[::-1]
+            _, *digits, _, _ = tf.while_loop(
+                lambda at, *_: at < most, add, [0, *digits, *counts], parallel_iterations=1
+            )
+            left, right = digits[::-1] if is_inverse else digits
+            return left * right_count + right
 
-        left = x // b
-        start = (0, left, x - left * b)
-        _, left, right = tf.while_loop(lambda at, *_: at < most, step, start)
-        return left * b + right
+        def walk(x: Any, at: Any) -> tuple[Any, Any]:
+            """Move what is none of the records; at first, all that is asked for."""
+            own = tf.gather(groups, at)
+            moved = once(tf.gather(x, at), own)
+            x = tf.tensor_scatter_nd_update(x, at[:, tf.newaxis], moved)
+            return x, tf.boolean_mask(at, moved >= tf.gather(_u64(records), own))
 
-    total = _u64(records)
+        shapes = [tf.TensorShape([None])] * 2
+        start = [_u64(places), tf.range(tf.size(places))]
+        x, _ = tf.while_loop(
+            lambda _, at: tf.size(at) > 0, walk, start, shapes, parallel_iterations=1
+        )
+        return tf.cast(x, tf.int64)
 
-    def outside(x: Any) -> Any:
-        """The indices of what is none of the records, and goes through again."""
-        return tf.where(x >= (total if groups is None else tf.gather(total, groups)))
-
-    def again(x: Any, at: Any) -> tuple[Any, Any]:
-        some = tf.gather_nd(x, at)
-        moved = once(some, None if groups is None else tf.gather_nd(groups, at))
-        x = tf.tensor_scatter_nd_update(x, at, moved)
-        return x, outside(x)
-
-    x = once(_u64(tf.cast(places, tf.int64)), groups)
-    shapes = (x.shape, tf.TensorShape([None, 1]))
-    x, _ = tf.while_loop(
-        lambda _, at: tf.size(at) > 0, again, (x, outside(x)), shape_invariants=shapes
-    )
-    return tf.cast(x, tf.int64)
+    types = (tf.int64, tf.int64, tf.uint64, tf.int32)
+    with tf.init_scope():
+        return trace(permute, *(tf.TensorSpec([None], dtype) for dtype in types))
 
 
-def _add(one: Any, other: Any, modulus: Any) -> Any:
-    total = one + other
-    return tf.where(total < modulus, total, total - modulus)
+def _permute_groups(
+    places: Any, records: Any, keys: Any, groups: Any, *, is_inverse: bool = False
+) -> Any:
+    # The choice of one function out of one: a call, which TensorFlow would optimize at length.
+    return tf.raw_ops.StatelessCase(
+        branch_index=0,
+        input=[places, records, keys, groups],
+        Tout=[tf.int64],
+        branches=[_permuting(is_inverse=is_inverse)],
+        output_shapes=[places.shape],
+    )[0]
 
 
-@leave_as_is
-def numbers_at(order: Order, epoch: Any, positions: Any) -> Any:
-    """The numbers of the records at these positions of an epoch."""
-    if order.mode == "none" or order.records < 2:
-        return positions
-    key = _epoch_key(order, epoch)
-    if order.mode == "full":
-        return permute(positions, order.records, extend_key(key, "order"))
-    return _numbers_by_block(order, key, positions)
+def _permute(places: Any, records: int, key: Any, *, is_inverse: bool = False) -> Any:
+    """Where places go among so many records."""
+    total, groups = tf.constant([records], tf.int64), tf.zeros_like(places, tf.int32)
+    return _permute_groups(places, total, key[tf.newaxis], groups, is_inverse=is_inverse)
 
 
-class _Blocks:
-    """The blocks and windows of one epoch, as `Order` has them; see there."""
+class GraphOrder:
+    """The order of the records of a split in one epoch, as `Order` has it; see there.
 
-    def __init__(self, order: Order, key: Any) -> None:
+    Args:
+        order: that of all epochs.
+        epoch: a tensor.
+    """
+
+    def __init__(self, order: Order, epoch: Any) -> None:
+        self._order = order
+        self._is_mixed = order.mode != "none" and order.records > 1
+        if not self._is_mixed:
+            return
+        epoch = tf.cast(epoch, tf.int64) if order.reshuffles else tf.zeros([], tf.int64)
+        self._key = extend_key(key_of(order.seed), epoch)
+        if order.mode != "blocks":
+            return
         window_records = min(order.window, BLOCKS_PER_WINDOW * order.records)
-        self.size = max(1, window_records // BLOCKS_PER_WINDOW)
-        self.count = -(-order.records // self.size)
-        self.per_window = self.size * max(1, window_records // self.size)
-        self.records = order.records
-        self.gap = self.count * self.size - order.records
-        self.key = extend_key(key, "blocks")
-        last = tf.constant([self.count - 1], tf.int64)
-        self.short = permute(last, self.count, self.key, is_inverse=True)[0]
+        self._size = max(1, window_records // BLOCKS_PER_WINDOW)
+        self._count = -(-order.records // self._size)
+        self._per_window = self._size * max(1, window_records // self._size)
+        self._gap = self._count * self._size - order.records
+        self._block_key = extend_key(self._key, "blocks")
+        last = tf.constant([self._count - 1], tf.int64)
+        self._short = _permute(last, self._count, self._block_key, is_inverse=True)[0]
 
-    def spread(self, places: Any) -> Any:
+    def numbers_at(self, positions: Any) -> Any:
+        """The numbers of the records at these positions."""
+        if not self._is_mixed:
+            return positions
+        if self._order.mode == "full":
+            return _permute(positions, self._order.records, extend_key(self._key, "order"))
+        windows, groups = tf.unique(self._spread(positions) // self._per_window)
+        begin, end = self._begin_of(windows), self._begin_of(windows + 1)
+        keys = extend_key(extend_key(self._key, "window"), windows)
+        first = tf.gather(begin, groups)
+        mixed = _permute_groups(positions - first, end - begin, keys, groups)
+        places = self._spread(first + mixed)
+        block = places // self._size
+        found = _permute(block, self._count, self._block_key)
+        return (found - block) * self._size + places
+
+    def _spread(self, places: Any) -> Any:
         """Places as if the last block were full, too."""
-        start_of_gap = (self.short + 1) * self.size - self.gap
-        return places + tf.where(places < start_of_gap, tf.zeros_like(places), self.gap)
+        start_of_gap = (self._short + 1) * self._size - self._gap
+        return places + tf.where(places < start_of_gap, tf.constant(0, tf.int64), self._gap)
 
-    def begin_of(self, windows: Any) -> Any:
+    def _begin_of(self, windows: Any) -> Any:
         """The position at which each window begins, or the one before it ends."""
-        start = windows * self.per_window
-        gap = tf.constant(self.gap, tf.int64)
-        begin = start - tf.where(self.short < start // self.size, gap, 0)
-        end = tf.constant(self.records, tf.int64)
-        return tf.where(start >= self.count * self.size, end, begin)
-
-
-def _numbers_by_block(order: Order, key: Any, positions: Any) -> Any:
-    blocks = _Blocks(order, key)
-    windows, groups = tf.unique(blocks.spread(positions) // blocks.per_window)
-    begin, end = blocks.begin_of(windows), blocks.begin_of(windows + 1)
-    window_key = extend_key(extend_key(key, "window"), windows)
-    first = tf.gather(begin, groups)
-    mixed = permute(positions - first, end - begin, window_key, groups=groups)
-    places = blocks.spread(first + mixed)
-    size = blocks.size
-    return permute(places // size, blocks.count, blocks.key) * size + places % size
-
-
-def _epoch_key(order: Order, epoch: Any) -> Any:
-    epoch = tf.cast(epoch, tf.int64) if order.reshuffles else tf.zeros([], tf.int64)
-    return extend_key(key_of(order.seed), epoch)
+        start = windows * self._per_window
+        gap = tf.constant(self._gap, tf.int64)
+        begin = start - tf.where(self._short < start // self._size, gap, 0)
+        return tf.minimum(begin, self._order.records)
 
 
 def seeds_at(key: Any, positions: Any) -> Any:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from datum._optional import require
 from datum.adapters.tensorflow.batching import densify_single, pad_batches, unbatch
-from datum.adapters.tensorflow.caching import Cache
 from datum.adapters.tensorflow.hosts import part_of
 from datum.adapters.tensorflow.mapping import apply
 from datum.adapters.tensorflow.options import TfOptions
 from datum.adapters.tensorflow.parsing import GraphParser
-from datum.adapters.tensorflow.plan import PARSED_LARGE_RECORDS, PARSED_RECORDS, make_plan
+from datum.adapters.tensorflow.plan import PARSED_LARGE_RECORDS, PARSED_RECORDS, Plan, make_plan
 from datum.adapters.tensorflow.records import read_chunks, refuse_marks, shuffle, shuffle_chunks
 from datum.reading import Split
 from datum.schema import Schema
@@ -21,6 +24,8 @@ from datum.transforms.graph import leave_as_is
 __all__ = ["GraphReader"]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
+
+DIGEST_HEX = 12  # as many digits tell apart more caches than anyone keeps
 
 
 class GraphReader:
@@ -49,7 +54,7 @@ class GraphReader:
             split = split[start:stop]
         self._options = options
         self._plan = make_plan(split, options, is_cached=options.cache is not False)
-        self._cache = Cache(options.cache, split, schema, self._plan)
+        self._cache = _Cache(options.cache, split, schema, self._plan)
         parser = GraphParser(schema, is_trusted=split.shards.writer == "datum")
         self._parse = leave_as_is(lambda records: parser.parse(refuse_marks(records)))
         self.is_full = options.drop_remainder
@@ -96,12 +101,8 @@ class GraphReader:
         *form: Any,
         is_last: bool = False,
     ) -> Any:
-        """The records of all epochs, decoded one by one; `finish` is given those of an epoch.
-
-        What `decode` made is what a cache keeps, and `form` tells what it depends on. `is_last`
-        if it gives what goes into batches, which is all the same here.
-        """
-        del is_last
+        """The records of all epochs, decoded one by one; see `Reader`."""
+        del is_last  # which is all the same here
         made, epochs = finish(self._read(decode, *form)), self._options.epochs
         return made if epochs == 1 else made.repeat(epochs)
 
@@ -135,3 +136,38 @@ class GraphReader:
         shuffling = self._plan.shuffling
         assert shuffling is not None
         return shuffle(records, window, seed=shuffling.seed, reshuffle=shuffling.reshuffle)
+
+
+class _Cache:
+    """The cache of one pipeline.
+
+    tf.data takes any files of the name given for its own. So the name of ours ends with a digest of
+    all that decides what is kept: the shards, the records of them, the features, and the form.
+
+    Args:
+        where: True for memory, or what the names of the files begin with.
+        split: whose records are kept.
+        schema: the features that are read.
+        plan: how they are read.
+    """
+
+    def __init__(
+        self, where: bool | str | os.PathLike[str], split: Split, schema: Schema, plan: Plan
+    ) -> None:
+        self._where = where
+        self._kept = [
+            [(r.shard.name, r.shard.bytes, r.shard.crc32c, r.start, r.stop) for r in split.runs],
+            str(split.shards.folder.absolute()),
+            schema.to_json(),
+            [(b.path, b.first, b.records) for b in plan.table.blocks],
+        ]
+
+    def keep(self, dataset: Any, *form: Any) -> Any:
+        """The dataset, read once and then kept; `form` tells what else its elements depend on."""
+        if isinstance(self._where, bool):
+            return dataset.cache()
+        path = Path(self._where).expanduser()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        kept = json.dumps([self._kept, form, str(dataset.element_spec)], default=str)
+        digest = hashlib.sha256(kept.encode()).hexdigest()[:DIGEST_HEX]
+        return dataset.cache(f"{path}-{digest}")

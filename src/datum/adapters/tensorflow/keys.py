@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from datum._core import Cell, Kind, Layout
 from datum._optional import require
-from datum.adapters.tensorflow.example_ops import DenseKey, required
+from datum.adapters.tensorflow.example_ops import DenseKey
 from datum.format.layout import StoredColumn
 from datum.schema import Feature, numpy_dtype
 from datum.schema.dtypes import FLOATS_ON_WIRE
@@ -68,8 +68,7 @@ class Key:
     @property
     def needs_presence(self) -> bool:
         """Whether it matters which records have it: to be told, or to fill in the default."""
-        is_optional = self.feature.optional and self.feature.encoding != "sparse"
-        return is_optional and self.column.role == "values" and self.feature.default != ()
+        return self.feature.optional and self.column.role == "values" and self.feature.default != ()
 
     def default(self) -> bytes | NDArray[Any]:
         """The default as it would be stored: the one string, or the values of lists."""
@@ -85,7 +84,7 @@ class Key:
     def dense_key(self) -> DenseKey:
         """How a fixed key is parsed; without a default, records that lack it are refused."""
         if self.feature.default is None:
-            return DenseKey(self.name, self.shape, required(self.dtype))
+            return DenseKey(self.name, self.shape, self.dtype)
         return DenseKey(self.name, self.shape, tf.constant(self.default(), self.dtype, self.shape))
 
     def blank(self) -> Any:

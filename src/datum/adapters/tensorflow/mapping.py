@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ __all__ = [
     "SEED",
     "Decoders",
     "apply",
+    "casting",
     "check_result",
     "decoding",
     "in_turn",
@@ -42,8 +42,9 @@ def apply(dataset: Any, function: Function | None, options: TfOptions) -> Any:
     if function is None:
         return dataset
     if takes_seed(function):
-        seed = secrets.randbits(62) if options.seed is None else options.seed
-        seeds = random_numbers(seed, rerandomize=options.reshuffle).batch(2, drop_remainder=True)
+        seeds = random_numbers(options.seed, rerandomize=options.reshuffle).batch(
+            2, drop_remainder=True
+        )
         dataset, function = tf.data.Dataset.zip((dataset, seeds)), _unpacking(function)
     return dataset.map(
         function,
@@ -129,6 +130,21 @@ def decoding(decoders: Decoders) -> Function | None:
 
     decode.takes_seed = bool(seeded)  # type: ignore[attr-defined]
     return decode
+
+
+def casting(dtypes: Mapping[str, str]) -> Function | None:
+    """What casts features of records, or of batches, to these types; None without any."""
+    if not dtypes:
+        return None
+
+    @leave_as_is
+    def cast(record: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: tf.cast(value, dtypes[name]) if name in dtypes else value
+            for name, value in record.items()
+        }
+
+    return cast
 
 
 def _by_autograph(function: Function) -> Function:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -14,20 +13,15 @@ from numpy.typing import NDArray
 
 from datum._optional import require
 from datum.adapters.tensorflow.batching import densify_single, pad_batches, unbatch
-from datum.adapters.tensorflow.blocks import bytes_of
 from datum.adapters.tensorflow.buffers import Buffers
 from datum.adapters.tensorflow.damage import find_lost
 from datum.adapters.tensorflow.element_cache import KEPT, NUMBER, ElementCache
 from datum.adapters.tensorflow.handover import Handover
 from datum.adapters.tensorflow.mapping import SEED, apply, with_asides
-from datum.adapters.tensorflow.options import TfOptions, refuse_mask
+from datum.adapters.tensorflow.options import TfOptions
 from datum.adapters.tensorflow.packing import Packed, Packer, as_stored
-from datum.adapters.tensorflow.plan import (
-    LARGE_RECORD_BYTES,
-    PARSED_LARGE_RECORDS,
-    PARSED_RECORDS,
-)
-from datum.adapters.tensorflow.position import Position, PythonPasses, batches_of_epoch
+from datum.adapters.tensorflow.position import PythonPasses, batches_of_epoch
+from datum.adapters.tensorflow.readers import InOrder
 from datum.adapters.tensorflow.small_images import as_pixels, decode_small
 from datum.adapters.tensorflow.unpacking import Unpacker
 from datum.errors import CorruptRecordError
@@ -55,10 +49,8 @@ HANDED_RECORDS = 1024
 BATCHES_AHEAD = 2  # more than there are threads, so that none waits for TensorFlow
 
 
-class NativeReader:
-    """Reads a split in the order of `to_numpy`, the same for any number of hosts and threads.
-
-    Each new iteration begins with the epoch after those of the one before.
+class NativeReader(InOrder):
+    """Reads a split with the native core.
 
     Args:
         split: the records of all hosts.
@@ -67,11 +59,6 @@ class NativeReader:
         host: the index of this host, and how many there are.
         decoded: images that are decoded as they are read; see `small_images`.
         needs_seeds: whether records are to come with a column `SEED`.
-
-    Attributes:
-        stream: which records each batch has.
-        position: where the dataset has come to.
-        asides: columns that are no features: `MASK` where batches are filled up, and `SEED`.
     """
 
     def __init__(
@@ -84,36 +71,37 @@ class NativeReader:
         decoded: Collection[str] = (),
         needs_seeds: bool = False,
     ) -> None:
-        self._options = options
-        self._seed = secrets.randbits(62) if options.seed is None else options.seed
         stored = as_stored(schema)
-        remainder = options.remainder_on(host[1])
-        asides = {SEED: Feature("int64", (2,))} if needs_seeds else {}
-        if remainder == "pad":
-            refuse_mask(schema)
-            asides[MASK] = Feature("bool")
-        self.asides = tuple(asides)
-        self._schema = Schema({**as_pixels(stored, decoded), **asides})
-        self._packer = Packer(self._schema)
 
         def finish(columns: dict[str, Any]) -> dict[str, Any]:
             return self._packer.unmask(decode_small(columns, stored, decoded))
 
-        self._source = _Source(split, stored, options, self._seed, finish)
-        is_large = bytes_of(split) >= LARGE_RECORD_BYTES * max(1, len(split))
-        self._chunk = PARSED_LARGE_RECORDS if is_large else PARSED_RECORDS
+        self._source = _Source(split, stored, options, finish)
+        order, identity = self._source.order_for(host)
+
+        def begin(stream: Stream) -> PythonPasses:
+            self._passes = PythonPasses(stream)
+            return self._passes
+
+        super().__init__(
+            split,
+            schema,
+            options,
+            host=host,
+            needs_seeds=needs_seeds,
+            order=order,
+            identity=identity,
+            passes=begin,
+        )
+        features = {SEED: Feature("int64", (2,)), MASK: Feature("bool")}
+        asides = {name: features[name] for name in self.asides}
+        self._schema = Schema({**as_pixels(stored, decoded), **asides})
+        self._packer = Packer(self._schema)
         self._together = 1
-        if not is_large:
+        if not self._is_large:
             self._together = max(1, HANDED_RECORDS // (options.batch_size or 1))
         elif options.batch_size is None:
             self._together = self._chunk
-        order, identity = self._source.order_for(host)
-        size = options.batch_size or 1
-        self.stream = Stream(order, size, host, remainder, options.epochs)
-        self._passes = PythonPasses(self.stream)
-        self.position = Position(
-            self.stream, self._passes, identity, name=split.name, echo=options.echo
-        )
 
     def batches(self) -> Any:
         """Batches of all epochs, those that differ in length padded where asked."""
@@ -129,16 +117,6 @@ class NativeReader:
         batches = apply(packed, leave_as_is(unpacker.unpack), options)
         return pad_batches(densify_single(batches, options), options)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether there is no short batch."""
-        return self.stream.remainder != "keep"
-
-    @property
-    def batches_per_epoch(self) -> int:
-        """How many batches an epoch has, or records if there are none."""
-        return batches_of_epoch(self.stream)
-
     def read(
         self,
         finish: Callable[[Any], Any],
@@ -146,11 +124,7 @@ class NativeReader:
         *_form: Any,
         is_last: bool = False,
     ) -> Any:
-        """The records of all epochs, decoded one by one; `finish` is given those of an epoch.
-
-        So what it makes of them, batches for example, ends with the epoch. What `decode` made is
-        what a cache keeps. `is_last` if no function that takes a record follows.
-        """
+        """The records of all epochs, decoded one by one; see `Reader`."""
         options, alone = self._options, replace(self.stream, epochs=1)
         cache, asides = None, self.asides
         if decode is not None and options.cache:
@@ -184,10 +158,7 @@ class NativeReader:
         unpacker = Unpacker(self._packer)
         packed = Handover(lambda: iter(()), unpacker.spec)  # type: ignore[arg-type, return-value]
         records = unbatch(apply(packed, leave_as_is(unpacker.unpack), self._options))
-        only = with_asides(decode, self.asides, keeps=False)
-        spec = apply(records, only, self._options).element_spec
-        has_more = isinstance(spec, tuple) and MASK in self.asides
-        cache = ElementCache(spec[0] if has_more else spec)
+        cache = self._cache_for(records, decode)
         self._packer = Packer(
             Schema({**self._schema, NUMBER: Feature("int64"), KEPT: Feature("bool")})
         )
@@ -208,7 +179,7 @@ class NativeReader:
                 columns[MASK] = part.is_real
             if SEED in self.asides:
                 epoch = part.epoch if self._options.reshuffle else 0
-                columns[SEED] = seeds_at(key_of(self._seed, epoch, "map"), part.positions)
+                columns[SEED] = seeds_at(key_of(self._options.seed, epoch, "map"), part.positions)
             yield self._packer.pack(columns, len(part), buffers)
 
 
@@ -249,10 +220,9 @@ class _Source:
         split: Split,
         schema: Schema,
         options: TfOptions,
-        seed: int,
         finish: Callable[..., Any],
     ) -> None:
-        self._options = options.load_options(seed, schema)
+        self._options = options.load_options(schema)
         self._ordered = order_split(split, self._options)
         self._finish = finish
         self._parser = Parser(schema)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 import os
+import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from datum.adapters.tensorflow.engines import Engine
 from datum.configs import BucketConfigs, TFRReadConfigs
 from datum.configs.reading import AUTOTUNE, ENGINES
+from datum.loading.casting import Cast, check_cast, find_casts
 from datum.loading.checks import (
     check_choice,
     check_count,
@@ -20,7 +22,7 @@ from datum.loading.checks import (
     check_known,
 )
 from datum.loading.missing import Missing, check_missing, fill_missing
-from datum.loading.options import MASK, LoadOptions, Remainder, Shuffle, owners_of
+from datum.loading.options import MASK, SEED_BITS, LoadOptions, Remainder, Shuffle, owners_of
 from datum.loading.padding import PadOption, check_pad, mask_owners
 from datum.loading.supervised import Names, Supervised, check_presence, supervised_names
 from datum.schema import Schema
@@ -36,7 +38,7 @@ class TfOptions:
 
     batch_size: int | None = 32
     shuffle: Shuffle = False
-    seed: int | None = 0
+    seed: Any = 0  # an int: None draws one
     epochs: int | None = 1
     columns: Iterable[str] | None = None
     drop_remainder: bool = False
@@ -46,6 +48,7 @@ class TfOptions:
     supervised: Supervised | None = None
     missing: Missing = None
     decode: bool | Mapping[str, bool | Callable[[Any], Any]] = True
+    cast: Cast = None
     map: Callable[..., Any] | None = None
     batch_map: Callable[..., Any] | None = None
     cache: bool | str | os.PathLike[str] = False
@@ -62,11 +65,12 @@ class TfOptions:
     shuffle_files: bool = True
     num_parallel_calls: int | None = None
     read: TFRReadConfigs | None = None
+    is_seed_drawn: bool = field(default=False, init=False)
 
     @classmethod
     def refuse_unknown(cls, keywords: Iterable[str]) -> None:
         """Refuse keywords that `to_tf` does not have; TypeError that names the nearest."""
-        known = [field.name for field in fields(cls)]
+        known = [option.name for option in fields(cls) if option.init]
         for name in keywords:
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
@@ -78,6 +82,8 @@ class TfOptions:
         for name in ("prefetch", "num_parallel_calls"):
             if getattr(self, name) == AUTOTUNE:
                 object.__setattr__(self, name, None)
+        if self.columns is not None and not isinstance(self.columns, str):
+            object.__setattr__(self, "columns", tuple(self.columns))  # read more than once
         self._check_numbers()
         check_choice("engine", self.engine, ENGINES)
         check_choice("on_error", self.on_error, ("raise", "skip"))
@@ -89,6 +95,7 @@ class TfOptions:
         expected = "True, False, or a dict by feature"
         check_kind("decode", self.decode, (bool, Mapping), expected)
         check_pad(self.pad)
+        check_cast(self.cast)
         check_kind("cache", self.cache, (bool, str, os.PathLike), "True, False, or a file name")
         for name in ("map", "batch_map"):
             check_graph_function(name, getattr(self, name))
@@ -122,8 +129,10 @@ class TfOptions:
             check_choice("shuffle", self.shuffle, ("full", "blocks"))
         elif not isinstance(self.shuffle, bool):
             check_count("shuffle", self.shuffle, least=0)
-        if self.seed is not None:
-            check_count("seed", self.seed, least=0)
+        if self.seed is None:
+            object.__setattr__(self, "is_seed_drawn", True)
+            object.__setattr__(self, "seed", secrets.randbits(SEED_BITS))
+        check_count("seed", self.seed, least=0)
 
     def _check_remainder(self) -> None:
         if self.remainder is not None:
@@ -147,7 +156,7 @@ class TfOptions:
             return "drop"
         return self.remainder or ("keep" if hosts == 1 else "wrap")
 
-    def load_options(self, seed: int, schema: Schema) -> LoadOptions:
+    def load_options(self, schema: Schema) -> LoadOptions:
         """What the order of records depends on, as the other frameworks are asked for it.
 
         `schema` has the features that are read: a record that lacks one of them may be dropped.
@@ -155,7 +164,7 @@ class TfOptions:
         return LoadOptions(
             batch_size=self.batch_size or 1,
             shuffle=self.shuffle,
-            seed=seed,
+            seed=self.seed,
             reshuffle=self.reshuffle,
             columns=list(schema),
             missing=self.missing,
@@ -190,6 +199,9 @@ class TfOptions:
         """Refuse names that the dataset does not have."""
         if isinstance(self.decode, Mapping):
             check_known("decode", self.decode, schema)
+        if isinstance(self.cast, Mapping):
+            check_known("cast", self.cast, schema)
+        find_casts(self.cast, schema, self.decode)
         if self.bucket_by is not None:
             check_known("bucket_by", [self.bucket_by], schema)
         if isinstance(self.pad, Mapping) and self.map is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,26 +14,18 @@ from numpy.typing import NDArray
 from datum._optional import require
 from datum.adapters.tensorflow.batching import densify_single, pad_batches, unbatch
 from datum.adapters.tensorflow.blocks import Stretch, bytes_of, find_stretches
-from datum.adapters.tensorflow.element_cache import KEPT, NUMBER, ElementCache
-from datum.adapters.tensorflow.graph_order import (
-    extend_key,
-    numbers_at,
-    seeds_at,
-)
+from datum.adapters.tensorflow.element_cache import KEPT, NUMBER
+from datum.adapters.tensorflow.graph_order import GraphOrder, extend_key, seeds_at
 from datum.adapters.tensorflow.mapping import SEED, apply, with_asides
-from datum.adapters.tensorflow.options import TfOptions, refuse_mask
+from datum.adapters.tensorflow.options import TfOptions
 from datum.adapters.tensorflow.parsing import GraphParser
-from datum.adapters.tensorflow.plan import (
-    LARGE_RECORD_BYTES,
-    PARSED_LARGE_RECORDS,
-    PARSED_RECORDS,
-)
-from datum.adapters.tensorflow.position import Position, batches_of_epoch
+from datum.adapters.tensorflow.readers import InOrder
 from datum.adapters.tensorflow.records import block_reader, refuse_marks
+from datum.adapters.tensorflow.steps import flat_map, interleave, map_each
 from datum.format import Index
 from datum.loading.options import MASK
 from datum.loading.ordered import order_split
-from datum.loading.stream import Place, Stream
+from datum.loading.stream import Place
 from datum.reading import Split
 from datum.reading.local import find_local
 from datum.reading.order import BLOCKS_PER_WINDOW, Order, key_of
@@ -45,13 +38,16 @@ tf: Any = require("tensorflow", purpose="`to_tf`")
 
 # A full shuffle takes records from anywhere: those of a split up to this size are held in memory.
 MAX_HELD_BYTES = 2**30
+# A shuffle of blocks needs some at a time: only of a smaller split, quickly read, all are held.
+MAX_HELD_BLOCKS_BYTES = 2**27
 # Read together: large enough for the ops of a step to cost little, small enough to stay in memory.
 STEP_RECORDS = 4096
 STEP_BYTES = 16 * 2**20
 LARGE_STEP_RECORDS = 32
-BLOCK_RECORDS = 512  # of records in the order they were written
+BLOCK_RECORDS = 4096  # in the order they were written: a reader costs 0.2 ms for each block
+CHUNK_RECORDS = 512  # of a block, that are handed on together
 # Whose numbers are computed together: loops cost much in functions of tf.data, whatever they do.
-PLANNED_RECORDS = 2**16
+PLANNED_RECORDS = 2**15
 STEPS_AT_ONCE = 4  # read ahead of the one whose turn it is
 MAX_ROWS = 2**22  # of the table of blocks, 48 bytes each
 RECORD = "\0record"
@@ -83,8 +79,7 @@ class GraphPasses:
             lambda: tf.zeros([5], tf.int64),
         )
 
-    @leave_as_is
-    def begin(self, _: Any) -> Any:
+    def begin(self) -> Any:
         """Start the next pass: its epoch, and the position in it."""
         handle = self._handle()
         place = self._read(handle)[3:]
@@ -176,8 +171,8 @@ def _find_starts(split: Split) -> list[Stretch]:
     return found
 
 
-class OrderedGraphReader:
-    """Reads a split in the order of `to_numpy`, with operations of TensorFlow alone.
+class OrderedGraphReader(InOrder):
+    """Reads a split with operations of TensorFlow alone.
 
     The graph computes which records come next, for any epoch, and reads those: blocks of
     neighbours, of a full shuffle single records, or all of a split that fits into memory.
@@ -188,11 +183,6 @@ class OrderedGraphReader:
         options: what is asked for.
         host: the index of this host, and how many there are.
         needs_seeds: whether records are to come with a column `SEED`.
-
-    Attributes:
-        stream: which records each batch has.
-        position: where the dataset has come to.
-        asides: columns that are no features: `MASK` where batches are filled up, and `SEED`.
     """
 
     def __init__(
@@ -204,50 +194,43 @@ class OrderedGraphReader:
         host: tuple[int, int],
         needs_seeds: bool = False,
     ) -> None:
-        self._options = options
-        self._seed = secrets.randbits(62) if options.seed is None else options.seed
-        ordered = order_split(split, options.load_options(self._seed, schema))
+        ordered = order_split(split, options.load_options(schema))
         assert isinstance(ordered.order, Order)
         self._order = ordered.order
-        remainder = options.remainder_on(host[1])
-        if remainder == "pad":
-            refuse_mask(schema)
-        wanted = {SEED: needs_seeds, MASK: remainder == "pad"}
-        self.asides = tuple(name for name, is_wanted in wanted.items() if is_wanted)
-        self._beside = self.asides  # with what a cache needs
-        size = options.batch_size or 1
-        self.stream = Stream(ordered.order, size, host, remainder, options.epochs)
         self._passes = GraphPasses(options.epochs)
-        self.position = Position(
-            self.stream, self._passes, ordered.identity, name=split.name, echo=options.echo
+        super().__init__(
+            split,
+            schema,
+            options,
+            host=host,
+            needs_seeds=needs_seeds,
+            order=ordered.order,
+            identity=ordered.identity,
+            passes=lambda _: self._passes,
         )
-        self._record_bytes = max(1, bytes_of(split) // max(1, len(split)))
-        self._is_large = self._record_bytes >= LARGE_RECORD_BYTES
+        self._beside = self.asides  # with what a cache needs
+        # Whether this host gets all positions; and whether these are the records as written.
+        self._is_alone = host[1] == 1 and self.stream.remainder in ("keep", "drop")
+        self._is_sequence = self._is_alone and self._order.mode == "none"
         self._held, self._table = self._find_records(split)
         self._has_skips = bool(self._table.rows[:, 1].any())
-        parser = GraphParser(schema, is_trusted=split.shards.writer == "datum")
-        self._parse = leave_as_is(self._parser_of(parser))
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there is no short batch."""
-        return self.stream.remainder != "keep"
-
-    @property
-    def batches_per_epoch(self) -> int:
-        """How many batches an epoch has, or records if there are none."""
-        return batches_of_epoch(self.stream)
+        self._parser = GraphParser(schema, is_trusted=split.shards.writer == "datum")
+        self._at_once = options.num_parallel_calls or tf.data.AUTOTUNE
 
     def _find_records(self, split: Split) -> tuple[bool, _Table]:
         """Whether all records are held in memory; and where they lie, in blocks to be read."""
-        is_small = bytes_of(split) <= MAX_HELD_BYTES
-        is_full = self._order.mode == "full" and not self._is_large
+        nbytes, mode = bytes_of(split), self._order.mode
         is_compressed = any(run.shard.compression is not None for run in split.runs)
-        if self._options.cache or (is_small and (is_full or is_compressed)):
+        is_held = nbytes <= MAX_HELD_BYTES and is_compressed
+        if not self._is_large:
+            is_held |= mode == "full" and nbytes <= MAX_HELD_BYTES
+            is_held |= mode == "blocks" and nbytes <= MAX_HELD_BLOCKS_BYTES
+        if self._options.cache or is_held:
             return True, _make_table(find_stretches(split), BLOCK_RECORDS)
-        if self._order.mode == "none":
-            size = BLOCK_RECORDS
-        elif self._order.mode == "full" or self._is_large:
+        if mode == "none":
+            # Single hosts read all of a block, others their parts of it.
+            size = BLOCK_RECORDS if self._is_sequence else CHUNK_RECORDS
+        elif mode == "full" or self._is_large:
             size = 1
         else:
             size = max(1, min(self._order.window, self._order.records) // BLOCKS_PER_WINDOW)
@@ -259,15 +242,13 @@ class OrderedGraphReader:
     def batches(self) -> Any:
         """Batches of all epochs, parsed as such: no op runs for each record."""
         options = self._options
-        chunks = self._epochs().flat_map(
-            leave_as_is(
-                lambda *place: self._chunks(*place).rebatch(
-                    options.batch_size, drop_remainder=self.is_full
-                )
-            )
+        chunks = flat_map(
+            self._epochs(),
+            lambda *place: self._chunks(*place).rebatch(
+                options.batch_size, drop_remainder=self.is_full
+            ),
         )
-        batches = densify_single(apply(chunks, self._parse, options), options)
-        return pad_batches(batches, options)
+        return pad_batches(densify_single(self._parsed(chunks), options), options)
 
     def read(
         self,
@@ -276,14 +257,11 @@ class OrderedGraphReader:
         *_form: Any,
         is_last: bool = False,
     ) -> Any:
-        """The records of all epochs, decoded one by one; `finish` is given those of an epoch.
-
-        What `decode` made is what a cache keeps. `is_last` if no function that takes a record
-        follows.
-        """
+        """The records of all epochs, decoded one by one; see `Reader`."""
         options, cache = self._options, None
         if decode is not None and options.cache:
-            cache = self._keep_elements(decode)
+            nothing = (tf.zeros([2], tf.int64), *[tf.zeros([0], tf.string)][: self._held])
+            cache = self._cache_for(self._records(*nothing), decode)
             self._beside = (*self.asides, NUMBER, KEPT)
         if decode is not None and self._beside:
             decode = with_asides(decode, self._beside, keeps=not is_last, cache=cache)
@@ -294,24 +272,18 @@ class OrderedGraphReader:
         return self._epochs().flat_map(leave_as_is(records_of))
 
     def _records(self, *place: Any) -> Any:
-        size = PARSED_LARGE_RECORDS if self._is_large else PARSED_RECORDS
-        return unbatch(apply(self._chunks(*place).rebatch(size), self._parse, self._options))
+        return unbatch(self._parsed(self._chunks(*place).rebatch(self._chunk)))
 
-    def _keep_elements(self, decode: Callable[..., Any]) -> ElementCache:
-        """Keep what `decode` makes of records."""
-        nothing = tf.zeros([0], tf.string)
-        place = (tf.zeros([2], tf.int64), nothing) if self._held else (tf.zeros([2], tf.int64),)
-        only = with_asides(decode, self.asides, keeps=False)
-        spec = apply(self._records(*place), only, self._options).element_spec
-        has_more = isinstance(spec, tuple) and MASK in self.asides
-        return ElementCache(spec[0] if has_more else spec)
+    def _parsed(self, chunks: Any) -> Any:
+        """Parsed chunks, with what comes beside the records."""
 
-    def _parser_of(self, parser: GraphParser) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        def parse(chunk: dict[str, Any]) -> dict[str, Any]:
-            found = dict(parser.parse(refuse_marks(chunk[RECORD])))
-            return {**found, **{name: chunk[name] for name in self._beside if name in chunk}}
+        def parse(chunk: Any) -> dict[str, Any]:
+            if not isinstance(chunk, dict):  # nothing beside them
+                return self._parser.parse(refuse_marks(chunk))
+            beside = {name: column for name, column in chunk.items() if name != RECORD}
+            return {**self._parser.parse(refuse_marks(chunk[RECORD])), **beside}
 
-        return parse
+        return map_each(chunks, parse, parallel=self._at_once)
 
     # Epochs, steps, records.
 
@@ -319,19 +291,18 @@ class OrderedGraphReader:
         """Where each epoch of a pass starts; with all records, where these are held."""
         epochs = self._options.epochs
 
-        @leave_as_is
-        def epochs_of(place: Any) -> Any:
+        def epochs_of(_: Any) -> Any:
+            place = self._passes.begin()
+            if epochs == 1:
+                return tf.data.Dataset.from_tensors(place)
             left = 2**62 if epochs is None else epochs - place[0] % epochs
-            numbers = tf.data.Dataset.range(left)
-            return numbers.map(
-                leave_as_is(
-                    lambda number: tf.stack(
-                        [place[0] + number, tf.where(number > 0, tf.zeros_like(number), place[1])]
-                    )
-                )
+            later = tf.constant([1, 0], tf.int64)
+            return map_each(
+                tf.data.Dataset.range(left),
+                lambda number: tf.where(number > 0, (place + number) * later, place),
             )
 
-        places = tf.data.Dataset.from_tensors(0).map(self._passes.begin).flat_map(epochs_of)
+        places = flat_map(tf.data.Dataset.from_tensors(0), epochs_of)
         if not self._held:
             return places
         return tf.data.Dataset.zip((places, self._all_records().cache().repeat()))
@@ -339,20 +310,31 @@ class OrderedGraphReader:
     def _all_records(self) -> Any:
         """All records in one tensor."""
         table = self._table
-        files = (np.array(table.paths)[table.files], np.array(table.compressions)[table.files])
-        blocks = tf.data.Dataset.from_tensor_slices((*files, table.rows))
-        read = block_reader(BLOCK_RECORDS, has_skips=self._has_skips)
         if not len(table.rows):
             return tf.data.Dataset.from_tensors(tf.zeros([0], tf.string))
-        longest = int(table.rows[:, 3].max())
-        chunks = blocks.interleave(
-            read,
-            cycle_length=STEPS_AT_ONCE,
-            block_length=-(-longest // BLOCK_RECORDS),
-            num_parallel_calls=tf.data.AUTOTUNE,
-            deterministic=True,
+        blocks = tf.data.Dataset.range(len(table.rows))
+        return self._in_order(blocks).rebatch(int(table.rows[:, 3].sum()))
+
+    def _in_order(self, blocks: Any, position: Any = None) -> Any:
+        """Chunks of the records of some blocks, one after the other, from a position on."""
+        table = self._table
+        read = block_reader(CHUNK_RECORDS, has_skips=self._has_skips or position is not None)
+
+        def chunks_of(block: Any) -> Any:
+            file, row = tf.gather(table.files, block), tf.gather(table.rows, block)
+            if position is not None:  # what comes before is skipped
+                before = tf.maximum(position - tf.gather(table.firsts, block), 0)
+                row += before * tf.constant([0, 1, 1, -1, 0], tf.int64)
+            return read(tf.gather(table.paths, file), tf.gather(table.compressions, file), row)
+
+        longest = int(table.rows[:, 3].max(initial=1))
+        return interleave(
+            blocks,
+            chunks_of,
+            cycle=STEPS_AT_ONCE,
+            run=-(-longest // CHUNK_RECORDS),
+            parallel=tf.data.AUTOTUNE,
         )
-        return chunks.rebatch(int(table.rows[:, 3].sum()))
 
     def _step(self) -> int:
         """How many records are read together."""
@@ -366,19 +348,20 @@ class OrderedGraphReader:
 
     def _chunks(self, place: Any, held: Any = None) -> Any:
         """The serialized records of this host from a place to the end of its epoch."""
-        step = self._step()
+        if held is None and self._is_sequence and not self._beside:
+            last = len(self._table.rows)
+            first = tf.reduce_sum(tf.cast(self._table.firsts <= place[1], tf.int64)) - 1
+            return self._in_order(tf.data.Dataset.range(first, last), place[1])
         epoch, total = place[0], self._total(place[1])
-        starts = tf.data.Dataset.range(0, total, PLANNED_RECORDS)
-        key = extend_key(extend_key(key_of(self._seed), epoch), "map")
-        if not self._options.reshuffle:
-            key = extend_key(extend_key(key_of(self._seed), tf.zeros_like(epoch)), "map")
+        order = GraphOrder(self._order, epoch)
 
-        @leave_as_is
         def plan(start: Any) -> dict[str, Any]:
             indices = tf.range(start, tf.minimum(start + PLANNED_RECORDS, total))
             positions, is_real = self._positions(place[1], indices)
-            planned = {NUMBER: numbers_at(self._order, epoch, positions)}
+            planned = {NUMBER: order.numbers_at(positions)}
             if SEED in self._beside:
+                drawn = epoch if self._options.reshuffle else tf.zeros_like(epoch)
+                key = extend_key(extend_key(key_of(self._options.seed), drawn), "map")
                 planned[SEED] = seeds_at(key, positions)
             if MASK in self._beside:
                 planned[MASK] = is_real
@@ -386,42 +369,34 @@ class OrderedGraphReader:
                 planned[KEPT] = tf.zeros_like(is_real)
             return planned
 
-        at_once = self._options.num_parallel_calls or tf.data.AUTOTUNE
-        plans = starts.map(plan).prefetch(1).rebatch(step)
+        starts = tf.data.Dataset.range(0, total, PLANNED_RECORDS)
+        plans = map_each(starts, plan).prefetch(1).rebatch(self._step())
         if held is not None:
+            return map_each(plans, partial(self._take, held), parallel=self._at_once)
+        at_once = min(self._at_once, STEPS_AT_ONCE)  # below 0: as many as suit
+        return interleave(plans, self._read, cycle=STEPS_AT_ONCE, run=1, parallel=at_once)
 
-            @leave_as_is
-            def take(planned: dict[str, Any]) -> dict[str, Any]:
-                return {RECORD: tf.gather(held, planned[NUMBER]), **planned}
-
-            chunks = plans.map(take, num_parallel_calls=at_once, deterministic=True)
-        else:
-            chunks = plans.interleave(
-                leave_as_is(self._read),
-                cycle_length=STEPS_AT_ONCE,
-                block_length=1,
-                num_parallel_calls=min(at_once, STEPS_AT_ONCE),  # below 0: as many as suit
-                deterministic=True,
-            )
-        kept = {RECORD, *self._beside}
-        return chunks.map(leave_as_is(lambda chunk: {n: c for n, c in chunk.items() if n in kept}))
+    def _take(self, strings: Any, planned: dict[str, Any], rows: Any = None) -> dict[str, Any]:
+        """The records of one step, out of some that were read, and what comes beside them."""
+        found = tf.gather(strings, planned[NUMBER] if rows is None else rows)
+        return {RECORD: found, **{name: planned[name] for name in self._beside}}
 
     def _read(self, planned: dict[str, Any]) -> Any:
         """The records of one step, as the only element of a dataset."""
         table = self._table
         numbers = planned[NUMBER]
-        found = tf.searchsorted(tf.constant(table.firsts), numbers, "right", tf.int64) - 1
+        found = tf.searchsorted(table.firsts, numbers, "right", tf.int64) - 1
         blocks, at = tf.unique(found)
         rows, files = tf.gather(table.rows, blocks), tf.gather(table.files, blocks)
         counts = rows[:, 3]
         starts = tf.cumsum(counts, exclusive=True) - tf.gather(table.firsts, blocks)
         places = (tf.gather(table.paths, files), tf.gather(table.compressions, files), rows)
         read = block_reader(None, has_skips=self._has_skips)
-        records = tf.data.Dataset.from_tensor_slices(places).flat_map(read)
-        together = records.batch(tf.reduce_sum(counts))
+        records = flat_map(tf.data.Dataset.from_tensor_slices(places), read)
         wanted = numbers + tf.gather(starts, at)
-        return together.map(
-            leave_as_is(lambda strings: {RECORD: tf.gather(strings, wanted), **planned})
+        return map_each(
+            records.batch(tf.reduce_sum(counts)),
+            lambda strings: self._take(strings, planned, wanted),
         )
 
     # Which positions of an epoch fall to this host; see `Stream`.
@@ -429,6 +404,8 @@ class OrderedGraphReader:
     def _total(self, position: Any) -> Any:
         """How many records this host gets from a position of an epoch on."""
         left = tf.maximum(self._order.records - position, 0)
+        if self._is_alone:
+            return left
         full, rest = left // self.stream.global_batch, left % self.stream.global_batch
         return full * self.stream.batch_size + self._tail(rest)[1]
 
@@ -448,6 +425,8 @@ class OrderedGraphReader:
 
     def _positions(self, position: Any, indices: Any) -> tuple[Any, Any]:
         """The positions of the records of this host with these indices; and which count."""
+        if self._is_alone:
+            return position + indices, tf.ones_like(indices, tf.bool)
         size, together = self.stream.batch_size, self.stream.global_batch
         left = tf.maximum(self._order.records - position, 0)
         full, rest = left // together, left % together

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from datum import _core
 from datum.adapters.tensorflow.buffers import ALIGNED_BYTES, Buffers
 from datum.columns import Masked, Ragged
+from datum.format.layout import stand_in
 from datum.loading.options import present_name
 from datum.schema import Feature, Schema, numpy_dtype
 from datum.schema.dtypes import TIMES
@@ -31,7 +32,7 @@ Strings = tuple[Any, NDArray[np.int64]]  # a buffer, and start and length of eac
 
 
 def as_stored(schema: Schema) -> Schema:
-    """The schema to parse records with for TensorFlow, whose strings are bytes.
+    """The schema to parse records with for TensorFlow, whose strings and images are bytes.
 
     >>> as_stored(Schema({"words": Feature("str", (None,))}))["words"]
     Feature('bytes', (None,))
@@ -40,6 +41,7 @@ def as_stored(schema: Schema) -> Schema:
 
 
 def _as_bytes(feature: Feature) -> Feature:
+    feature = stand_in(feature) if feature.holds_images else feature
     if feature.dtype != "str":
         return feature
     default = None if feature.default is None else feature.default.encode()

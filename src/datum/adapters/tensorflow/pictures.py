@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datum.errors import DatumError, SchemaError
 from datum.schema import Feature
@@ -16,7 +15,7 @@ from datum.transforms.formats import decode_jpeg, is_jpeg
 from datum.transforms.graph import leave_as_is, tensorflow
 from datum.transforms.png import decode_simple_png, is_simple_png
 
-__all__ = ["decoder_for"]
+__all__ = ["decoder_for", "for_each"]
 
 _FORMATS = ("bmp", "gif", "jpeg", "png", "tiff", "webp")
 _PLAIN_ONLY = frozenset({"bmp", "gif"})  # see `datum.images.portable`; others may have written them
@@ -70,6 +69,38 @@ def decoder_for(
     )
 
 
+def for_each(decoder: Callable[..., Any], feature: Feature | None) -> Callable[..., Any]:
+    """A function that decodes the images of one record, given as a vector of their bytes.
+
+    They must be of one size, which the feature of the list tells, if there is one. No images give
+    a tensor of none, of no height and width where these are not known.
+    """
+    tf = tensorflow()
+
+    def decode(data: Any, **seed: Any) -> Any:
+        def decode_one(one: Any) -> Any:
+            return decoder(one, **seed)
+
+        if feature is None:
+            traced = tf.function(decode_one).get_concrete_function(tf.TensorSpec([], tf.string))
+            spec = tf.TensorSpec(traced.output_shapes, traced.output_dtypes)
+        else:
+            spec = tf.TensorSpec(feature.shape[1:], feature.dtype)
+        blank = [n or 0 for n in spec.shape] if spec.shape.rank is not None else []
+        images = tf.cond(
+            tf.size(data) > 0,
+            lambda: tf.map_fn(decode_one, data, fn_output_signature=spec),
+            lambda: tf.zeros([0, *blank], spec.dtype),
+        )
+        return images if feature is None else tf.ensure_shape(images, feature.shape)
+
+    is_seeded = bool(getattr(decoder, "takes_seed", False))
+    if feature is not None:
+        return leave_as_is(decode, takes_seed=is_seeded)
+    decode.takes_seed = is_seeded  # type: ignore[attr-defined]
+    return decode
+
+
 def _lacking_formats() -> frozenset[str]:
     """What TensorFlow has no decoder for; that of WebP came late."""
     has_webp = hasattr(tensorflow().raw_ops, "DecodeWebP")
@@ -80,7 +111,7 @@ def _decode_natively(data: Any, wanted: Wanted, name: str, feature: Feature) -> 
     """JPEG and plain PNG by TensorFlow's operations, on all cores; all else by Datum's decoders."""
     tf = tensorflow()
 
-    def decode(data: bytes) -> NDArray[Any]:
+    def decode(data: bytes) -> Any:
         from datum.images import decode
 
         if not data and feature.optional:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Protocol
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from datum._optional import require
 from datum.adapters.tensorflow.batching import batch_records, pad_batches, select_supervised
-from datum.adapters.tensorflow.described import DatumDataset
+from datum.adapters.tensorflow.described import DatumDataset, Pipeline
 from datum.adapters.tensorflow.engines import choose_engine
 from datum.adapters.tensorflow.graph_reader import GraphReader
 from datum.adapters.tensorflow.hosts import SERVICE, find_host
@@ -15,6 +17,7 @@ from datum.adapters.tensorflow.mapping import (
     SEED,
     Decoders,
     apply,
+    casting,
     check_result,
     decoding,
     in_turn,
@@ -24,10 +27,12 @@ from datum.adapters.tensorflow.mapping import (
 from datum.adapters.tensorflow.native_reader import NativeReader
 from datum.adapters.tensorflow.options import TfOptions
 from datum.adapters.tensorflow.ordered_reader import OrderedGraphReader
-from datum.adapters.tensorflow.pictures import decoder_for
-from datum.adapters.tensorflow.position import Position
+from datum.adapters.tensorflow.pictures import decoder_for, for_each
+from datum.adapters.tensorflow.readers import Reader
 from datum.adapters.tensorflow.situation import find_situation, has_own_order
 from datum.adapters.tensorflow.small_images import find_small
+from datum.format.layout import stand_in
+from datum.loading.casting import find_casts
 from datum.loading.missing import required_features
 from datum.loading.options import MASK, check_seed
 from datum.reading import Split
@@ -39,47 +44,26 @@ __all__ = ["make_dataset"]
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
 
-class Reader(Protocol):
-    """What gives the records of a split to the steps that all engines share."""
-
-    asides: tuple[str, ...]
-
-    @property
-    def position(self) -> Position | None:
-        """Where the dataset has come to; None where that cannot be told."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there is no short batch."""
-
-    @property
-    def batches_per_epoch(self) -> int:
-        """How many batches an epoch has on this host, or records if there are none."""
-
-    def batches(self) -> Any:
-        """Batches of all epochs, those that differ in length padded where asked."""
-
-    def read(
-        self,
-        finish: Callable[[Any], Any],
-        decode: Callable[..., Any] | None,
-        *form: Any,
-        is_last: bool = False,
-    ) -> Any:
-        """The records of all epochs, decoded one by one; `finish` is given those of an epoch.
-
-        What `decode` made is what a cache keeps, and `form` tells what it depends on. `is_last`
-        if it gives what goes into batches, and no function that takes a record follows.
-        """
-
-
 def make_dataset(
     split: Split, options: TfOptions, *, metadata: Mapping[str, Mapping[str, Any]]
 ) -> DatumDataset:
     """The `tf.data.Dataset` that `options` ask for, of a split of a dataset with this metadata."""
+    remake = partial(_remake, split, options, metadata) if options.is_seed_drawn else None
+    return DatumDataset(_make_pipeline(split, options, metadata), remake=remake)
+
+
+def _remake(
+    split: Split, options: TfOptions, metadata: Mapping[str, Mapping[str, Any]], seed: int
+) -> Pipeline:
+    return _make_pipeline(split, replace(options, seed=seed), metadata)
+
+
+def _make_pipeline(
+    split: Split, options: TfOptions, metadata: Mapping[str, Mapping[str, Any]]
+) -> Pipeline:
     options.check_names(split.schema)
     host = find_host(options.host)
-    check_seed(options.seed is None, hosts=host[1])
+    check_seed(options.is_seed_drawn, hosts=host[1])
     schema = options.selected(split.schema)
     is_trusted = split.shards.writer == "datum"
     known = metadata if is_trusted else {}
@@ -107,7 +91,11 @@ def make_dataset(
         seeded = any(map(takes_seed, [*decoders.values(), options.map]))
         reader = OrderedGraphReader(split, schema, options, host=host, needs_seeds=seeded)
     is_by_record = _is_by_record(options, decoders)
-    batches = _by_record(reader, decoders, options) if is_by_record else reader.batches()
+    cast = casting(find_casts(options.cast, split.schema, options.decode))
+    if is_by_record:
+        batches = _by_record(reader, decoders, cast, options)
+    else:
+        batches = apply(reader.batches(), cast, options)
     batches = _finish(batches, options)
     chosen = _tf_options(options, is_alone=host[1] == 1, is_by_record=is_by_record)
     count = _count(reader.batches_per_epoch, options)
@@ -120,7 +108,7 @@ def make_dataset(
         return made.prefetch(ahead).with_options(chosen)
 
     position = None if options.bucket_fn is not None else reader.position
-    return DatumDataset(make, choice, count=count, position=position)
+    return Pipeline(make, choice, count, position)
 
 
 def _is_by_record(options: TfOptions, decoders: Decoders) -> bool:
@@ -138,35 +126,42 @@ def _find_decoders(
     decoders: dict[str, Callable[[Any], Any]] = {}
     for name, feature in schema.items():
         how = asked.get(name, feature.encoding == "image")
-        if callable(how):
-            decoders[name] = how
-        elif how:
-            decoders[name] = decoder_for(
-                _as_image(name, feature),
+        if not how:
+            continue
+        image = None if callable(how) else _as_image(name, feature)
+        decoder: Any = how
+        if image is not None:
+            decoder = decoder_for(
+                image.single_image,
                 name=name,
                 formats=metadata.get(name, {}).get("formats", ()),
                 # Python runs in this process only, and not where the graph alone was asked for.
                 natively=options.engine != "graph" and options.host != SERVICE,
             )
+        is_list = bool(stand_in(feature).shape)
+        decoders[name] = for_each(decoder, image) if is_list else decoder
     return decoders
 
 
 def _as_image(name: str, feature: Feature) -> Feature:
     if feature.encoding == "image":
         return feature
-    if not feature.is_string or feature.shape:
+    if not feature.is_string or len(feature.shape) > 1:
         raise ValueError(f"expected `decode` of a feature that holds an image, got {name!r}")
-    return Feature("uint8", (None, None, 3), encoding="image", optional=feature.optional)
+    shape = (*feature.shape, None, None, 3)
+    return Feature("uint8", shape, encoding="image", optional=feature.optional)
 
 
-def _by_record(reader: Reader, decoders: Decoders, options: TfOptions) -> Any:
+def _by_record(
+    reader: Reader, decoders: Decoders, cast: Callable[..., Any] | None, options: TfOptions
+) -> Any:
     """Batches of records that were worked on one by one, many at a time, of all epochs."""
     asked = options.decode if isinstance(options.decode, Mapping) else {}
     theirs = {name: decoder for name, decoder in decoders.items() if callable(asked.get(name))}
     ours = {name: decoder for name, decoder in decoders.items() if name not in theirs}
     decode = decoding(ours)
     first = None if decode is None else leave_as_is(decode)
-    later = [decoding(theirs), check_result("map", options.map)]
+    later = [in_turn([decoding(theirs), cast]), check_result("map", options.map)]
     # Functions of the user come after a cache, if not asked otherwise: results may differ.
     is_kept = options.cache is not False and options.cache_after == "map" and any(later)
     if is_kept:
@@ -251,6 +246,8 @@ def _tf_options(options: TfOptions, *, is_alone: bool, is_by_record: bool) -> An
         # passes was a tenth faster without it, though medians hardly differed. Without it every
         # step may use all cores.
         chosen.autotune.enabled = False
+        # Rewriting the pipeline takes longer than it saves: there is nothing to fuse.
+        chosen.experimental_optimization.apply_default_optimizations = False
     sharding = tf.data.experimental.AutoShardPolicy
     chosen.experimental_distribute.auto_shard_policy = sharding.DATA if is_alone else sharding.OFF
     given = options.read.options if options.read is not None else None

@@ -99,12 +99,11 @@ def _find_shuffling(
     window = int(options.shuffle)
     if options.shuffle is True:
         window = max(2, min(WINDOW_RECORDS, WINDOW_BYTES // record_bytes))
-    seed = secrets.randbits(62) if options.seed is None else options.seed
-    block_seed = read.seed if options.read is not None else seed
+    block_seed = read.seed if options.read is not None else options.seed
     block_seed = secrets.randbits(62) if block_seed is None else block_seed
     return Shuffling(
         window=window,
-        seed=seed,
+        seed=options.seed,
         block_seed=block_seed if options.shuffle_files else None,
         reshuffle=options.reshuffle,
         reshuffle_blocks=options.reshuffle and read.shuffle_reshuffle_each_iteration,

@@ -105,6 +105,11 @@ class Position:
         self._echo = echo
         self._count = _Count()
 
+    @property
+    def seed(self) -> int:
+        """The seed of the order."""
+        return int(self._identity["seed"])
+
     # Counting.
 
     def iterate(self) -> _Count:

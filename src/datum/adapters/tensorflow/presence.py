@@ -14,7 +14,6 @@ from datum.adapters.tensorflow.example_ops import (
     DenseKey,
     parse_examples,
     refuse_missing_steps,
-    required,
 )
 
 __all__ = ["find_present", "refuse_empty", "refuse_missing"]
@@ -28,7 +27,7 @@ def refuse_missing(serialized: Any, key: str, dtype: Any, *, splits: Any, is_seq
     if is_sequence:
         count = refuse_missing_steps(suspects, key, dtype)
     else:  # a list without values has the shape (0,), and a missing one has no default
-        ((empty,), _) = parse_examples(suspects, [DenseKey(key, (0,), required(dtype))])
+        ((empty,), _) = parse_examples(suspects, [DenseKey(key, (0,), dtype)])
         count = tf.shape(empty)[0]
     return _after(splits, count, suspects)
 

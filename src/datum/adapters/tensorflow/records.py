@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from datum._optional import require
 from datum.adapters.tensorflow.blocks import BlockTable
+from datum.adapters.tensorflow.steps import trace
 from datum.transforms.graph import leave_as_is
 
 __all__ = [
@@ -110,7 +112,10 @@ def block_reader(chunk: int | None, *, has_skips: bool) -> Callable[[Any, Any, A
 
     @leave_as_is
     def read(path: Any, compression: Any, numbers: Any) -> Any:
-        skipped, count = numbers[1], numbers[3]
+        skipped, count = (
+            numbers[1],
+            numbers[3],
+        )  # not unstacked: that crashes TensorFlow's optimizer
         records = _records_from(path, compression, numbers)
         if has_skips:
             records = records.skip(skipped)
@@ -140,11 +145,12 @@ def _opening(path: Any) -> Any:
 @leave_as_is
 def _records_from(path: Any, compression: Any, numbers: Any) -> Any:
     """The records of a file from a block on, up to what is broken: TensorFlow gives up there."""
+    offset, *_, nbytes = tf.unstack(numbers, num=5)
     variant = tf.raw_ops.TFRecordDatasetV2(
         filenames=tf.reshape(path, [1]),
         compression_type=compression,
-        buffer_size=tf.clip_by_value(numbers[4], LEAST_READ_BYTES, READ_BYTES),
-        byte_offsets=numbers[:1],
+        buffer_size=tf.clip_by_value(nbytes, LEAST_READ_BYTES, READ_BYTES),
+        byte_offsets=tf.reshape(offset, [1]),
     )
     records = tf.data.experimental.from_variant(variant, tf.TensorSpec([], tf.string))
     return records.ignore_errors(log_warning=False)
@@ -156,19 +162,35 @@ _ZERO = b"\0"
 
 
 def _make_mark(path: Any, compression: Any, numbers: Any) -> Any:
-    parts = [_ZERO, path, compression, *tf.unstack(tf.strings.as_string(numbers), num=5)]
-    return tf.strings.join(parts, separator=_ZERO)
+    parts = tf.concat([tf.stack([_ZERO, path, compression]), tf.strings.as_string(numbers)], 0)
+    return tf.strings.reduce_join(parts, separator=_ZERO)
 
 
 def refuse_marks(records: Any) -> Any:
     """The records, if none of them is a mark; else an error that tells which is broken."""
     is_mark = tf.strings.substr(records, 0, 1) == _ZERO
     is_sound = ~tf.reduce_any(is_mark)
-    message = tf.cond(
-        is_sound, lambda: "", lambda: _describe(tf.gather(records, tf.argmax(is_mark)))
+    nothing, found = _messages()
+    message = tf.raw_ops.StatelessIf(
+        cond=is_sound,
+        input=[records, is_mark],
+        Tout=[tf.string],
+        then_branch=nothing,
+        else_branch=found,
+        output_shapes=[[]],
     )
-    with tf.control_dependencies([tf.debugging.Assert(is_sound, [message])]):
+    checked = tf.raw_ops.Assert(condition=is_sound, data=message)
+    with tf.control_dependencies([] if checked is None else [checked]):
         return tf.identity(records)
+
+
+@cache
+def _messages() -> tuple[Any, Any]:
+    """No message, and what tells of the first mark: traced once for all datasets."""
+    specs = [tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.bool)]
+    with tf.init_scope():
+        found = trace(lambda records, marks: _describe(records[tf.argmax(marks)]), *specs)
+        return trace(lambda *_: tf.constant(""), *specs), found
 
 
 def _describe(mark: Any) -> Any:

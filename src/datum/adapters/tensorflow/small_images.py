@@ -37,7 +37,8 @@ def find_small(
 
 
 def _is_small(feature: Feature) -> bool:
-    is_plain = feature.encoding == "image" and feature.dtype == "uint8" and not feature.optional
+    is_single = feature.encoding == "image" and not feature.holds_images
+    is_plain = is_single and feature.dtype == "uint8" and not feature.optional
     if not is_plain or None in feature.shape:
         return False
     return math.prod(feature.shape) <= MAX_PIXEL_BYTES  # type: ignore[arg-type]

@@ -70,6 +70,27 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
         """A loader of other records that is like this one in all else."""
         return make_loader(ordered, self.options, pin_memory=self.pin_memory)
 
+    def lightning_callback(self) -> Any:
+        """A callback for `lightning.Trainer`, to resume an epoch with another number of processes.
+
+        Lightning counts the batches of an epoch, and goes on with the number that was saved. With
+        more processes an epoch has fewer, so without this callback it would end too early. The
+        callback sets the number to that of the batches which as many processes as there are now
+        would have read. With the same number of processes it changes nothing.
+        """
+        lightning: Any = require("lightning.pytorch", purpose="`lightning_callback`")
+        loader = self
+
+        class CountBatches(lightning.Callback):  # type: ignore[misc]
+            def on_train_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+                count = trainer.fit_loop.epoch_loop.batch_progress.current
+                read = len(loader) - (loader.remaining or 0)
+                change = read - count.ready
+                for name in ("ready", "started", "processed", "completed"):
+                    setattr(count, name, getattr(count, name) + change)
+
+        return CountBatches()
+
     def __iter__(self) -> Iterator[Any]:
         self._refuse_collation()
         self._rank.look()

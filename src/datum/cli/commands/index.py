@@ -18,6 +18,7 @@ import datum
 from datum import CorruptIndexError, CorruptRecordError, DatumError
 from datum.cli.running import BAD_DATA
 from datum.cli.terminal import data, print_json, printable, show_bar, talk
+from datum.cli.words.shell import told_for_shell
 from datum.cli.words.wording import count_of
 from datum.format import Index, RecordFile
 
@@ -63,8 +64,17 @@ def command(
     ] = Form.datum,
     out: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="Where to put them; by default beside the files."),
+        typer.Option(
+            metavar="FOLDER",
+            help="Where to put them; by default index/ beside the files, and for text beside them.",
+        ),
     ] = None,
+    tfds: Annotated[
+        bool,
+        typer.Option(
+            "--tfds", help="Write what TensorFlow Datasets reads a dataset by, and no indexes."
+        ),
+    ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit code 1 if one is not sound.")
     ] = False,
@@ -75,14 +85,22 @@ def command(
 ) -> None:
     """Write down where each record starts, or check the indexes that are there.
 
-    With an index, random access to a large file starts at once. NAME.index beside NAME.tfrecord is
-    Datum's own. --format text writes FILE.idx, a line "offset size" for each record, as
-    tfrecord2idx of DALI and of the tfrecord package does; files must not be compressed for that.
+    With an index, random access to a large file starts at once. index/of-NAME.index in the folder
+    of NAME.tfrecord is Datum's own. --format text writes FILE.idx beside FILE, a line "offset size"
+    for each record, as tfrecord2idx of DALI and of the tfrecord package does; files must not be
+    compressed for that.
+    --tfds writes features.json and dataset_info.json into a dataset of Datum.
 
         $ datum index logs
         $ datum index "logs/train-*" --format text --out idx
         $ datum index photos --check
+        $ datum index photos --tfds
     """
+    if tfds:
+        if out is not None or check or force or as_json or form is not Form.datum:
+            raise ValueError("expected --tfds alone, got other options beside it")
+        _describe_for_tfds(path)
+        return
     if out == "":
         raise ValueError("--out: expected a folder, got an empty path")
     folder = None if out is None else Path(out)
@@ -102,6 +120,15 @@ def command(
         _show(found)
     if any(one.state in _FAILED for one in found):
         raise typer.Exit(BAD_DATA)
+
+
+def _describe_for_tfds(path: str) -> None:
+    with told_for_shell(None, None):
+        notes = datum.write_sidecars(path, ["tfds"])
+    place = printable(path)
+    data().print(Text(f"{place}: tfds.builder_from_directory({place!r}) reads it"), soft_wrap=True)
+    for note in notes:
+        data().print(Text(f"  {printable(note)}"), soft_wrap=True)
 
 
 def _find_files(path: str) -> list[Path]:

@@ -22,6 +22,8 @@ from datum.cli.words.wording import count_of
 __all__ = ["command", "parse_names", "parse_splits"]
 
 _COMPRESSIONS = "gzip|zlib|none"
+_FLOATS = "float32|float64"
+_SIDECARS = "tfds|label_map|older"
 _SPLITS = "Fractions, train=0.9,val=0.1, or records of splits, 'val=train[:10%],train=train[10%:]'."
 _WHERE = "Keep records for which this is true: 'label == \"cat\" and score > 0.5'."
 
@@ -37,6 +39,9 @@ def command(
     shards: Annotated[
         str | None, typer.Option(metavar="N", help="How many shards: 8, or train=8,val=1.")
     ] = None,
+    records_per_shard: Annotated[
+        int | None, typer.Option(metavar="N", help="At most so many records in a shard.")
+    ] = None,
     compression: Annotated[
         str | None,
         typer.Option(
@@ -45,6 +50,14 @@ def command(
             autocompletion=complete_words(_COMPRESSIONS),
         ),
     ] = None,
+    floats: Annotated[
+        str,
+        typer.Option(
+            metavar=_FLOATS,
+            help="Keep float64 features (float64), or round them.",
+            autocompletion=complete_words(_FLOATS),
+        ),
+    ] = "float64",
     shuffle: Annotated[
         bool, typer.Option("--shuffle/--no-shuffle", help="Store records in random order.")
     ] = False,
@@ -68,6 +81,14 @@ def command(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the dataset at OUT.")
     ] = False,
+    sidecar: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar=_SIDECARS,
+            help="Also what another program needs; repeated.",
+            autocompletion=complete_words(_SIDECARS),
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
 ) -> None:
     """Lay a dataset out anew: other shards, splits, order, compression, or only a part of it.
@@ -99,13 +120,16 @@ def command(
             where=_parse_where(where, dataset),
             shard_bytes=parse_bytes(shard_size),
             shards=None if shards is None else parse_shards(shards),
+            records_per_shard=records_per_shard,
             compression=_parse_compression(compression),
+            floats=floats,  # type: ignore[arg-type]  # checked there
             shuffle=shuffle,
             seed=seed,
             stratify=stratify,
             recount=recount,
             workers=workers,
             overwrite=overwrite,
+            sidecars=sidecar or (),
         )
     if as_json:
         print_json([report_to_json(report) | {"of_records": total}])

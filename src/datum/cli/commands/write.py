@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import datum
-from datum import SourceError, WriteError
+from datum import SourceError, WriteError, sources
 from datum.cli.opening import complete_words
 from datum.cli.running import tell
 from datum.cli.terminal import print_json
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 # What a plan takes of a write's options: all but where and how the work is done.
-_PLANLESS = ("workers", "executor", "overwrite", "append", "legacy_metadata", "progress")
+_PLANLESS = ("workers", "executor", "overwrite", "append", "progress")
+_SHARDINGS = {"shard_bytes", "shards", "records_per_shard"}  # of which one decides
 # What describes datasets of Datum, of the older library and of TFDS.
 _DESCRIPTIONS = ("datum.json", "shard_info.json", "dataset_info.json")
 
@@ -45,6 +46,10 @@ def _option(panel: str, text: str, *names: str, metavar: str | None = None) -> A
 
 def _read(text: str, *names: str, metavar: str | None = None) -> Any:
     return _option("What is read", text, *names, metavar=metavar)
+
+
+def _tabled(text: str, *names: str, metavar: str | None = None) -> Any:
+    return _option("How tables in files are read", text, *names, metavar=metavar)
 
 
 def _made(text: str, *names: str, metavar: str | None = None) -> Any:
@@ -66,11 +71,25 @@ PROBLEM = _read(
 )
 SOURCE = _read("A source for each split, in place of SRC; repeated.", metavar="SPLIT=PATH")
 OPTIONS = _read("Options from a file; those given here win.", metavar="FILE.toml")
+HEADER = _tabled("The first row has names, or has not (found out).", "--header/--no-header")
+NAMES = _tabled("Names of the columns, in place of a header.", metavar="NAME,...")
+DELIMITER = _tabled("Between cells (found out); tab is \\t.", metavar="CHARACTER")
+SKIP_ROWS = _tabled("Skip so many lines at the start of each file.", metavar="N")
+COMMENT = _tabled("Skip lines that start with this.", metavar="CHARACTER")
+DECIMAL = _tabled("Before the fraction of a number (.).", metavar=".|,")
+COLUMNS = _tabled(
+    "Columns to take; or what to do where headers differ (same).",
+    metavar="NAME,...|same|union|intersection",
+)
+RENAME = _tabled("New names of columns; repeated.", metavar="OLD=NEW")
+NULL_VALUES = _tabled("Cells that mean no value; '' is an empty one; repeated.", metavar="TEXT,...")
+ENCODING = _tabled("Of the text (found out).", metavar="NAME")
 SPLITS = _made("Divide the records: train=0.9,val=0.1.", metavar="SPLIT=FRACTION,...")
 STRATIFY = _made("Divide each value of this feature exactly.", metavar="FEATURE")
 SCHEMA = _made(
     "Fix types: age=int64,box=float32[?,4]; or a JSON or TOML file.", metavar="NAME=TYPE"
 )
+FLOATS = _made("Round floats (float32), or keep every bit.", metavar="float32|float64")
 ENCODERS = _made("Encode with scikit-learn: label=LabelEncoder; repeated.", metavar="NAME=CLASS")
 MAX_SIDE = _made("Shrink images to at most so many pixels.", metavar="PIXELS")
 QUALITY = _made("Compress JPEG and WebP images anew, 1 to 100.", metavar="N")
@@ -80,10 +99,14 @@ SHUFFLE = _laid("In random order (the default), or as they come.", "--shuffle/--
 SEED = _laid("Of that order (0).", metavar="N")
 SHARD_SIZE = _laid("About how large shards are (128MiB).", "--shard-size", metavar="SIZE")
 SHARDS = _laid("How many shards there are: 8, or train=8,val=1.", metavar="N|SPLIT=N,...")
+RECORDS = _laid("At most so many records in a shard, in place of --shards.", metavar="N")
 COMPRESSION = _laid("Of the shards (none).", metavar="gzip|zlib|none")
+KEYS = _laid("Store boxes under the keys of another library.", metavar="tf_object_detection")
 OVERWRITE = _laid("Replace the dataset at OUT.", "--overwrite")
 APPEND = _laid("Add to the dataset at OUT, in shards of their own.", "--append")
-LEGACY = _laid("Also write the JSON files of the older library.", "--legacy-metadata")
+SIDECARS = _laid(
+    "Also what another program needs; repeated.", "--sidecar", metavar="tfds|label_map|older"
+)
 WORKERS = _done("How many cores to use (all).", metavar="N")
 EXECUTOR = _done("Where the work is done (local).", metavar="local")
 PROGRESS = _done("Show how far it is, or don't.", "--progress/--no-progress")
@@ -97,9 +120,20 @@ def command(
     problem: Annotated[Text, PROBLEM] = None,
     source: Annotated[Texts, SOURCE] = None,
     options: Annotated[Text, OPTIONS] = None,
+    header: Annotated[Flag, HEADER] = None,
+    names: Annotated[Text, NAMES] = None,
+    delimiter: Annotated[Text, DELIMITER] = None,
+    skip_rows: Annotated[Number, SKIP_ROWS] = None,
+    comment: Annotated[Text, COMMENT] = None,
+    decimal: Annotated[Text, DECIMAL] = None,
+    columns: Annotated[Text, COLUMNS] = None,
+    rename: Annotated[Texts, RENAME] = None,
+    null_values: Annotated[Texts, NULL_VALUES] = None,
+    encoding: Annotated[Text, ENCODING] = None,
     splits: Annotated[Texts, SPLITS] = None,
     stratify: Annotated[Text, STRATIFY] = None,
     schema: Annotated[Texts, SCHEMA] = None,
+    floats: Annotated[Text, FLOATS] = None,
     encoders: Annotated[Texts, ENCODERS] = None,
     max_side: Annotated[Number, MAX_SIDE] = None,
     quality: Annotated[Number, QUALITY] = None,
@@ -109,10 +143,12 @@ def command(
     seed: Annotated[Number, SEED] = None,
     shard_size: Annotated[Text, SHARD_SIZE] = None,
     shards: Annotated[Text, SHARDS] = None,
+    records_per_shard: Annotated[Number, RECORDS] = None,
     compression: Annotated[Text, COMPRESSION] = None,
+    keys: Annotated[Text, KEYS] = None,
     overwrite: Annotated[Flag, OVERWRITE] = None,
     append: Annotated[Flag, APPEND] = None,
-    legacy_metadata: Annotated[Flag, LEGACY] = None,
+    sidecars: Annotated[Texts, SIDECARS] = None,
     workers: Annotated[Number, WORKERS] = None,
     executor: Annotated[Text, EXECUTOR] = None,
     progress: Annotated[Flag, PROGRESS] = None,
@@ -130,21 +166,36 @@ def command(
 
         $ datum write photos out --splits train=0.9,val=0.1
         $ datum write table.csv out --dry-run
+        $ datum write table.csv out --no-header --delimiter ';' --schema zip=str
         $ datum write out --source train=a.csv --source test=b.csv
         $ zcat log.jsonl.gz | datum write - out --on-error quarantine
     """
     given = {} if options is None else read_options(options)
-    given |= given_on_line(
+    on_line = given_on_line(
         problem=problem,
         splits=splits or (),
         source=source or (),
+        table={
+            "header": header,
+            "names": names,
+            "delimiter": delimiter,
+            "skip_rows": skip_rows,
+            "comment": comment,
+            "decimal": decimal,
+            "columns": columns,
+            "rename": tuple(rename or ()),
+            "null_values": tuple(null_values or ()),
+            "encoding": encoding,
+        },
         stratify=stratify,
         schema=schema or (),
+        floats=floats,
         encoders=encoders or (),
         shuffle=shuffle,
         seed=seed,
         shard_size=shard_size,
         shards=shards,
+        records_per_shard=records_per_shard,
         compression=compression,
         max_side=max_side,
         quality=quality,
@@ -154,9 +205,13 @@ def command(
         append=append,
         workers=workers,
         executor=executor,
-        legacy_metadata=legacy_metadata,
+        sidecars=sidecars or None,
+        keys=keys,
         progress=progress,
     )
+    if on_line.keys() & _SHARDINGS:  # what the line says of shards replaces all the file says
+        given = {name: value for name, value in given.items() if name not in _SHARDINGS}
+    given |= on_line
     place, target = _find_places(src, out, given, is_dry=dry_run)
     with told_for_shell(place, target):
         _run(place, target, given, is_dry=dry_run, is_json=json)
@@ -196,6 +251,9 @@ def _run(
     if place == STDIN:
         if sys.stdin.isatty():
             tell("reading", "JSON lines from the terminal; Ctrl-D ends them")
+        if table := [name for name in planned if name in sources.TableOptions.__annotations__]:
+            option = table[0].replace("_", "-")
+            raise ValueError(f"--{option} applies to tables in files; stdin holds JSON lines")
         source: Any = LinesOfStdin()
         plan = _plan_lines(source, planned)
     else:
@@ -209,8 +267,9 @@ def _run(
             show_plan(plan, target)
         return
     assert target is not None
-    tell_plan(plan, given=given.get("schema") or ())
-    rest = {name: value for name, value in given.items() if name != "problem"}
+    tell_plan(plan)
+    known = ("problem", *sources.TableOptions.__annotations__)  # the plan's source knows them
+    rest = {name: value for name, value in given.items() if name not in known}
     if any(not isinstance(one, (int, float)) for one in rest.get("splits", {}).values()):
         del rest["splits"]  # the source has them
     report = datum.write(source, target, **rest)

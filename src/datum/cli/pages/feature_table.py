@@ -82,13 +82,18 @@ class _Cells:
     def _columns(self, parts: Sequence[str], name_width: int, values_width: int) -> list[Column]:
         names = [cut_middle(name, name_width, self.signs) for name in self.names]
         columns = [Column("feature", names, style="bold")]
-        columns += [self._column(part, values_width) for part in parts]
+        columns += [self._column(part, values_width, parts) for part in parts]
         return [column for column in columns if not column.is_empty]
 
-    def _column(self, part: str, values_width: int) -> Column:
+    def _column(self, part: str, values_width: int, parts: Sequence[str]) -> Column:
         features = [one.feature for one in self.profiles]
         if part == "type":
-            return Column("type", [describe_type(one) for one in self.profiles], style="cyan")
+            is_told = "stored" in parts  # else the type says at least what is no list
+            types = [
+                f"{describe_type(one)}{' raw' if one.feature.is_raw and not is_told else ''}"
+                for one in self.profiles
+            ]
+            return Column("type", types, style="cyan")
         if part == "shape":
             shapes = [describe_shape(feature, self.signs) for feature in features]
             return Column("shape", shapes)
@@ -110,7 +115,8 @@ def describe_type(one: FeatureProfile) -> str:
     """The type of elements; of images, what they are."""
     feature = one.feature
     if feature.encoding == "image":
-        return "image" if feature.dtype == "uint8" else f"image {feature.dtype}"
+        word = "images" if feature.holds_images else "image"
+        return word if feature.dtype == "uint8" else f"{word} {feature.dtype}"
     return feature.dtype
 
 
@@ -131,7 +137,7 @@ def describe_stored(feature: Feature) -> str:
     ('raw bytes', 'int64 list')
     """
     if feature.encoding == "image":
-        return "image file"
+        return "image files" if feature.holds_images else "image file"
     if feature.is_string:
         kind = "bytes list"
     elif feature.is_raw:
@@ -230,8 +236,10 @@ def _describe_distinct(counts: ValueCounts, signs: Signs) -> list[str]:
     """How many values there are, where that is known, or where few were seen again and again."""
     if counts.is_exact and counts.distinct == counts.total > 0:
         return ["all differ"]
-    if counts.is_exact and counts.is_counted and counts.distinct:
+    if (counts.is_exact or counts.is_known) and counts.is_counted and counts.distinct:
         return [count_of(counts.distinct, "value")]
+    if counts.is_known:
+        return [f"at least {count_of(counts.distinct, 'value')}"]
     is_few = 0 < counts.distinct <= counts.total / 4
     return [f"{signs.about}{count_of(counts.distinct, 'value')}"] if is_few else []
 

@@ -100,6 +100,8 @@ class _Page:
         yield from feature_table(
             {name: self.profile.features[name] for name in names}, width, signs
         )
+        for note in self.profile.floats.lines():
+            yield from (Text(line, "dim") for line in textwrap.wrap(one_line(note), width))
         more = (self.all_features or len(self.profile.features)) - len(names)
         if more > 0:
             yield Text(f"{signs.dots} {count_of(more, 'more feature')}: --all shows them", "dim")

@@ -125,7 +125,7 @@ def _count_facts(one: FeatureProfile) -> list[str]:
     if one.missing:
         facts.append(f"{one.missing:,} lack it ({describe_share(one.missing_share)})")
     if one.counts is not None and one.counts.distinct:
-        exactly = "" if one.counts.is_counted else "about "
+        exactly = "" if one.counts.is_counted else "at least " if one.counts.is_known else "about "
         facts.append(f"{exactly}{count_of(one.counts.distinct, 'distinct value')}")
     if one.filled is not None:
         facts.append(f"{describe_share(one.filled)} filled")

@@ -91,7 +91,7 @@ def _decode(cell: Cell, data: bytes) -> Any:
         return None
     try:
         if cell.feature.encoding == "image":
-            return images.decode(data, cell.feature)
+            return images.decode(data, cell.feature.single_image)
         # Ids rather than colours: a palette is what masks have.
         channels = 1 if header.has_palette and _names(cell, _MASK_WORDS) else header.channels
         return images.decode_pixels(data, channels)

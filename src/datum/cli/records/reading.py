@@ -105,7 +105,7 @@ def _refusing(file: Path, scan: _Scan) -> Iterator[tuple[int, _Payload]]:
 def _read_numbers(file: Path, numbers: Sequence[int]) -> Iterator[_Payload]:
     """The payload of each record of a file; numbers only grow."""
     try:
-        if Index.path_for(file).is_file() or numbers[-1] > NEAR_RECORDS:
+        if Index.find(file) is not None or numbers[-1] > NEAR_RECORDS:
             with RecordFile(file) as records:
                 count = len(records) if records.compression is None else 0
             if count:

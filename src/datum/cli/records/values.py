@@ -28,7 +28,8 @@ def describe_type(cell: Cell) -> str:
     """The type of a feature in a word or two: `float32 (2, 3)`, `str`, `image`."""
     feature = cell.feature
     if feature.encoding == "image":
-        return "image" if feature.dtype == "uint8" else f"image {feature.dtype}"
+        word = "images" if feature.holds_images else "image"
+        return word if feature.dtype == "uint8" else f"{word} {feature.dtype}"
     shape = ", ".join("?" if n is None else str(n) for n in feature.shape)
     text = f"{feature.dtype} ({shape})" if feature.shape else feature.dtype
     if feature.encoding == "sparse":

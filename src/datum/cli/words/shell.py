@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from datum import DatumError, SourceError
+from datum import DatumError, Feature, SourceError
 from datum.cli.writing.hints import find_hint
+from datum.cli.writing.schema import spell_feature
 
 __all__ = ["say_for_shell", "told_for_shell"]
 
 _OPTIONS = (
-    "append|columns|compression|drop|encoders|executor|format|max_side|on_error|overwrite|problem"
-    "|quality|seed|shard_bytes|shards|split|splits|stratify|workers"
+    "append|columns|comment|compression|decimal|delimiter|drop|encoders|encoding|executor|floats"
+    "|format|header|keys|max_side|names|null_values|on_error|overwrite|problem|quality"
+    "|records_per_shard|rename|schema|seed|shard_bytes|shards|sidecars|skip_rows|split|splits"
+    "|stratify|workers"
 )
 _OF_PYTHON = ("datum.sources", "pass rows", "pass its records", "(path")
-_OTHER_NAMES = {"shard_bytes": "shard-size"}
+_OTHER_NAMES = {"shard_bytes": "shard-size", "sidecars": "sidecar"}
 _FLAG = re.compile(rf"\b({_OPTIONS})=True")
-_WORD = re.compile(rf"\b({_OPTIONS})='([\w.]+)'")
+_NO_FLAG = re.compile(rf"\b({_OPTIONS})=False")
+_WORD = re.compile(rf"\b({_OPTIONS})=(?:'([\w.,-]+)'|(\d+))")
 _NAME = re.compile(rf"`({_OPTIONS})`")
 _DICT = re.compile(r"\bsplits=\{((?:'\w+': [\d.]+(?:, )?)+)\}")
+_FEATURE = re.compile(r"\bschema=\{('[^'{}]+'): datum\.(Feature\((?:[^()]|\([^()]*\))*\))\}")
+_SOURCES = re.compile(r"\bdatum\.write\(\{((?:'\w+': '[^']+'(?:, )?)+)\}, out\)")
+_SOURCE = re.compile(r"'(\w+)': '([^']+)'")
 _PAIR = re.compile(r"'(\w+)': ([\d.]+)(?:, )?")
 
 
@@ -30,17 +39,38 @@ def say_for_shell(text: str) -> str:
 
     >>> say_for_shell("hint: overwrite=True replaces it, on_error='skip' goes on")
     'hint: --overwrite replaces it, --on-error skip goes on'
+    >>> say_for_shell("hint: schema={'x': datum.Feature('float32', (None,), optional=True)}")
+    "hint: --schema 'x=float32[?]?'"
     >>> say_for_shell("hint: splits={'train': 0.8, 'val': 0.2}")
     'hint: --splits train=0.8,val=0.2'
+    >>> say_for_shell("schema={'path': datum.Feature('str')} stores the text")
+    '--schema path=str stores the text'
     """
+    text = _SOURCES.sub(lambda found: f"datum write OUT {_sources(found[1])}", text)
     text = _DICT.sub(lambda found: f"--splits {_pairs(found[1])}", text)
+    text = _FEATURE.sub(lambda found: f"--schema {_spell(found[1], found[2])}", text)
     text = _NAME.sub(lambda found: f"--{_dashed(found[1])}", text)
     text = _FLAG.sub(lambda found: f"--{_dashed(found[1])}", text)
-    return _WORD.sub(lambda found: f"--{_dashed(found[1])} {found[2]}", text)
+    text = _NO_FLAG.sub(lambda found: f"--no-{_dashed(found[1])}", text)
+    return _WORD.sub(lambda found: f"--{_dashed(found[1])} {found[2] or found[3]}", text)
+
+
+def _spell(name: str, feature: str) -> str:
+    """The name and the repr of a feature as one word of a shell, quoted where it has a `?`."""
+    call: Any = ast.parse(feature, mode="eval").body
+    values = [ast.literal_eval(one) for one in call.args]
+    named = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
+    return shlex.quote(f"{ast.literal_eval(name)}={spell_feature(Feature(*values, **named))}")
 
 
 def _pairs(text: str) -> str:
     return ",".join(f"{name}={value}" for name, value in _PAIR.findall(text))
+
+
+def _sources(text: str) -> str:
+    return " ".join(
+        f"--source {shlex.quote(f'{name}={path}')}" for name, path in _SOURCE.findall(text)
+    )
 
 
 def _dashed(name: str) -> str:
@@ -54,7 +84,7 @@ def told_for_shell(place: Any, target: str | None) -> Iterator[None]:
         yield
     except (DatumError, TypeError, ValueError) as error:
         text = say_for_shell(str(error))
-        is_of_options = text.startswith("expected --")
+        is_of_options = text.startswith(("expected --", "--"))
         if isinstance(error, SourceError) and isinstance(place, str) and not is_of_options:
             text = _lead_on(text, place, target)
         if isinstance(error, OSError):  # which make their text of more than one argument

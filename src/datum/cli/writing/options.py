@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import datum
+from datum import sources
 from datum.cli.words.pairs import parse_pairs
 from datum.cli.words.sizes import parse_bytes
 from datum.cli.words.toml import read_toml
@@ -17,9 +19,9 @@ from datum.cli.writing.source import source_of
 
 __all__ = ["given_on_line", "parse_fractions", "parse_shards", "read_options"]
 
-_FLAGS = ("append", "legacy_metadata", "overwrite", "progress", "shuffle", "verify")
-_NUMBERS = ("max_side", "quality", "seed", "workers")
-_WORDS = ("compression", "executor", "on_error", "out", "problem", "stratify")
+_FLAGS = ("append", "overwrite", "progress", "shuffle", "verify")
+_NUMBERS = ("max_side", "quality", "records_per_shard", "seed", "workers")
+_WORDS = ("compression", "executor", "floats", "keys", "on_error", "out", "problem", "stratify")
 
 
 def given_on_line(
@@ -31,6 +33,7 @@ def given_on_line(
     compression: str | None = None,
     encoders: Sequence[str] = (),
     source: Sequence[str] = (),
+    table: Mapping[str, Any] | None = None,
     **others: Any,
 ) -> dict[str, Any]:
     """What the command line gives, as `datum.write` takes it; what it does not is left out."""
@@ -41,6 +44,7 @@ def given_on_line(
         options["splits"] = parse_fractions(parse_pairs(splits, option="--splits"))
     if source:
         options["splits"] = parse_pairs(source, option="--source")
+    options |= _parse_table(table or {})
     if schema:
         options["schema"] = read_schema(schema)
     if encoders:
@@ -52,6 +56,32 @@ def given_on_line(
     if compression is not None:
         options["compression"] = None if compression.lower() == "none" else compression
     return options
+
+
+def _parse_table(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of tables; those that are not given are None or empty."""
+    options = {name: value for name, value in given.items() if value not in (None, ())}
+    for name in ("names", "columns"):
+        if name in options and options[name] not in ("same", "union", "intersection"):
+            options[name] = _parse_list(options[name])
+    if options.get("delimiter") in ("\\t", "tab"):
+        options["delimiter"] = "\t"
+    if "rename" in options:
+        options["rename"] = parse_pairs(options["rename"], option="--rename")
+    if "null_values" in options:
+        options["null_values"] = [
+            cell for text in options["null_values"] for cell in text.split(",")
+        ]
+    return options
+
+
+def _parse_list(text: str) -> list[str]:
+    """Names with commas between them; one that has commas itself stands in quotes.
+
+    >>> _parse_list('a, b,"c, d"')
+    ['a', 'b', 'c, d']
+    """
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
 
 
 def parse_fractions(pairs: Mapping[str, str]) -> dict[str, float]:
@@ -98,7 +128,7 @@ def read_options(path: str) -> dict[str, Any]:
     Beside plain values it may have tables: [splits] of fractions or of paths, [schema] and
     [encoders] by feature, and [source] with a `class` of `datum.sources` and its options.
     """
-    known = list(inspect.signature(datum.write).parameters)
+    known = list_options()
     options = {}
     for given, value in read_toml(path).items():
         name = "shard_bytes" if given == "shard_size" else given  # what the command line calls it
@@ -108,6 +138,13 @@ def read_options(path: str) -> dict[str, Any]:
             raise ValueError(f"{path}: expected options of datum.write, got {name!r}\nhint: {hint}")
         options[name] = _checked(name, value, f"{path}: {name}")
     return options
+
+
+def list_options() -> list[str]:
+    """The names of the options of `datum.write`, with those of tables."""
+    parameters = inspect.signature(datum.write).parameters.values()
+    named = [one.name for one in parameters if one.kind is not one.VAR_KEYWORD]
+    return [*named, *sources.TableOptions.__annotations__]
 
 
 def _checked(name: str, value: Any, where: str) -> Any:
@@ -123,6 +160,8 @@ def _checked(name: str, value: Any, where: str) -> Any:
         return parse_bytes(value)
     if name == "compression" and value == "none":
         return None
+    if name == "sidecars" and not isinstance(value, list):
+        raise ValueError(f"{where}: expected a list of names, got {value!r}")
     for names, kind, wanted in (
         (_FLAGS, bool, "true or false"),
         (_NUMBERS, int, "a number"),

@@ -14,8 +14,6 @@ from datum.cli.words.wording import count_of, describe_feature, describe_size
 from datum.cli.writing.schema import spell_feature
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from datum import WritePlan, WriteReport
 
 __all__ = ["report_to_json", "show_plan", "show_report", "tell_plan"]
@@ -23,12 +21,11 @@ __all__ = ["report_to_json", "show_plan", "show_report", "tell_plan"]
 _SHOWN_CLASSES = 5
 _SHOWN_FEATURES = 6  # in one line
 _SHOWN_FILES = 3
-_SHOWN_DOUBLES = 3
 _LEAST_ORIGIN = 12  # characters, below which the end of a path tells nobody anything
 
 
-def tell_plan(plan: WritePlan, *, given: Collection[str] = ()) -> None:
-    """Say in two lines what was found, and what to look at; `given` are features that were."""
+def tell_plan(plan: WritePlan) -> None:
+    """Say in two lines what was found, and what to look at."""
     counted = ", ".join(
         f"{name} {_records(split.records, split.estimated_records)}"
         for name, split in plan.splits.items()
@@ -41,23 +38,10 @@ def tell_plan(plan: WritePlan, *, given: Collection[str] = ()) -> None:
     text = ", ".join(shown[:_SHOWN_FEATURES]) + (f" and {more} more" if more > 0 else "")
     guess = f" (as {count_of(plan.looked_at, 'record')} have them)" if plan.guessed else ""
     tell("features", text + guess)
-    _hint_at_doubles(plan, given)
+    for note in plan.notes:
+        tell("note", say_for_shell(note))
     for warning in plan.warnings:
         tell("warning", say_for_shell(warning))
-
-
-def _hint_at_doubles(plan: WritePlan, given: Collection[str]) -> None:
-    """Tell those who did not think of it that models want half of the precision of a table."""
-    doubles = [
-        name
-        for name, one in plan.schema.items()
-        if (one.dtype, one.encoding) == ("float64", "raw") and name not in given
-    ]
-    if doubles:
-        option = ",".join(f"{name}=float32" for name in doubles[:_SHOWN_DOUBLES])
-        option += ",..." if len(doubles) > _SHOWN_DOUBLES else ""
-        count = count_of(len(doubles), "feature")
-        tell("hint", f"{count} of float64; models mostly want --schema {printable(option)}")
 
 
 def _records(exact: int | None, guess: int | None) -> str:
@@ -84,7 +68,7 @@ def show_plan(plan: WritePlan, out: str | None) -> None:
         more = ", ..." if len(plan.skipped) > _SHOWN_FILES else ""
         listed = ", ".join(plan.skipped[:_SHOWN_FILES])
         notes.append(f"{count_of(len(plan.skipped), 'file')} without records: {listed}{more}")
-    for note in notes:
+    for note in (*notes, *map(say_for_shell, plan.notes)):
         console.print(Text(printable(note), style="dim"))
     for warning in plan.warnings:
         text = printable(say_for_shell(warning))
@@ -168,7 +152,7 @@ def _table() -> Table:
 
 def show_report(report: WriteReport, out: str) -> None:
     """Write the report to stdout, and a next step to stderr."""
-    data().print(Text(printable(str(report))), soft_wrap=True)
+    data().print(Text(printable(say_for_shell(str(report)))), soft_wrap=True)
     rejected = sum(split.rejected for split in report.splits.values())
     if rejected:
         where = "" if report.quarantine is None else f"; the reasons are in {report.quarantine}"
@@ -198,4 +182,10 @@ def report_to_json(report: WriteReport) -> dict[str, Any]:
         "quarantine": None if report.quarantine is None else str(report.quarantine),
         "skipped": list(report.skipped),
         "notes": list(report.notes),
+        "rounded": list(report.floats.rounded),
+        "kept_float64": {
+            name: {"split": split, "record": record, "value": value}
+            for name, (split, record, value) in report.floats.kept.items()
+        },
+        "warnings": list(report.warnings),
     }

@@ -15,8 +15,6 @@ __all__ = ["HEAD_RECORDS", "STDIN", "LinesOfStdin", "source_of"]
 
 STDIN = "-"
 HEAD_RECORDS = 1001  # one more than a plan looks at, so that it knows whether there are more
-_BLOCK_RECORDS = 4096
-_BLOCK_BYTES = 8 * 2**20  # of text: several blocks are in memory at a time
 
 
 def source_of(found: Any, *, where: str) -> Any:
@@ -49,8 +47,11 @@ class LinesOfStdin:
     """The JSON lines of stdin, as one split: a source that can be read once.
 
     Attributes:
+        is_table: whether its columns of text may name images.
         head: the first records, to plan by; lines that hold none are left to the write.
     """
+
+    is_table = True
 
     def __init__(self, stream: IO[bytes] | None = None) -> None:
         lines = enumerate(sys.stdin.buffer if stream is None else stream, 1)
@@ -79,35 +80,26 @@ class _LinesPart:
         self.metadata: Mapping[str, Mapping[str, Any]] = {}
         self.fingerprint = None
         self._lines = ((line, text) for line, text in lines if not text.isspace())
+        self._blocks = sources.RowBlocks(has_keys=False)
+
+    @property
+    def nested(self) -> tuple[str, ...]:
+        """The features made of lists of objects, in the lines that were read."""
+        return tuple(self._blocks.nested.names)
 
     def blocks(self) -> Iterator[sources.Block]:
         """The records of all lines; those that hold none are rejected."""
-        first = 0
-        while lines := list(self._take()):
-            yield _block_of(lines, first)
-            first += len(lines)
-
-    def _take(self) -> Iterator[tuple[int, bytes]]:
-        left = _BLOCK_BYTES
-        for line, text in islice(self._lines, _BLOCK_RECORDS):
-            yield line, text
-            left -= len(text)
-            if left <= 0:
-                return
-
-
-def _block_of(lines: list[tuple[int, bytes]], first: int) -> sources.Block:
-    import numpy as np
-
-    rows, numbers, rejects = [], [], []
-    for number, (line, text) in enumerate(lines, first):
-        row = _read(text)
-        if isinstance(row, dict):
-            rows.append(row)
-            numbers.append(number)
-        else:
-            rejects.append(sources.Reject(number, None, f"stdin, line {line}", row))
-    return sources.Block(rows, np.array(numbers, np.int64), None, rejects)
+        blocks = self._blocks
+        for line, text in self._lines:
+            row = _read(text)
+            if isinstance(row, dict):
+                blocks.add(row, place=("stdin", line))
+            else:
+                blocks.reject(f"stdin, line {line}", row)
+            if blocks.is_full:
+                yield blocks.take()
+        if len(blocks):
+            yield blocks.take()
 
 
 def _read(text: bytes) -> dict[str, Any] | str:

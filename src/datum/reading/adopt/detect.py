@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from datum.errors import ManifestError
-from datum.format import Manifest
+from datum.errors import CorruptRecordError, ManifestError
+from datum.format import Manifest, ShardInfo, SplitInfo
 from datum.format.naming import MANIFEST_NAME
 from datum.reading.adopt.bare import open_files
 from datum.reading.adopt.metadata import size_of
@@ -53,7 +53,8 @@ def open_dataset(
     TFRecord files, or a folder of them for each split. Files that nothing describes are read
     through for their features, unless a `schema` says which to read; with `skips_damage`, around
     what is damaged or missing, and `progress` is called with the bytes that are done, and all there
-    are. Of a pattern or a list, no JSON is looked at.
+    are. A pattern or a list may name some shards of a dataset of this library: its manifest then
+    describes them. Otherwise no JSON is looked at.
 
     ManifestError if there is nothing of that kind, or if it is not as its description says.
     """
@@ -115,7 +116,73 @@ def _open_list(paths: Iterable[str | os.PathLike[str]], asked: _Asked) -> Conten
         other = seen.setdefault(os.path.realpath(path), path)
         if other is not path:
             raise ManifestError(f"{path}: expected each file once, got it as {other} too")
-    return _open_files(_folder_of(files), _splits_of(files), asked)
+    return _open_named(files, asked)
+
+
+def _open_named(files: Sequence[Path], asked: _Asked, *, missing: Sequence[Path] = ()) -> Contents:
+    """Some files: as the manifest beside them has it, if it names them all; else as they are."""
+    folder = _folder_of(files)
+    notes: tuple[str, ...] = ()
+    try:
+        manifest = _manifest_of(files)
+    except ManifestError as error:
+        told = str(error).partition("\n")[0]
+        manifest, notes = None, (f"the files were read without their manifest: {told}",)
+    if manifest is None:
+        contents = _open_files(folder, _splits_of(files), asked, missing=missing)
+        return replace(contents, notes=notes)
+    shards = {
+        shard.name: (name, shard) for name, one in manifest.splits.items() for shard in one.shards
+    }
+    found = {path: shards[path.name] for path in files}
+    changed = [path for path, (_, shard) in found.items() if size_of(path) != shard.bytes]
+    if not changed and not missing:
+        return _of_shards(folder, manifest, list(found.values()), asked.schema)
+    if not asked.skips_damage:
+        path = changed[0]
+        raise CorruptRecordError(
+            f"{path}: expected {found[path][1].bytes} bytes, as the manifest says,"
+            f" got {size_of(path)}\n"
+            "hint: restore the file, or load with on_error='skip' what is sound of it"
+        )
+    known = replace(asked, schema=asked.schema if asked.schema is not None else manifest.schema)
+    splits = {path: split for path, (split, _) in found.items()}
+    contents = _open_files(folder, splits, known, missing=missing)
+    return replace(contents, metadata=manifest.metadata)
+
+
+def _manifest_of(files: Sequence[Path]) -> Manifest | None:
+    """The manifest in the folder of some files, if it names all of them."""
+    folder = files[0].parent
+    if any(path.parent != folder or size_of(path) is None for path in files):
+        return None
+    if not (folder / MANIFEST_NAME).is_file():
+        return None
+    manifest = Manifest.load(folder)
+    named = {shard.name for split in manifest.splits.values() for shard in split.shards}
+    return manifest if named.issuperset(path.name for path in files) else None
+
+
+def _of_shards(
+    folder: Path, manifest: Manifest, chosen: Sequence[tuple[str, ShardInfo]], schema: Schema | None
+) -> Contents:
+    """Some shards of a dataset; what was counted in a split is known only of all of it."""
+    whole = Contents.of_manifest(folder, manifest)
+    splits = {
+        name: SplitInfo(tuple(shard for split, shard in chosen if split == name))
+        for name in manifest.splits
+    }
+    splits = {name: split for name, split in splits.items() if split.shards}
+    complete = [
+        name for name in splits if set(splits[name].shards) == set(manifest.splits[name].shards)
+    ]
+    return replace(
+        whole,
+        schema=manifest.schema if schema is None else schema,
+        splits=splits,
+        statistics={name: whole.statistics[name] for name in complete if name in whole.statistics},
+        is_part=len(complete) < len(manifest.splits),
+    )
 
 
 def _open_files(
@@ -141,7 +208,7 @@ def _splits_of(files: Iterable[Path]) -> dict[Path, str]:
     return {path: split_of_file(path) for path in files}
 
 
-def _folder_of(files: list[Path]) -> Path:
+def _folder_of(files: Sequence[Path]) -> Path:
     """The deepest folder that holds all files."""
     parents = [os.fspath(path.parent) for path in files]
     try:
@@ -160,7 +227,7 @@ def _open_pattern(pattern: Path, asked: _Asked) -> Contents:
             f"{pattern}: expected a pattern of TFRecord files, got none that fits\n"
             "hint: check the path; quote the pattern so that no shell expands it"
         )
-    return _open_sets(_folder_of(files), _splits_of(files), asked)
+    return _open_named(files, asked, missing=check_sets(files, may_miss=asked.skips_damage))
 
 
 # Folders.

@@ -13,6 +13,7 @@ from datum.format import ShardInfo, SplitInfo
 from datum.format.index import FRAME_BYTES
 from datum.format.naming import check_split_name
 from datum.format.strict_json import describe
+from datum.reading.adopt.array_record import copy_array_records
 from datum.reading.adopt.bare import schema_of
 from datum.reading.adopt.metadata import check_member, expect, read_json, size_of
 from datum.reading.adopt.scan import ScannedFile, common_compression, scan_files
@@ -25,6 +26,7 @@ __all__ = ["FEATURES_FILE", "INFO_FILE", "open_tfds", "read_tfds_features"]
 INFO_FILE = "dataset_info.json"
 FEATURES_FILE = "features.json"
 MAX_LABEL_BYTES = 16 * 2**20  # of a file of class names: far above any
+_FORMATS = ("tfrecord", "array_record")
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 _COUNT = re.compile(r"[0-9]{1,18}")
 
@@ -70,10 +72,14 @@ def _check_records(told: Sequence[_Shard], files: Sequence[ScannedFile]) -> None
     """Refuse shards that turned out to have other numbers of records than are told."""
     for shard, file in zip(told, files, strict=True):
         if shard.records not in (None, file.records):
-            raise CorruptRecordError(
-                f"{file.path}: expected {shard.records} records, as {INFO_FILE} says,"
-                f" got {file.records}\nhint: restore it, or load a list of the files"
-            )
+            raise _wrong_count(file.path, shard.records, file.records)
+
+
+def _wrong_count(path: Path, expected: int | None, got: int) -> CorruptRecordError:
+    return CorruptRecordError(
+        f"{path}: expected {expected} records, as {INFO_FILE} says,"
+        f" got {got}\nhint: restore it, or load a list of the files"
+    )
 
 
 def read_tfds_features(folder: Path) -> tuple[Schema, dict[str, dict[str, Any]]]:
@@ -116,18 +122,12 @@ def _read_splits(folder: Path) -> dict[str, list[_Shard]]:
     """The splits that are told, with files that are there, each in one of them."""
     path = folder / INFO_FILE
     info = read_json(path)
-    form = info.get("fileFormat", "tfrecord")
-    if form != "tfrecord":
-        raise ManifestError(
-            f"{path}: expected files of format 'tfrecord', got {describe(form)}\n"
-            "hint: prepare it again with file_format='tfrecord', or convert it with TFDS's"
-            " scripts.convert_format"
-        )
+    form = _file_format(info, path)
     splits: dict[str, list[_Shard]] = {}
     owners: dict[str, str] = {}
     for at, found in enumerate(_told_splits(info, path)):
         where = f"{path}: $.splits[{at}]"
-        name, shards = _read_split(expect(found, dict, where), where, folder, info)
+        name, shards = _read_split(expect(found, dict, where), where, folder, info, form)
         if name in splits:
             raise ManifestError(f"{where}: expected a split of its own, got {name!r} again")
         splits[name] = shards
@@ -135,7 +135,34 @@ def _read_splits(folder: Path) -> dict[str, list[_Shard]]:
             if shard.name in owners:
                 raise ManifestError(f"{where}: expected each shard once, got {shard.name!r} twice")
             owners[shard.name] = name
+    if form == "array_record":
+        return {name: _copy_shards(folder, shards) for name, shards in splits.items()}
     return splits
+
+
+def _copy_shards(folder: Path, shards: list[_Shard]) -> list[_Shard]:
+    """Shards of TFRecord in the place of those of ArrayRecord, with their numbers of records."""
+    copies = copy_array_records([folder / shard.name for shard in shards])
+    for shard, copy in zip(shards, copies, strict=True):
+        if shard.records not in (None, copy.records):
+            raise _wrong_count(folder / shard.name, shard.records, copy.records)
+    return [_Shard(copy.name, copy.bytes, copy.records) for copy in copies]
+
+
+def _file_format(info: Mapping[str, Any], path: Path) -> str:
+    """The format of the files to read: TFRecord, where there are such too."""
+    form = info.get("fileFormat", "tfrecord")
+    others = expect(
+        info.get("alternativeFileFormats", []), list, f"{path}: $.alternativeFileFormats"
+    )
+    found = next((known for known in _FORMATS if known == form or known in others), None)
+    if found is None:
+        raise ManifestError(
+            f"{path}: expected files of format 'tfrecord' or 'array_record', got {describe(form)}\n"
+            "hint: prepare it again with file_format='tfrecord', or convert it with TFDS's"
+            " scripts.convert_format"
+        )
+    return found
 
 
 def _told_splits(info: Mapping[str, Any], path: Path) -> list[Any]:
@@ -151,7 +178,7 @@ def _told_splits(info: Mapping[str, Any], path: Path) -> list[Any]:
 
 
 def _read_split(
-    found: dict[str, Any], where: str, folder: Path, info: Mapping[str, Any]
+    found: dict[str, Any], where: str, folder: Path, info: Mapping[str, Any], form: str
 ) -> tuple[str, list[_Shard]]:
     try:
         name = check_split_name(expect(found.get("name"), str, f"{where}.name"))
@@ -162,7 +189,7 @@ def _read_split(
     fields = {
         "DATASET": expect(info.get("name", folder.parent.name), str, "$.name"),
         "SPLIT": name,
-        "FILEFORMAT": "tfrecord",
+        "FILEFORMAT": form,
     }
     template = found.get("filepathTemplate") or _TEMPLATE
     template = expect(template, str, f"{where}.filepathTemplate")
@@ -177,7 +204,8 @@ def _read_split(
                 f"{where}: expected a shard {file!r}, got no such file\n"
                 "hint: copy all files of the dataset, or prepare it again"
             )
-        if nbytes is not None and nbytes < FRAME_BYTES * (records or 0):
+        is_framed = form == "tfrecord"
+        if is_framed and nbytes is not None and nbytes < FRAME_BYTES * (records or 0):
             raise ManifestError(
                 f"{where}: {file}: expected {records} records, got {nbytes} bytes\n"
                 "hint: the file was cut, or is of another version; restore it"

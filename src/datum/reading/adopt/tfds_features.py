@@ -2,6 +2,7 @@
 
 TFDS joins the names of nested features with "/", as the schema does. A sequence adds a dimension
 to all that lies within it; so does a nested dataset, whose records come as rows of one column.
+Images in a sequence, as those of a Video or of the steps of an episode, are a list of images.
 Lists hold what tf.train.Feature can: float64 without `encoding` was rounded when it was written,
 and is float32 here. What a schema cannot say, it has as close as it can be, and the metadata of
 the feature tells under `holds` what the stored value stands for:
@@ -10,7 +11,7 @@ the feature tells under `holds` what the stored value stands for:
 |---|---|---|
 | Image of float32 | image of uint8, 4 channels | `{"encoding": "bits", ...}`: bytes of the floats |
 | Image with time (GIF), or of 2 channels | bytes | `{"encoding": "image", ...}` |
-| Video, images in a sequence | bytes, one for each image | the same |
+| images in a sequence of sequences | bytes, one for each image | the same |
 | Tensor of encoding "zlib" | bytes | `{"encoding": "zlib", ...}` |
 | Tensor of encoding "bytes" in a sequence | bytes, one for each item | `{"encoding": "raw", ...}` |
 | Tensor of shape (3, None) | shape (None,) | `{"encoding": "values", ...}` |
@@ -274,12 +275,13 @@ def _take_image(place: _Place) -> _Leaf:
     shape = connector.shape() or (None, None, 3)
     shape = (*shape[:-1], shape[-1] or None)  # no channels: those of the file
     metadata = _classes(connector) if connector.kind == "LabeledImage" else {}
-    if place.dims or len(shape) != 3 or shape[-1] == 2:
+    if len(place.dims) > 1 or 0 in place.dims or len(shape) != 3 or shape[-1] == 2:
         feature = _stored(place, "bytes", ())
         return {connector.name: feature}, metadata | _holds("image", dtype, shape)
     if dtype == "float32":
         metadata |= _holds("bits", dtype, shape)
         dtype, shape = "uint8", (*shape[:-1], 4)
+    shape = place.dims + shape
     return {connector.name: _feature(place, dtype, shape, "image", (connector.name,))}, metadata
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from datum.format import Index
 from datum.format.durable import NEW_SUFFIX
+from datum.format.index import INDEX_FOLDER
 from datum.format.naming import MANIFEST_NAME, parse_shard_name
 from datum.format.wording import count_of
 from datum.reading.contents import Contents
@@ -22,7 +23,7 @@ _INNER_STAGING = ".datum.partial"  # where a write to a folder that cannot be sw
 
 def find_notes(contents: Contents) -> tuple[str, ...]:
     """What is worth knowing of the folder of a dataset, but no fault of it."""
-    if not contents.folder.is_dir():
+    if not contents.folder.is_dir() or contents.is_part:
         return ()
     return tuple(_of_dataset(contents) if contents.is_published else _of_files(contents))
 
@@ -37,7 +38,7 @@ def _of_dataset(contents: Contents) -> Iterator[str]:
             f"{count_of(len(strays), 'TFRecord file')} that {MANIFEST_NAME} does not name:"
             f" {_shown(strays)}"
         )
-    bare = [name for name in owned if not Index.path_for(folder / name).is_file()]
+    bare = [name for name in owned if Index.find(folder / name) is None]
     bare = [name for name in bare if (folder / name).is_file()]
     if bare:
         yield (
@@ -47,6 +48,9 @@ def _of_dataset(contents: Contents) -> Iterator[str]:
     if _QUARANTINE in names:
         yield f"{_QUARANTINE}: {_count_lines(folder / _QUARANTINE)} left out when it was written"
     unfinished = [n for n in names if n.startswith(".") and n.endswith(NEW_SUFFIX)]
+    unfinished += sorted(
+        f"{INDEX_FOLDER}/{path.name}" for path in folder.glob(f"{INDEX_FOLDER}/.*{NEW_SUFFIX}")
+    )
     if unfinished:
         yield f"{count_of(len(unfinished), 'file')} of an interrupted write: {_shown(unfinished)}"
     yield from _staging(folder)
@@ -73,8 +77,8 @@ def _of_files(contents: Contents) -> Iterator[str]:
 
 
 def _has_own_index(shard: Path) -> bool:
-    path = Index.path_for(shard)
-    return path.is_file() and Index.is_index(path)
+    path = Index.find(shard)
+    return path is not None and Index.is_index(path)
 
 
 def _staging(folder: Path) -> Iterator[str]:

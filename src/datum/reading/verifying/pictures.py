@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
-from datum.columns import BytesColumn, Masked
+import numpy as np
+
+from datum.columns import BytesColumn, Masked, Ragged
 from datum.format import Records
 from datum.reading.verifying.findings import Findings
 from datum.schema import Feature, Schema
@@ -60,9 +63,9 @@ class PictureChecks:
         for name, column in columns.items():
             feature = self._images.get(name)
             if feature is not None or self._holds_images(name, column):
-                for row, view in enumerate(_views(column)):
-                    if view is not None:
-                        yield row, name, view, feature
+                single = None if feature is None else feature.single_image
+                for row, view in _views(column):
+                    yield row, name, view, single
 
     def _holds_images(self, name: str, column: Any) -> bool:
         """Whether most of the first values of a feature of bytes start as images do."""
@@ -71,7 +74,7 @@ class PictureChecks:
         if name not in self._guessed:
             from datum.images import sniff_format  # brings Pillow, which not every dataset needs
 
-            first = [view for view in _views(column, LOOKED_AT) if view is not None]
+            first = [view for _, view in _views(column, LOOKED_AT)]
             if not first:
                 return False
             like_images = sum(sniff_format(bytes(view[:16])) is not None for view in first)
@@ -80,15 +83,21 @@ class PictureChecks:
 
 
 def _views(
-    column: BytesColumn | Masked, limit: int | None = None
-) -> Iterator[memoryview[Any] | None]:
-    """The bytes of each record where they lie; None where a record has none."""
+    column: BytesColumn | Ragged | Masked, limit: int | None = None
+) -> Iterator[tuple[int, memoryview[Any]]]:
+    """The bytes of each image where they lie, with the row of its record."""
     strings: Any = column.values if isinstance(column, Masked) else column
+    rows = np.arange(len(strings))
+    if isinstance(strings, Ragged):
+        rows, strings = np.repeat(rows, strings.row_lengths), strings.values
+    else:
+        rows = np.repeat(rows, math.prod(strings.shape[1:]))
     memory = memoryview(strings.buffer).cast("B")
     present = column.present.tolist() if isinstance(column, Masked) else None
-    for row, (at, length) in enumerate(strings.slices.reshape(-1, 2)[:limit].tolist()):
-        is_there = present is None or present[row]
-        yield memory[at : at + length] if is_there else None
+    places = strings.slices.reshape(-1, 2)[:limit].tolist()
+    for row, (at, length) in zip(rows.tolist(), places, strict=False):
+        if present is None or present[row]:
+            yield row, memory[at : at + length]
 
 
 def _find_fault_of(task: _Task) -> str | None:

@@ -187,17 +187,18 @@ class _IndexCheck:
     @classmethod
     def open(cls, shard: Path, findings: Findings, *, is_published: bool) -> _IndexCheck | None:
         """The index of a shard, if there is one; to have none is no fault."""
-        path = Index.path_for(shard)
-        if not path.is_file():
+        path = Index.find(shard)
+        if path is None:
             return None
+        name = path.relative_to(shard.parent).as_posix()
         try:
             # Beside records that others wrote, a file of that name may be something else.
             if not is_published and not Index.is_index(path):
                 return None
-            return cls(path.name, Index.load(path))
+            return cls(name, Index.load(path))
         except (OSError, DatumError) as error:
             text = str(error).partition("\n")[0].removeprefix(f"{path}: ")
-            findings.tell("index", f"{path.name}: {text}")
+            findings.tell("index", f"{name}: {text}")
             return None
 
     def share_of(self, end: int) -> float:

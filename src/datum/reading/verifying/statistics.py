@@ -8,7 +8,6 @@ from typing import Any
 from datum.errors import DatumError, SchemaError
 from datum.format import Records, Statistics
 from datum.format.collect import collect
-from datum.format.reencode import tell_absent_sparse
 from datum.format.statistics import Counts, FeatureStatistics, Range
 from datum.format.summarize import summarize
 from datum.schema import Schema
@@ -23,8 +22,7 @@ def summarize_columns(
     if not len(records):
         return Statistics()
     try:
-        found = columns | tell_absent_sparse(columns, records, schema, 1)
-        return summarize(collect(found, schema), uncounted=(), threads=1)
+        return summarize(collect(columns, schema), uncounted=(), threads=1)
     except DatumError:  # of values that can be read, but that a writer would not have stored so
         return None
 

@@ -1,6 +1,6 @@
 import tensorflow as tf
 
-from datum.adapters.tensorflow.described import DatumDataset
+from datum.adapters.tensorflow.described import DatumDataset, Pipeline
 from datum.adapters.tensorflow.engines import Choice
 
 
@@ -8,7 +8,7 @@ def test_a_dataset_tells_its_engine_and_is_like_any_other():
     options = tf.data.Options()
     options.deterministic = False
     made = tf.data.Dataset.range(5).with_options(options)
-    told = DatumDataset(lambda _: made, Choice("native", "as asked for"))
+    told = DatumDataset(Pipeline(lambda _: made, Choice("native", "as asked for")))
     assert repr(told) == str(told)
     assert repr(told) == (
         "<datum to_tf engine=native: as asked for; _OptionsDataset"

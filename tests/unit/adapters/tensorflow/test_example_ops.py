@@ -8,7 +8,6 @@ from datum.adapters.tensorflow.example_ops import (
     parse_examples,
     parse_steps,
     refuse_missing_steps,
-    required,
 )
 from tests.contract.oracle import make_example, make_sequence_example
 
@@ -19,7 +18,7 @@ RECORDS = [
 
 
 def test_keys_are_parsed_together_even_an_empty_one() -> None:
-    keys = [DenseKey("", (2,), required(tf.int64)), DenseKey("no", (), tf.constant(b"blank"))]
+    keys = [DenseKey("", (2,), tf.int64), DenseKey("no", (), tf.constant(b"blank"))]
     (numbers, blanks), ((values, splits),) = parse_examples(
         tf.constant(RECORDS), keys, [("list", tf.string)]
     )
@@ -32,7 +31,7 @@ def test_keys_are_parsed_together_even_an_empty_one() -> None:
 
 def test_the_context_of_a_sequence_example_is_parsed_like_an_example() -> None:
     record = make_sequence_example({"x": ("int64", [5])}, {"x": [("int64", [6])]})
-    (numbers,), _ = parse_examples([record], [DenseKey("x", (), required(tf.int64))])
+    (numbers,), _ = parse_examples([record], [DenseKey("x", (), tf.int64)])
     assert numbers.numpy().tolist() == [5]
 
 

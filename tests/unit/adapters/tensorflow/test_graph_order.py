@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from datum.adapters.tensorflow.graph_order import numbers_at
+from datum.adapters.tensorflow.graph_order import GraphOrder
 from datum.reading.order import Order
 
 
@@ -20,7 +20,7 @@ from datum.reading.order import Order
 def test_a_graph_computes_the_order_of_any_epoch(records, mode, window):
     order = Order(records, mode, 10**30, window)
     positions = np.random.default_rng(0).permutation(records)[:3000]
-    traced = tf.function(lambda epoch, at: numbers_at(order, epoch, at), autograph=False)
+    traced = tf.function(lambda epoch, at: GraphOrder(order, epoch).numbers_at(at), autograph=False)
     for epoch in (0, 3):
         found = traced(tf.constant(epoch, tf.int64), tf.constant(positions))
         np.testing.assert_array_equal(found, order.numbers(epoch, positions))

@@ -81,11 +81,11 @@ def test_presence_is_of_interest_only_where_it_is_told_or_decides() -> None:
     asked = {
         "told": Feature("int64", (None,), optional=True),
         "filled": Feature("int64", (None,), default=[1]),
+        "sparse": Feature("int64", (3,), encoding="sparse", optional=True),
     }
     not_asked = {
         "required": Feature("int64", (None,)),
         "filled with nothing": Feature("int64", (None,), default=[]),
-        "sparse": Feature("int64", (3,), encoding="sparse", optional=True),
     }
     assert all(_keys(feature)[0].needs_presence for feature in asked.values())
     assert not any(_keys(feature)[0].needs_presence for feature in not_asked.values())

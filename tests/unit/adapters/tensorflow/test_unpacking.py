@@ -38,7 +38,7 @@ def hand_over(
     return made.element_spec, batch
 
 
-@examples(30)
+@examples(15)
 @given(tables(rows=st.integers(1, 4)), st.booleans())
 def test_any_columns_come_as_the_graph_parses_them(table, is_static):
     schema, rows = table
@@ -49,7 +49,7 @@ def test_any_columns_come_as_the_graph_parses_them(table, is_static):
     assert spec == expected
 
 
-@examples(20)
+@examples(15)
 @given(tables(rows=st.integers(1, 7)), st.integers(1, 3), st.booleans())
 def test_batches_that_were_packed_together_come_one_by_one(table, size, drop_remainder):
     schema, rows = table

@@ -25,47 +25,67 @@ def index(*arguments):
     return found
 
 
+def test_a_dataset_is_described_for_tfds(logs):
+    datum.write([{"x": [[1], []]}], "made", progress=False)
+    found = index("made", "--tfds")
+    assert found.exit_code == 0
+    assert found.stdout.splitlines() == [
+        "made: tfds.builder_from_directory('made') reads it",
+        "  tfds: 'x' comes as it is stored, values and row lengths: 'x', 'x_lengths_1'",
+    ]
+    assert (logs.parent / "made/features.json").is_file()
+
+
+def test_files_that_datum_did_not_write_are_not_described_for_tfds(logs):
+    found = index("logs", "--tfds")
+    assert found.exit_code == 1
+    assert "expected a dataset with datum.json, got none" in found.stderr
+    assert index("logs", "--tfds", "--check").exit_code == 2
+
+
 def states(*arguments):
     found = index(*arguments, "--json")
     lines = [json.loads(line) for line in found.stdout.splitlines()]
     return found.exit_code, [(one["index"], one["records"], one["state"]) for one in lines]
 
 
-def test_indexes_are_written_beside_the_files(logs):
+def test_indexes_are_written_to_a_folder_beside_the_files(logs):
     found = index("logs")
     assert found.exit_code == 0
     assert "2 indexes: 2 written; 8 records" in found.stdout
-    for file, place in (("a.tfrecord", "a.index"), ("b.rec", "b.rec.index")):
+    for file, place in (("a.tfrecord", "index/of-a.index"), ("b.rec", "index/of-b,rec.index")):
         expected = RecordFile(logs / file, use_index=False).index
         assert Index.load(logs / place).to_bytes() == expected.to_bytes()
 
 
 def test_indexes_that_are_there_and_sound_are_left_alone(logs):
     index("logs")
-    before = (logs / "a.index").stat().st_ino
-    expected = [("logs/a.index", 3, "sound"), ("logs/b.rec.index", 5, "sound")]
+    before = (logs / "index/of-a.index").stat().st_ino
+    expected = [("logs/index/of-a.index", 3, "sound"), ("logs/index/of-b,rec.index", 5, "sound")]
     assert states("logs") == (0, expected)
-    assert (logs / "a.index").stat().st_ino == before
+    assert (logs / "index/of-a.index").stat().st_ino == before
     assert states("logs", "--force") == (0, [(*one[:2], "replaced") for one in expected])
-    assert (logs / "a.index").stat().st_ino != before
+    assert (logs / "index/of-a.index").stat().st_ino != before
 
 
 @pytest.mark.parametrize("content", [b"DATUMIDX", Index(np.array([0]), 50).to_bytes()])
 def test_an_index_that_is_damaged_or_of_other_records_is_replaced(logs, content):
-    (logs / "a.index").write_bytes(content)
-    assert states("logs/a.tfrecord", "--check") == (1, [("logs/a.index", 3, "wrong")])
-    assert (logs / "a.index").read_bytes() == content
-    assert states("logs/a.tfrecord") == (0, [("logs/a.index", 3, "replaced")])
-    assert states("logs/a.tfrecord", "--check") == (0, [("logs/a.index", 3, "sound")])
+    (logs / "index").mkdir()
+    (logs / "index/of-a.index").write_bytes(content)
+    assert states("logs/a.tfrecord", "--check") == (1, [("logs/index/of-a.index", 3, "wrong")])
+    assert (logs / "index/of-a.index").read_bytes() == content
+    assert states("logs/a.tfrecord") == (0, [("logs/index/of-a.index", 3, "replaced")])
+    assert states("logs/a.tfrecord", "--check") == (0, [("logs/index/of-a.index", 3, "sound")])
 
 
 def test_a_file_of_another_kind_is_written_over_only_by_force(logs):
-    (logs / "a.index").write_text("of another tool")
+    (logs / "index").mkdir()
+    (logs / "index/of-a.index").write_text("of another tool")
     found = index("logs/a.tfrecord")
     assert found.exit_code == 1
     assert "a file of another kind is there; --force writes over it" in found.stdout
-    assert (logs / "a.index").read_text() == "of another tool"
-    assert states("logs/a.tfrecord", "--force") == (0, [("logs/a.index", 3, "replaced")])
+    assert (logs / "index/of-a.index").read_text() == "of another tool"
+    assert states("logs/a.tfrecord", "--force") == (0, [("logs/index/of-a.index", 3, "replaced")])
 
 
 def test_a_check_writes_nothing(logs):
@@ -117,13 +137,16 @@ def test_a_damaged_file_is_refused_and_the_others_are_not(logs):
     path.write_bytes(path.read_bytes()[:-1])
     code, found = states("logs")
     assert code == 1
-    assert found == [("logs/a.index", 3, "written"), ("logs/b.rec.index", None, "refused")]
+    assert found == [
+        ("logs/index/of-a.index", 3, "written"),
+        ("logs/index/of-b,rec.index", None, "refused"),
+    ]
     assert "hint: datum verify tells all damage" in index("logs").stderr
 
 
 def test_a_dataset_gets_back_an_index_that_it_lost(tmp_path):
     write_numbered(tmp_path)
-    place = tmp_path / "val-00000-of-00001.index"
+    place = tmp_path / "index/of-val-00000-of-00001.index"
     lost = place.read_bytes()
     place.unlink()
     assert "3 sound, 1 written" in index(tmp_path).stdout
@@ -133,7 +156,7 @@ def test_a_dataset_gets_back_an_index_that_it_lost(tmp_path):
 def test_records_of_any_kind_can_be_indexed(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(frame([b"\xff", b"text"]).to_bytes())
-    assert states(path) == (0, [(f"{path}.index", 2, "written")])
+    assert states(path) == (0, [(str(tmp_path / "index/of-a.index"), 2, "written")])
 
 
 def test_files_of_one_name_cannot_share_a_folder(tmp_path):
@@ -150,9 +173,10 @@ def test_many_files_are_shown_in_short_with_trouble_first(tmp_path, monkeypatch)
     monkeypatch.setattr("datum.cli.commands.index.MAX_SHOWN", 2)
     for n in range(5):
         write_file(tmp_path / f"{n}.tfrecord", [{"x": n}])
-    (tmp_path / "4.index").write_text("of another tool")
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index/of-4.index").write_text("of another tool")
     lines = index(tmp_path).stdout.splitlines()
-    assert "4.index" in lines[1]
+    assert "of-4.index" in lines[1]
     assert "refused" in lines[1]
     assert "3 more are listed by --json" in lines
     assert lines[-1] == "5 indexes: 4 written, 1 refused; 5 records"

@@ -107,3 +107,11 @@ def test_every_foreign_file_is_shown(shared_data):
         found = info(path)
         assert found.exit_code == (1 if path.suffix == ".tsv" else 0), path
         assert found.stdout or found.stderr
+
+
+def test_what_was_rounded_is_told(folder):
+    assert "rounded to float32: x\n" in info("out").stdout
+    assert json.loads(info("out", "--json").stdout)["rounded"] == ["x"]
+    datum.write({"x": [0.5, 1e300]}, "wide", progress=False)
+    line = "kept as float64: x, as float32 cannot hold 1e+300 (record 1 of 'train')"
+    assert line in info("wide").stdout

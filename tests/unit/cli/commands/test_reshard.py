@@ -59,6 +59,11 @@ def test_classes_may_be_called_by_their_names(run, tmp_path):
     assert "hint: did you mean 'dog'?" in err
 
 
+def test_shards_are_filled_by_records(run, small):
+    assert run("in", "out", "--records-per-shard", 40)[0] == 0
+    assert [shard.records for shard in datum.load("out").splits["train"].shards] == [30, 30, 30]
+
+
 def test_splits_by_fractions_and_by_instructions(run, small, tmp_path):
     assert run("in", "a", "--splits", "train=0.8,val=20%")[0] == 0
     assert run("in", "b", "--splits", "val=train[:10],train=train[10:]")[0] == 0
@@ -94,7 +99,7 @@ def test_all_options_reach_the_library(run, tmp_path):
         progress=False,
     )
     made, reference = (
-        {path.name: path.read_bytes() for path in (tmp_path / out).iterdir()}
+        {path.name: path.read_bytes() for path in (tmp_path / out).rglob("*") if path.is_file()}
         for out in ("out", "reference")
     )
     assert made == reference
@@ -116,6 +121,8 @@ def test_compression_is_kept_unless_another_is_named(run, tmp_path, given, compr
         (("--where", "y == 3"), "expected a feature, got 'y'"),
         (("--columns", "xx"), "did you mean 'x'"),
         (("--shards", "many"), "--shards: expected a number"),
+        (("--records-per-shard", 0), "expected --records-per-shard of at least 1, got 0"),
+        (("--records-per-shard", 9, "--shards", 2), "--shards or --records-per-shard, got both"),
         (("--shard-size", "large"), "size: expected a number of bytes"),
         (("--splits", "train"), "--splits: expected name=value"),
         (("--splits", "train=0.5,val=train"), "expected fractions, or records of splits, got both"),
@@ -167,3 +174,11 @@ def test_splits_are_fractions_or_instructions():
 def test_records_in_two_splits_are_not_told_as_more_than_all(run, small):
     code, _, err = run("in", "out", "--splits", "a=train,b=train")
     assert (code, err) == (0, "next: datum info out\n")
+
+
+def test_floats_can_be_rounded(run, tmp_path):
+    datum.write({"x": [0.1, 0.2]}, tmp_path / "in", floats="float64", progress=False)
+    code, out, _ = run("in", "out", "--floats", "float32")
+    assert code == 0
+    assert out.splitlines()[-1] == "  rounded to float32: x (--floats float64 keeps every bit)"
+    assert datum.load("out").schema["x"] == datum.Feature("float32")

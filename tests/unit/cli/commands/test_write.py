@@ -44,6 +44,105 @@ def test_it_says_what_it_found_what_it_did_and_what_comes_next(run, table):
     assert len(datum.load("made")["train"]) == 50
 
 
+def test_options_of_tables_are_given_by_flags_and_in_a_file(run, tmp_path):
+    (tmp_path / "a.csv").write_text("by hand\n#\n1,5;x;01\n2;NONE;2\n")
+    words = [
+        "--no-header",
+        "--delimiter",
+        ";",
+        "--skip-rows",
+        1,
+        "--comment",
+        "#",
+        "--decimal",
+        ",",
+    ]
+    words += [
+        "--decimal",
+        ",",
+        "--names",
+        "a,b,c",
+        "--columns",
+        "c,a,b",
+        "--rename",
+        "b=B",
+        "--null-values",
+        "NONE",
+    ]
+    code, _, err = run("a.csv", "made", *words, "--schema", "c=int64", "--no-shuffle")
+    assert (code, err.splitlines()[1]) == (0, "features: c=int64, a=float32, B=str?")
+    expected = [{"c": 1, "a": 1.5, "B": "x"}, {"c": 2, "a": 2.0, "B": None}]
+    assert list(datum.load("made")["train"]) == expected
+    (tmp_path / "o.toml").write_text(
+        'header = false\ndelimiter = ";"\nskip_rows = 1\ncomment = "#"\ndecimal = ","\n'
+        'names = ["a", "b", "c"]\ncolumns = ["c", "a", "b"]\nnull_values = ["NONE"]\n'
+        'shuffle = false\n[rename]\nb = "B"\n[schema]\nc = "int64"\n'
+    )
+    code, _, _ = run("a.csv", "again", "--options", "o.toml")
+    assert code == 0
+    assert list(datum.load("again")["train"]) == expected
+
+
+def test_options_of_tables_that_do_not_apply_are_named_as_flags(run, tmp_path, monkeypatch):
+    (tmp_path / "a.jsonl").write_text('{"x": 1}\n')
+    code, _, err = run("a.jsonl", "made", "--skip-rows", 1)
+    assert code == 1
+    assert "error: --skip-rows applies to CSV files; a.jsonl holds JSON Lines\n" in err
+    assert "hint" not in err
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"x": 1}\n')))
+    code, _, err = run("-", "made", "--delimiter", ";")
+    assert code != 0
+    assert "--delimiter applies to tables in files; stdin holds JSON lines" in err
+
+
+def test_a_dry_run_names_files_of_other_columns_and_the_flags_to_go_on(run, tmp_path):
+    (tmp_path / "days").mkdir()
+    (tmp_path / "days" / "1.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "days" / "2.csv").write_text("a,c\n1,2\n")
+    code, _, err = run("days", "--dry-run")
+    assert code == 1
+    assert "days/2.csv: lacks b; also has c" in err
+    assert "hint: --columns union takes every column" in err
+    assert run("days", "made", "--columns", "union")[0] == 0
+    for name in ("train", "test", "sample_submission"):
+        (tmp_path / "days" / f"{name}.csv").write_text("a\n1\n")
+    code, _, err = run("days", "--dry-run")
+    assert "datum write OUT --source test=days/test.csv --source train=days/train.csv" in err
+
+
+def test_sidecars_are_given_by_flags_and_in_a_file(run, table, tmp_path):
+    names = {"dataset_info.json", "features.json", "shard_info.json"}
+    code, _, _ = run(table, "a", "--sidecar", "tfds", "--sidecar", "older")
+    assert code == 0
+    (tmp_path / "options.toml").write_text('sidecars = ["tfds", "older"]')
+    code, _, _ = run(table, "b", "--options", "options.toml")
+    assert code == 0
+    for out in ("a", "b"):
+        assert names <= {path.name for path in (tmp_path / out).iterdir()}
+    code, _, err = run(table, "c", "--sidecar", "tfd")
+    assert code == 2
+    assert "hint: did you mean 'tfds'?" in err
+    code, _, err = run(table, "c", "--sidecar", "tfds", "--compression", "gzip")
+    assert code == 2
+    assert "expected no --compression with 'tfds'" in err
+    assert "hint: leave out --compression gzip" in err
+
+
+def test_keys_are_those_of_another_library(run, table, shared_data, tmp_path):
+    source, name = shared_data / "bccd_voc", "tf_object_detection"
+    code, _, _ = run(source, "a", "--keys", name)
+    assert code == 0
+    (tmp_path / "options.toml").write_text(f'keys = "{name}"')
+    assert run(source, "b", "--options", "options.toml")[0] == 0
+    for out in ("a", "b"):
+        assert datum.load(out).schema["image"].keys == ("image/encoded",)
+        assert (tmp_path / out / "label_map.pbtxt").is_file()
+    code, _, err = run(table, "c", "--keys", name)
+    assert code == 1
+    assert "expected records with an image and boxes" in err
+    assert run(source, "c", "--keys", "coco")[0] == 2
+
+
 def test_options_reach_the_library(run, table):
     words = "--splits train=0.8,val=0.2 --seed 3 --shards train=2,val=1 --compression gzip"
     code, _, _ = run(table, "a", *words.split(), "--schema", "number=uint8", "--workers", 1)
@@ -147,6 +246,24 @@ def test_a_file_of_options_and_the_line_that_wins(run, table, tmp_path):
     assert [len(split.shards) for split in datum.load("other").splits.values()] == [1, 1]
 
 
+def test_records_per_shard_on_the_line_and_in_a_file(run, table, tmp_path):
+    code, _, _ = run(table, "made", "--records-per-shard", 20)
+    assert code == 0
+    assert [shard.records for shard in datum.load("made").splits["train"].shards] == [16, 17, 17]
+    (tmp_path / "o.toml").write_text('source = "table.csv"\nrecords_per_shard = 10\n')
+    assert run("--options", "o.toml", "five")[0] == 0
+    assert len(datum.load("five").splits["train"].shards) == 5
+    assert run("--options", "o.toml", "two", "--shards", 2)[0] == 0
+    assert len(datum.load("two").splits["train"].shards) == 2
+    code, _, err = run(table, "both", "--shards", 2, "--records-per-shard", 20)
+    assert code == 2
+    assert "expected --shards or --records-per-shard, got both: 2 and 20" in err
+    (tmp_path / "o.toml").write_text('records_per_shard = "10"\n')
+    assert "records_per_shard: expected a number, got '10'" in run(table, "--options", "o.toml")[2]
+    found = run(table, "--dry-run", "--records-per-shard", 20, "--json")[1]
+    assert json.loads(found)["splits"]["train"]["shards"] == 3
+
+
 def test_an_unknown_option_of_a_file_names_the_nearest(run, tmp_path):
     (tmp_path / "o.toml").write_text("shufle = true\n")
     code, _, err = run("a", "b", "--options", "o.toml")
@@ -229,3 +346,32 @@ def test_the_only_path_is_where_to_write_in_a_dry_run_too(tmp_path, capsys):
     assert ended.value.code == 0
     assert "CSV" in capsys.readouterr().out
     assert not (tmp_path / "out").exists()
+
+
+def test_rounded_floats_are_told_and_can_be_kept(run, tmp_path):
+    (tmp_path / "table.csv").write_text("x,t\n0.9876,1700000000.5\n0.5,2.5\n")
+    _, out, _ = run("table.csv", "rounded")
+    assert out.splitlines()[-2:] == [
+        "  rounded to float32: x (--floats float64 keeps every bit)",
+        "  kept as float64: t, as float32 cannot hold 1700000000.5 (record 0 of 'train')",
+    ]
+    assert run("table.csv", "exact", "--floats", "float64")[0] == 0
+    assert datum.load("exact").schema["x"] == datum.Feature("float64")
+    (tmp_path / "options.toml").write_text('floats = "float64"\n')
+    assert run("table.csv", "again", "--options", "options.toml")[0] == 0
+    assert datum.load("again").schema == datum.load("exact").schema
+    code, out, _ = run("table.csv", "told", "--json")
+    assert json.loads(out)["rounded"] == ["x"]
+    code, _, err = run("table.csv", "no", "--floats", "float16")
+    assert code == 2
+    assert "expected --floats to be one of 'float32', 'float64', got 'float16'" in err
+
+
+def test_a_value_that_cannot_be_added_has_a_hint_that_works(run, tmp_path):
+    (tmp_path / "a.csv").write_text("x\n0.5\n")
+    (tmp_path / "b.csv").write_text("x\n1700000000.5\n")
+    run("a.csv", "out")
+    code, _, err = run("b.csv", "out", "--append")
+    assert code == 1
+    assert "hint: --schema x=float32 rounds it" in err
+    assert run("b.csv", "out", "--append", "--schema", "x=float32")[0] == 0

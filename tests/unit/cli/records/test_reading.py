@@ -86,7 +86,7 @@ def test_records_of_datasets_are_read_with_and_without_an_index(tmp_path, compre
     payloads = [
         one for shard in ds.splits["train"].shards for one in RecordFile(ds.path / shard.name)
     ]
-    for path in [] if has_index else list(ds.path.glob("*.index")):
+    for path in [] if has_index else list(ds.path.glob("index/*")):
         path.unlink()
     assert read(ds.path, Asked(numbers=[8, 0, slice(3, 6)])) == [
         payloads[i] for i in (8, 0, 3, 4, 5)

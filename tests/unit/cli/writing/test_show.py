@@ -89,4 +89,7 @@ def test_a_report_is_shown_and_told(capsys):
         "quarantine": "a b/quarantine.jsonl",
         "skipped": [],
         "notes": [],
+        "rounded": [],
+        "kept_float64": {},
+        "warnings": [],
     }

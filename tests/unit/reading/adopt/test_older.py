@@ -226,7 +226,7 @@ def test_what_this_library_writes_for_the_older_one_is_read_back(tmp_path):
         "boxes": Feature("float32", (None, 4)),
     }
     datum.write(
-        rows, tmp_path / "out", schema=schema, legacy_metadata=True, shuffle=False, progress=False
+        rows, tmp_path / "out", schema=schema, sidecars=["older"], shuffle=False, progress=False
     )
     (tmp_path / "out" / "datum.json").unlink()
     contents = open_dataset(tmp_path / "out")

@@ -38,7 +38,8 @@ def test_records_are_counted(tmp_path, discovers, compression):
 @pytest.mark.parametrize("compression", [None, "gzip"])
 def test_an_index_of_others_does_not_count(tmp_path, compression):
     path = write_file(tmp_path / "a.tfrecord", [{"x": 1}] * 3, compression=compression)
-    (tmp_path / "a.index").write_text("0 17\n17 17\n")
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index/of-a.index").write_text("0 17\n17 17\n")
     assert scan_files([path], discovers=False)[0].records == 3
 
 

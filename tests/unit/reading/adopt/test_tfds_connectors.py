@@ -78,7 +78,7 @@ def test_plain_json_of_4_0_is_read():
         "pair": Feature("str", (2,)),
         "features/en": Feature("str"),
         "features/FR": Feature("str"),
-        "video": Feature("bytes", (None,)),
+        "video": Feature("uint8", (None, 64, 64, 3), encoding="image"),
     }
     assert found.metadata["objects/label"] == {"num_classes": 20}
     assert found.metadata["objects/bbox"] == {"bbox_format": "REL_YXYX"}
@@ -139,7 +139,7 @@ def test_names_of_classes_in_the_settings_are_taken():
 def test_images_without_settings_have_those_that_tfds_gives_them():
     found = read_features(of(x=message("Image", "image"), y=message("Video", "video")))
     assert found.schema["x"] == Feature("uint8", (None, None, 3), encoding="image")
-    assert found.schema["y"] == Feature("bytes", (None,))
+    assert found.schema["y"] == Feature("uint8", (None, None, None, 3), encoding="image")
 
 
 def test_an_image_of_no_channels_has_those_of_its_file():

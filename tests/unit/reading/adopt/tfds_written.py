@@ -24,10 +24,12 @@ class _Written(tfds.core.GeneratorBasedBuilder, skip_registration=True):
     VERSION = tfds.core.Version("1.0.0")
     url_infos = None  # nothing is downloaded; TFDS looks for them by a package it does not require
 
-    def __init__(self, folder: Path, features: Any, splits: Mapping[str, Iterable[Any]]) -> None:
+    def __init__(
+        self, folder: Path, features: Any, splits: Mapping[str, Iterable[Any]], form: str | None
+    ) -> None:
         self._features = features
         self._splits = splits
-        super().__init__(data_dir=folder)
+        super().__init__(data_dir=folder, file_format=form)
 
     def _info(self) -> Any:
         features = tfds.features.FeaturesDict(self._features)
@@ -46,9 +48,10 @@ def write_tfds(
     splits: Mapping[str, Iterable[Mapping[str, Any]]],
     *,
     shards: int = 1,
+    file_format: str | None = None,
 ) -> Path:
     """Write a dataset of these splits; returns the folder that holds `features.json`."""
-    builder = _Written(folder, features, splits)
+    builder = _Written(folder, features, splits, file_format)
     config = tfds.download.DownloadConfig(num_shards=shards, try_download_gcs=False)
     with contextlib.redirect_stdout(io.StringIO()):
         builder.download_and_prepare(download_config=config)

@@ -57,16 +57,18 @@ def test_what_an_interrupted_write_left_is_told(folder, place):
 
 
 def test_files_that_were_not_finished_are_told(folder):
-    (folder / ".train.index.12345678.new").touch()
+    (folder / ".datum.json.12345678.new").touch()
+    (folder / "index" / ".of-train.index.12345678.new").touch()
     (note,) = notes(folder)
-    assert note == "1 file of an interrupted write: .train.index.12345678.new"
+    names = ".datum.json.12345678.new, index/.of-train.index.12345678.new"
+    assert note == f"2 files of an interrupted write: {names}"
 
 
 def test_a_manifest_that_may_be_lost_is_told(folder):
     (folder / "datum.json").unlink()
     (note,) = notes(folder)
     assert note.startswith("no datum.json: read as plain TFRecord files")
-    next(folder.glob("*.index")).unlink()
+    next(folder.glob("index/*")).unlink()
     assert notes(folder) == ()
 
 

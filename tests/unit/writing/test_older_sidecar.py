@@ -5,11 +5,11 @@ import pytest
 from datum.errors import SchemaError
 from datum.format.manifest import ShardInfo, SplitInfo
 from datum.schema import Feature, Schema
-from datum.writing.legacy import legacy_files
+from datum.writing.older_sidecar import older_files
 
 
 def mapping_of(**features):
-    return json.loads(legacy_files(Schema(features), {})["datum_to_type_and_shape_mapping.json"])
+    return json.loads(older_files(Schema(features), {})["datum_to_type_and_shape_mapping.json"])
 
 
 def split(*shards):
@@ -25,7 +25,7 @@ def test_the_shards_of_each_split_and_their_records_are_listed():
         "train": split(("train-00000-of-00002.tfrecord", 2), ("train-00001-of-00002.tfrecord", 1)),
         "val": split(("val-00000-of-00001.tfrecord", 4)),
     }
-    files = legacy_files(Schema({}), splits)
+    files = older_files(Schema({}), splits)
     assert sorted(files) == ["datum_to_type_and_shape_mapping.json", "shard_info.json"]
     assert files["shard_info.json"] == (
         b'{"train": {"train-00000-of-00002.tfrecord": 2, "train-00001-of-00002.tfrecord": 1},'

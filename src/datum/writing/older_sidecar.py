@@ -12,14 +12,14 @@ from datum.format.layout import lower
 from datum.format.manifest import SplitInfo
 from datum.schema import Feature, Schema
 
-__all__ = ["MAPPING_FILE", "SHARD_FILE", "legacy_files"]
+__all__ = ["MAPPING_FILE", "SHARD_FILE", "older_files"]
 
 SHARD_FILE = "shard_info.json"
 MAPPING_FILE = "datum_to_type_and_shape_mapping.json"
 _TYPES = {Kind.BYTES: "string", Kind.FLOAT: "float", Kind.INT64: "int"}
 
 
-def legacy_files(schema: Schema, splits: Mapping[str, SplitInfo]) -> dict[str, bytes]:
+def older_files(schema: Schema, splits: Mapping[str, SplitInfo]) -> dict[str, bytes]:
     """What stands in each of the two files, by their names.
 
     The mapping describes every key of the records as that library parses it: "dense" keys hold
@@ -29,7 +29,7 @@ def legacy_files(schema: Schema, splits: Mapping[str, SplitInfo]) -> dict[str, b
     >>> from datum.format.manifest import ShardInfo
     >>> shard = ShardInfo("train-00000-of-00001.tfrecord", records=2, bytes=99, crc32c=0)
     >>> schema = Schema({"label": Feature("int64", (2,))})
-    >>> files = legacy_files(schema, {"train": SplitInfo((shard,))})
+    >>> files = older_files(schema, {"train": SplitInfo((shard,))})
     >>> files["shard_info.json"]
     b'{"train": {"train-00000-of-00001.tfrecord": 2}}'
     >>> files["datum_to_type_and_shape_mapping.json"]
@@ -50,7 +50,7 @@ def _describe(name: str, feature: Feature) -> Iterator[tuple[str, dict[str, Any]
     if feature.sequence:
         raise SchemaError(
             f"feature {name!r}: expected one that the older library reads, got a sequence\n"
-            "hint: leave out legacy_metadata, or drop the feature",
+            "hint: leave 'older' out of sidecars, or drop the feature",
             feature=name,
         )
     values, *others = lower(name, feature)
@@ -64,6 +64,8 @@ def _describe(name: str, feature: Feature) -> Iterator[tuple[str, dict[str, Any]
 
 def _shape_of(feature: Feature) -> tuple[list[int], bool]:
     """The shape of the values, and whether each record has as many."""
+    if feature.holds_images:
+        return [-1], False
     if feature.encoding == "image":
         # That library makes grey values of an array of rank 2, and colours of one of rank 3.
         size = [-1 if n is None else n for n in feature.shape]

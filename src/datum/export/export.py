@@ -6,32 +6,29 @@ import dataclasses
 import difflib
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from datum import sources
 from datum.configs import TFRWriteConfigs
 from datum.errors import SourceError, SplitError
 from datum.format import Compression
+from datum.older.generators import DatumGenerator
+from datum.older.records import find_images, serialize
+from datum.older.serializers import DatumSerializer
 from datum.problem import IMAGE_CLF, IMAGE_DET, IMAGE_SEG, PROBLEMS, TEXT_CLF
-from datum.schema import Feature, Schema
-from datum.sources import Block, Source
+from datum.schema import Feature, Floats, Schema
+from datum.sources import Source
 from datum.sources.limited import limit_source
-from datum.sources.mapped import map_source
 from datum.sources.source import Part
 from datum.sources.sparse import sparse_source
 from datum.writing import WriteReport, write
 from datum.writing.block_writer import OnError
-from datum.writing.serialized import serialized_source
 
 __all__ = ["export_to_tfrecord"]
 
 _COUNT = "num_examples"
-_IMAGE_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
-
 _Splits = dict[str, dict[str, Any]]
 
 
@@ -42,19 +39,22 @@ def export_to_tfrecord(
     write_configs: TFRWriteConfigs | None = None,
     *,
     schema: Schema | Mapping[str, Feature] | None = None,
+    floats: Floats = "float32",
     shuffle: bool = True,
     seed: int = 0,
     shard_bytes: int = 128 * 2**20,
     shards: int | Mapping[str, int] | None = None,
+    records_per_shard: int | None = None,
     compression: Compression | None = None,
     workers: int | None = None,
     on_error: OnError = "raise",
     overwrite: bool = False,
+    append: bool = False,
     encoders: Mapping[str, Any] | None = None,
     max_side: int | None = None,
     quality: int | None = None,
     verify: bool = False,
-    legacy_metadata: bool = False,
+    sidecars: Iterable[str] = (),
     progress: bool | None = None,
 ) -> WriteReport:
     """Write the dataset at `input_path` as TFRecord files at `output_path`.
@@ -79,32 +79,61 @@ def export_to_tfrecord(
         raise TypeError(f"expected `write_configs` to be TFRWriteConfigs, got {configs!r}")
     _check_problem(problem_type)
     splits, counts = _read_splits(configs, problem_type)
-    source = limit_source(_make_source(input_path, problem_type, configs, splits), counts)
-    if configs.serializer is not None:
-        source = serialized_source(source, _serializer_of(configs))
+    if configs.generator is None:
+        source = _make_source(input_path, problem_type, splits)
+    else:
+        generate = _make_generator(input_path, configs.generator)
+        source = _Generated(generate, splits)
+        if _is_plain(configs):
+            source = find_images(source) if problem_type != TEXT_CLF else source
+            known = generate.features if isinstance(generate, DatumGenerator) else {}
+            schema = schema if isinstance(schema, Schema) else {**known, **(schema or {})}
+    source = limit_source(source, counts)
+    if not _is_plain(configs):
+        source = serialize(source, configs.serializer, configs.sparse_features or ())
     elif configs.sparse_features:
         source, sparse = sparse_source(source, configs.sparse_features)
-        merged = {**(schema or {}), **sparse}
-        schema = Schema(merged) if isinstance(schema, Schema) else merged
+        schema = _with_sparse(schema, sparse)
     return write(
         source,
         output_path,
         schema=schema or None,
+        floats=floats,
         shuffle=shuffle,
         seed=seed,
         shard_bytes=shard_bytes,
         shards=shards,
+        records_per_shard=records_per_shard,
         compression=compression,
         workers=workers,
         on_error=on_error,
         overwrite=overwrite,
+        append=append,
         encoders=encoders,
         max_side=max_side,
         quality=quality,
         verify=verify,
-        legacy_metadata=legacy_metadata,
+        sidecars=sidecars,
         progress=progress,
     )
+
+
+def _with_sparse(
+    schema: Schema | Mapping[str, Feature] | None, sparse: Mapping[str, Feature]
+) -> Schema | dict[str, Feature]:
+    """The schema with sparse features, of the types that it gives; `floats` decides on others."""
+    given = {
+        name: dataclasses.replace(feature, dtype=schema[name].dtype)
+        if schema and name in schema
+        else feature
+        for name, feature in sparse.items()
+    }
+    if isinstance(schema, Schema):
+        return Schema({**schema, **given})
+    known = {**(schema or {})}
+    return known | {
+        name: one for name, one in given.items() if name in known or one.dtype != "float64"
+    }
 
 
 def _check_problem(problem: str) -> None:
@@ -114,6 +143,12 @@ def _check_problem(problem: str) -> None:
         raise SourceError(
             f"expected `problem_type` to be one of {', '.join(PROBLEMS)}, got {problem!r}{hint}"
         )
+
+
+def _is_plain(configs: TFRWriteConfigs) -> bool:
+    """Whether records are serialized as `datum.write` does."""
+    serializer = configs.serializer
+    return serializer is None or (isinstance(serializer, DatumSerializer) and serializer.is_plain)
 
 
 def _read_splits(configs: TFRWriteConfigs, problem: str) -> tuple[_Splits | None, dict[str, int]]:
@@ -165,13 +200,7 @@ def _option_names(problem: str) -> list[str]:
     return [field.name for field in dataclasses.fields(kinds[problem])]
 
 
-def _make_source(
-    path: str | os.PathLike[str], problem: str, configs: TFRWriteConfigs, splits: _Splits | None
-) -> Source:
-    if configs.generator is not None:
-        generated = _Generated(path, configs.generator, splits)
-        is_picture = problem != TEXT_CLF and configs.serializer is None
-        return map_source(generated, _find_images, name="images") if is_picture else generated
+def _make_source(path: str | os.PathLike[str], problem: str, splits: _Splits | None) -> Source:
     if splits is not None:
         splits = {
             split: {name: value for name, value in options.items() if name != _COUNT}
@@ -184,6 +213,16 @@ def _make_source(
     if problem == TEXT_CLF:
         return _Texts(Path(path), splits)
     return _make_classification(Path(path), splits)
+
+
+def _make_generator(path: str | os.PathLike[str], generator: Callable[[Any], Any]) -> Any:
+    made = generator(path)
+    if not callable(made):
+        raise SourceError(
+            "generator: `generator(path)` must return a callable that accepts `split=`,"
+            f" got {made!r}"
+        )
+    return made
 
 
 def _make_classification(root: Path, splits: _Splits | None) -> Source:
@@ -248,8 +287,7 @@ def _entries(folder: Path) -> list[Path]:
 class _Generated:
     """Records of a generator of the user's own."""
 
-    path: str | os.PathLike[str]
-    generator: Callable[[Any], Any]
+    generate: Callable[..., Any]
     splits: _Splits | None
 
     def parts(self) -> dict[str, Part]:
@@ -259,45 +297,8 @@ class _Generated:
                 "expected `splits` to name those that the generator has, got None\n"
                 "hint: write_configs.splits = {'train': {}}"
             )
-        generate = self.generator(self.path)
-        if not callable(generate):
-            raise SourceError(
-                "generator: expected it to give, for the path, what can be called with"
-                f" split='train', got {generate!r}"
-            )
         parts: dict[str, Part] = {}
         for split, options in self.splits.items():
-            rows = functools.partial(generate, split=split, **options)
+            rows = functools.partial(self.generate, split=split, **options)
             parts.update(sources.PythonRows(rows, split=split).parts())
         return parts
-
-
-def _find_images(block: Block) -> Block:
-    """The block with texts that are the names of image files as paths."""
-    if not isinstance(block.data, list):
-        return block
-    rows = [{name: _as_path(value) for name, value in row.items()} for row in block.data]
-    return dataclasses.replace(block, data=rows)
-
-
-def _as_path(value: Any) -> Any:
-    """A name that has an ending of images, and a folder or a file."""
-    if not isinstance(value, str) or not value.lower().endswith(_IMAGE_ENDINGS):
-        return value
-    path = Path(value)
-    return path if path.name != value or path.is_file() else value
-
-
-def _serializer_of(configs: TFRWriteConfigs) -> Callable[[dict[str, Any]], bytes]:
-    """The serializer; sparse features of rank 2 and more come with their shape beside them."""
-
-    def serialize(row: dict[str, Any]) -> bytes:
-        shapes = {
-            f"{name}_shape": list(np.shape(row[name]))
-            for name in configs.sparse_features or ()
-            if row.get(name) is not None and np.ndim(row[name]) >= 2
-        }
-        made: bytes = configs.serializer({**row, **shapes})
-        return made
-
-    return serialize

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
+from datum.configs import DatasetConfigs
 from datum.dataset import Dataset
 from datum.format.wording import count_of
 from datum.reading.adopt import open_dataset
@@ -21,6 +22,7 @@ SHOWN_DAMAGES = 5
 
 def load(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    dataset_configs: DatasetConfigs | None = None,
     *,
     schema: Schema | Mapping[str, Feature] | None = None,
     on_error: Literal["raise", "skip"] = "raise",
@@ -28,10 +30,14 @@ def load(
     """Open a dataset: of Datum, of its older library, of TFDS, or plain TFRecord files.
 
     `path` is a folder, a manifest, one TFRecord file, a pattern such as "logs/*.tfrecord", or a
-    list of files. Of datasets that are described only the description is read. Files that nobody
-    described are read through once, to find what their records hold, unless `schema` says it;
-    `Dataset.save_manifest` keeps what was found. ManifestError if there is no dataset, or if its
-    description is not what it should be.
+    list of files. Of datasets that are described only the description is read; a pattern or a list
+    may name some shards of a dataset of Datum, which keep what its manifest says of them:
+    CorruptRecordError if one has another size, and a warning if the manifest is damaged. Files that
+    nobody described are read through once, to find what their records hold, unless `schema` says
+    it; `Dataset.save_manifest` keeps what was found. ManifestError if there is no dataset, or if
+    its description is not what it should be.
+
+    `dataset_configs` says what `train_fn`, `val_fn` and `test_fn` of the dataset give.
 
     Damage in files that nobody described is an error. With `on_error="skip"` they open with what is
     sound: damaged records, torn ends, records that are no Examples and shards that are missing are
@@ -48,7 +54,10 @@ def load(
     """
     if on_error not in ("raise", "skip"):
         raise ValueError(f"expected `on_error` raise or skip, got {on_error!r}")
-    dataset = Dataset(open_dataset(path, schema=schema, skips_damage=on_error == "skip"))
+    contents = open_dataset(path, schema=schema, skips_damage=on_error == "skip")
+    for note in contents.notes:
+        warnings.warn(note, UserWarning, stacklevel=2)
+    dataset = Dataset(contents, dataset_configs)
     if dataset.damage:
         warnings.warn(_describe_damage(dataset), UserWarning, stacklevel=2)
     return dataset

@@ -1,0 +1,568 @@
+"""Columns of text that name image files: one rule for tables and rows of every kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.columns import BytesColumn, Masked
+from datum.errors import SourceError
+from datum.images import sniff_format
+from datum.schema import Feature, Schema
+from datum.sources.image_part import IMAGE
+from datum.sources.listing import IMAGE_EXTENSIONS, FoundFile, fingerprint_of, list_folders
+from datum.sources.source import Block, IndexedPart, Part, Reject, Stored, find_rejects
+
+__all__ = [
+    "ImageColumn",
+    "ImageColumns",
+    "find_image_columns",
+    "sample_block",
+    "with_image_columns",
+    "wrap_part",
+]
+
+_SAMPLE_RECORDS = 256  # of each part, spread over it
+_FIRST_RECORDS = 8  # that tell whether it is worth to read more where that is slow
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ImageColumn:
+    """A column of paths that is stored as images.
+
+    Attributes:
+        name: the column.
+        image: the feature of its images.
+        text: the feature of the paths themselves; None to leave them out.
+        roots: what relative paths start from, for each part.
+    """
+
+    name: str
+    image: str
+    text: str | None
+    roots: Mapping[str, Path]
+
+
+@dataclass(frozen=True, slots=True)
+class ImageColumns:
+    """Which columns of some parts name images, and what to say about it.
+
+    Attributes:
+        columns: those that do.
+        notes: what was decided, a line each.
+        warnings: what looks like a mistake.
+    """
+
+    columns: tuple[ImageColumn, ...] = ()
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def change_of(self, split: str, metadata: Mapping[str, Mapping[str, Any]]) -> _Change:
+        """What makes images of the paths in blocks of a part."""
+        return _Change(
+            tuple(
+                (one, one.roots[split], _names_of(one.name, metadata))
+                for one in self.columns
+                if split in one.roots
+            )
+        )
+
+    def change_schema(self, schema: Schema) -> Schema:
+        """The schema with images for paths; the paths come last."""
+        found = {one.name: one for one in self.columns}
+        features: dict[str, Feature] = {}
+        texts: dict[str, Feature] = {}
+        for name, feature in schema.items():
+            if name not in found:
+                features[name] = feature
+                continue
+            features[found[name].image] = replace(IMAGE, optional=feature.optional)
+            if found[name].text is not None:
+                texts[str(found[name].text)] = Feature("str", optional=feature.optional)
+        return Schema(features | texts)
+
+    def change_metadata(
+        self, metadata: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, Mapping[str, Any]]:
+        """The metadata without that of the columns, which are ids no more."""
+        gone = {one.name for one in self.columns}
+        return {name: found for name, found in metadata.items() if name not in gone}
+
+
+def with_image_columns(
+    parts: Mapping[str, Part],
+    roots: Mapping[str, Path | None],
+    *,
+    features: Mapping[str, Feature] | None = None,
+    is_complete: bool = False,
+    keep: Iterable[str] = (),
+    needs_images: bool = False,
+) -> dict[str, Part]:
+    """The parts of a table with images for the paths that its columns of text hold.
+
+    A column of text is one of images if at least half of the values looked at end like image files
+    and exist: as absolute paths, or relative to the folder of the table or to the working folder.
+    The sample is spread over each part; of a stream it is taken from the first block.
+
+    Args:
+        parts: the parts, by split; all have the same image columns.
+        roots: the folder of the table of each part that the rule holds for, if it has one.
+        features: features that the user has given: a text stays text, an image is one.
+        is_complete: whether these are all features there are.
+        keep: further columns that stay as they are.
+        needs_images: whether to raise SourceError if there is no column of images.
+    """
+    peeked = {split: _peek(part) if split in roots else part for split, part in parts.items()}
+    samples = {split: _sample(peeked[split]) for split in roots}
+    found = find_image_columns(samples, roots, features or {}, is_complete=is_complete, keep=keep)
+    schemas = [part.schema for part in peeked.values() if part.schema is not None]
+    has_images = any(one.encoding == "image" for schema in schemas for one in schema.values())
+    if needs_images and not found.columns and not has_images:
+        raise SourceError(
+            f"{next((root for root in roots.values() if root), Path())}: expected a table with a"
+            " column of paths to images, got none that are there\n"
+            "hint: ImageTable(table, path_column='path', root='images') names column and folder"
+        )
+    return {
+        split: wrap_part(split, part, found) if split in roots else part
+        for split, part in peeked.items()
+    }
+
+
+def find_image_columns(
+    samples: Mapping[str, Mapping[str, Sequence[Any]]],
+    roots: Mapping[str, Path | None],
+    features: Mapping[str, Feature],
+    *,
+    is_complete: bool = False,
+    keep: Iterable[str] = (),
+) -> ImageColumns:
+    """Decide by some values of each part; see `with_image_columns`."""
+    kept = {name for name, one in features.items() if one.encoding != "image"} | set(keep)
+    names = list(dict.fromkeys(name for sample in samples.values() for name in sample))
+    if any(_holds_images(sample.values()) for sample in samples.values()):
+        names = [name for name in names if name in features]
+    chosen: dict[str, dict[str, Path]] = {}
+    warnings = []
+    for name in names:
+        given = features.get(name)
+        if name in kept:
+            continue
+        values = {split: _given(sample.get(name, ())) for split, sample in samples.items()}
+        count = sum(map(len, values.values()))
+        look_alike = sum(_is_image_name(one) for some in values.values() for one in some)
+        if not count or 2 * look_alike < count:
+            continue
+        best = {split: _best_root(some, roots[split]) for split, some in values.items()}
+        present = sum(found for _, found in best.values())
+        if 2 * present >= count or given is not None:
+            chosen[name] = {split: root for split, (root, _) in best.items()}
+        elif look_alike == count:
+            warnings.append(_missing(name, values, roots, count, present))
+    columns = _name_columns(chosen, set(names) - set(chosen), features, is_complete=is_complete)
+    return ImageColumns(columns, tuple(map(_describe, columns)), tuple(warnings))
+
+
+def _name_columns(
+    chosen: Mapping[str, Mapping[str, Path]],
+    others: set[str],
+    features: Mapping[str, Feature],
+    *,
+    is_complete: bool,
+) -> tuple[ImageColumn, ...]:
+    """One column of images is called `image`; several, or one that was given, keep their names."""
+    found = []
+    for name, roots in chosen.items():
+        is_only = len(chosen) == 1 and name not in features and "image" not in others
+        image, text = ("image", "filename") if is_only else (name, f"{name}_filename")
+        is_free = text not in others and (text not in chosen or is_only)
+        is_wanted = not is_complete or text in features
+        found.append(ImageColumn(name, image, text if is_free and is_wanted else None, roots))
+    return tuple(found)
+
+
+def _describe(column: ImageColumn) -> str:
+    paths = "" if column.text is None else f", the paths as {column.text!r}"
+    return (
+        f"{column.name!r} names image files: stored as {column.image!r}{paths}"
+        f" (schema={{{column.name!r}: datum.Feature('str')}} stores the text)"
+    )
+
+
+def _missing(
+    name: str,
+    values: Mapping[str, Sequence[Any]],
+    roots: Mapping[str, Path | None],
+    count: int,
+    present: int,
+) -> str:
+    """The warning for paths of images that are not there."""
+    split, some = next((split, some) for split, some in values.items() if some)
+    root = roots[split]
+    folders = [Path()] if root is None else [root, Path()]
+    places = " or ".join(dict.fromkeys(os.path.realpath(one) for one in folders))
+    hint = f"ImageTable(table, path_column={name!r}, root=...)"
+    inner = [] if root is None or not root.is_dir() else [root / one for one in list_folders(root)]
+    for place in inner:
+        if 2 * sum(_exists(place, one) for one in some) >= len(some):
+            hint = f"ImageTable(table, path_column={name!r}, root={str(place)!r})"
+            break
+    listed = ", ".join(map(repr, some[:_SHOWN]))
+    return (
+        f"{name!r} looks like paths of images, but {present:,} of {count:,} looked at are files in"
+        f" {places}: stored as text ({listed}); {hint} reads them from another folder"
+    )
+
+
+# Values.
+
+
+def _given(values: Sequence[Any]) -> list[Any]:
+    return [value for value in values if value is not None and not _is_blank(value)]
+
+
+def _is_blank(value: Any) -> bool:
+    return isinstance(value, str) and not value
+
+
+def _is_image_name(value: Any) -> bool:
+    """Whether a text may be the path of an image; URLs are none."""
+    return (
+        isinstance(value, str) and value.lower().endswith(IMAGE_EXTENSIONS) and "://" not in value
+    )
+
+
+def _holds_images(columns: Iterable[Sequence[Any]]) -> bool:
+    """Whether a column has images already: files, bytes, Pillow's, or arrays of pixels."""
+    for values in columns:
+        for value in values[:_FIRST_RECORDS]:
+            is_bytes = isinstance(value, bytes) and sniff_format(value[:16]) is not None
+            is_picture = isinstance(value, Path) or type(value).__module__.startswith("PIL.")
+            is_pixels = isinstance(value, np.ndarray) and value.ndim > 1 and value.dtype == np.uint8
+            if is_bytes or is_picture or is_pixels:
+                return True
+    return False
+
+
+def _path(root: Path, text: str) -> Path:
+    is_of_windows = "\\" in text and "/" not in text and os.sep == "/"
+    return root / (text.replace("\\", "/") if is_of_windows else text)
+
+
+def _exists(root: Path, text: Any) -> bool:
+    try:
+        return _is_image_name(text) and _path(root, text).is_file()
+    except (OSError, ValueError):  # no path at all
+        return False
+
+
+def _best_root(values: Sequence[Any], folder: Path | None) -> tuple[Path, int]:
+    """The folder that most paths are relative to, that of the table first, and how many."""
+    places = [Path()] if folder is None else [folder, Path()]
+    counts = [sum(_exists(place, value) for value in values) for place in places]
+    best = max(range(len(places)), key=counts.__getitem__)  # the first of equals
+    return places[best], counts[best]
+
+
+# Samples.
+
+
+def _told_by(part: Any, what: str) -> tuple[str, ...]:
+    """The notes, warnings or `nested` names of a part, if it has any."""
+    return tuple(getattr(part, what, ()))
+
+
+class _Around:
+    """What a part made of another one tells of that."""
+
+    part: Any
+
+    @property
+    def nested(self) -> tuple[str, ...]:
+        """The features made of lists of dicts."""
+        return _told_by(self.part, "nested")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was assumed of the table, as of a `ScannedPart`."""
+        return _told_by(self.part, "notes")
+
+    @property
+    def rejects(self) -> Sequence[Reject]:
+        """The records that cannot be read, as of a `ScannedPart`."""
+        return find_rejects(self.part)
+
+
+class _Peeked(_Around):
+    """A stream whose first block was looked at; it is given again, not read again."""
+
+    def __init__(self, part: Any) -> None:
+        self.part = part
+        self.schema: Schema | None = part.schema
+        self.metadata: Mapping[str, Mapping[str, Any]] = part.metadata
+        self.fingerprint: str | None = part.fingerprint
+        self.is_repeatable = bool(getattr(part, "is_repeatable", True))
+        self._open: Iterator[Block] | None = part.blocks()
+        self.skipped: tuple[str, ...] = getattr(part, "skipped", ())
+        self.first = next(self._open, None) if self._open is not None else None
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the part has to say."""
+        return _told_by(self.part, "remarks")
+
+    def blocks(self) -> Iterator[Block]:
+        """All records in order."""
+        rest, first = self._open, self.first
+        self._open = self.first = None
+        if rest is None:
+            yield from self.part.blocks()
+            return
+        if first is not None:
+            yield first
+            del first
+        yield from rest
+
+
+def _peek(part: Part) -> Any:
+    if isinstance(part, IndexedPart) or not _may_name_images(part):
+        return part
+    return _Peeked(part)
+
+
+def _may_name_images(part: Part) -> bool:
+    """Whether the schema, if it is known, has a text, or ids of texts, and no images."""
+    if part.schema is None:
+        return True
+    if any(one.encoding == "image" for one in part.schema.values()):
+        return False
+    return any(_is_text(name, one, part.metadata) for name, one in part.schema.items())
+
+
+def _is_text(name: str, feature: Feature, metadata: Mapping[str, Mapping[str, Any]]) -> bool:
+    is_ids = feature.dtype == "int64" and _names_of(name, metadata) is not None
+    return feature.shape == () and (feature.dtype == "str" or is_ids)
+
+
+def _names_of(name: str, metadata: Mapping[str, Mapping[str, Any]]) -> Sequence[str] | None:
+    """The texts that the ids of a column stand for, if they may be paths of images."""
+    names = metadata.get(name, {}).get("class_names")
+    return names if names and _is_image_name(names[0]) else None
+
+
+def _sample(part: Any) -> dict[str, list[Any]]:
+    """Some values of the columns that may name images, and of those that hold some."""
+    if isinstance(part, _Peeked):
+        first = part.first
+        if first is None:
+            return {}
+        return sample_block(_spread_block(first), part.schema, part.metadata)
+    if not isinstance(part, IndexedPart) or not _may_name_images(part) or not len(part):
+        return {}
+    few = _read_sample(part, _FIRST_RECORDS)
+    is_hopeless = not any(_is_image_name(value) for values in few.values() for value in values)
+    if part.is_slow_python and is_hopeless:
+        return {}
+    return few if part.is_slow_python else _read_sample(part, _SAMPLE_RECORDS)
+
+
+def _read_sample(part: IndexedPart, count: int) -> dict[str, list[Any]]:
+    numbers = np.unique(np.linspace(0, len(part) - 1, min(count, len(part))).astype(np.int64))
+    return sample_block(part.read(numbers), part.schema, part.metadata)
+
+
+def _spread_block(block: Block) -> Block:
+    """Some records of a block, from all over it."""
+    if isinstance(block.data, Stored) or len(block) <= _SAMPLE_RECORDS:
+        return block
+    at = np.linspace(0, len(block) - 1, _SAMPLE_RECORDS).astype(np.int64)
+    data: Any = block.data
+    if isinstance(data, list):
+        return replace(block, data=[data[i] for i in at.tolist()], numbers=block.numbers[at])
+    taken = {name: column[at] for name, column in data.items() if not isinstance(column, list)}
+    return replace(block, data=taken, numbers=block.numbers[at])
+
+
+def sample_block(
+    block: Block, schema: Schema | None, metadata: Mapping[str, Mapping[str, Any]]
+) -> dict[str, list[Any]]:
+    """The values of a block that `find_image_columns` decides by."""
+    if isinstance(block.data, Stored):
+        return {}
+    if isinstance(block.data, list):
+        names = dict.fromkeys(name for row in block.data for name in row)
+        return {name: [row.get(name) for row in block.data] for name in names}
+    found: dict[str, list[Any]] = {}
+    for name, column in block.data.items():
+        feature = None if schema is None else schema.get(name)
+        is_bytes = feature is not None and feature.dtype == "bytes" and feature.shape == ()
+        is_pixels = feature is not None and feature.dtype == "uint8" and len(feature.shape) > 1
+        if feature is None or _is_text(name, feature, metadata):
+            found[name] = _texts(column, _names_of(name, metadata))
+        elif is_bytes or is_pixels:
+            found[name] = [column[at] for at in range(min(len(block), _FIRST_RECORDS))]
+        else:
+            found[name] = []  # its name is taken
+    return found
+
+
+def _texts(column: Any, names: Sequence[str] | None = None) -> list[Any]:
+    """The values of a column, None where there is none."""
+    if isinstance(column, Masked):
+        values = _texts(column.values, names)
+        return [v if here else None for v, here in zip(values, column.present, strict=True)]
+    plain: list[Any] = column.to_list() if isinstance(column, BytesColumn) else list(column)
+    return plain if names is None else [names[number] for number in plain]
+
+
+# Parts.
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Makes images of the paths in a block; it can be sent to other processes."""
+
+    columns: tuple[tuple[ImageColumn, Path, Sequence[str] | None], ...]
+
+    def __call__(self, block: Block) -> Block:
+        if isinstance(block.data, list):
+            return replace(block, data=[self._change_row(row) for row in block.data])
+        data: dict[str, Any] = {}
+        texts: dict[str, Any] = {}
+        found = {one.name: (one, root, names) for one, root, names in self.columns}
+        given: Any = block.data
+        for name, column in given.items():
+            if name not in found:
+                data[name] = column
+                continue
+            one, root, names = found[name]
+            values = _texts(column, names)
+            paths = np.empty(len(values), object)
+            paths[:] = [None if not value else _path(root, value) for value in values]
+            data[one.image] = paths
+            if one.text is not None:
+                texts[one.text] = column if names is None else values
+        return replace(block, data={**data, **texts})
+
+    def _change_row(self, row: dict[str, Any]) -> dict[str, Any]:
+        found = {one.name: (one, root) for one, root, _ in self.columns}
+        changed: dict[str, Any] = {}
+        texts: dict[str, Any] = {}
+        for name, value in row.items():
+            if name not in found or not isinstance(value, str):
+                changed[found[name][0].image if name in found else name] = value
+                continue
+            one, root = found[name]
+            changed[one.image] = _path(root, value) if value else None
+            if one.text is not None:
+                texts[one.text] = value
+        return {**changed, **texts}
+
+
+def wrap_part(split: str, part: Part, found: ImageColumns) -> Part:
+    """The part with images for the paths in the columns found."""
+    if not found.columns and not found.warnings:
+        return part
+    if isinstance(part, IndexedPart):
+        return _ImageIndex(split, part, found)
+    return _ImageStream(split, part, found)
+
+
+class _WithImages(_Around):
+    """What a part with images has of the one it is made of."""
+
+    def __init__(self, split: str, part: Any, found: ImageColumns) -> None:
+        self.part = part
+        self.change = found.change_of(split, part.metadata)
+        self.schema: Schema | None = part.schema and found.change_schema(part.schema)
+        self.metadata: Mapping[str, Mapping[str, Any]] = found.change_metadata(part.metadata)
+        self._found = found
+        self.fingerprint: str | None = part.fingerprint
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was decided, and what the part itself has to say."""
+        return (*_told_by(self.part, "remarks"), *self._found.notes)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What looks like a mistake."""
+        return (*_told_by(self.part, "warnings"), *self._found.warnings)
+
+
+class _ImageStream(_WithImages):
+    """Records one after the other; whether their images change cannot be told."""
+
+    def __init__(self, split: str, part: Any, found: ImageColumns) -> None:
+        super().__init__(split, part, found)
+        self.is_repeatable = bool(getattr(part, "is_repeatable", True))
+        if found.columns:
+            self.fingerprint = None
+
+    def blocks(self) -> Iterator[Block]:
+        """All records in order."""
+        return map(self.change, self.part.blocks())
+
+
+class _ImageIndex(_WithImages):
+    """Records in any order; those that have no names are called by their first path."""
+
+    def __init__(self, split: str, part: IndexedPart, found: ImageColumns) -> None:
+        super().__init__(split, part, found)
+        self.keys: Sequence[str] | None = part.keys
+        self.stored_bytes: int | None = part.stored_bytes
+        self.is_slow_python = part.is_slow_python
+        if found.columns and not part.is_slow_python and len(part):
+            self._look_through(part)
+
+    def _look_through(self, part: IndexedPart) -> None:
+        """Look at all files: they tell the size of the dataset, and whether it has changed."""
+        block = part.read(np.arange(len(part)))
+        files: list[FoundFile] = []
+        names: list[Any] = []
+        for one, root, labels in self.change.columns:
+            texts = _column_of(block, one.name, labels)
+            names = names or texts
+            files += [_look_at(root, text) for text in texts if text and isinstance(text, str)]
+        self.stored_bytes = sum(file.size for file in files)
+        paths = [one for one in names if one and isinstance(one, str)]
+        if self.keys is None and len(set(paths)) == len(paths):
+            keys = [f"record {number}" for number in range(len(part))]
+            for number, name in zip(block.numbers.tolist(), names, strict=False):
+                keys[number] = name if isinstance(name, str) and name else keys[number]
+            self.keys = keys
+        if self.fingerprint is not None:
+            self.fingerprint = fingerprint_of(files, "image columns", self.fingerprint)
+
+    def __len__(self) -> int:
+        return len(self.part)
+
+    def read(self, numbers: NDArray[np.int64]) -> Block:
+        """The records of these numbers, in the order given."""
+        block: Block = self.change(self.part.read(numbers))
+        if self.keys is None or block.keys is not None:
+            return block
+        keys = self.keys
+        return replace(block, keys=[keys[number] for number in block.numbers.tolist()])
+
+
+def _column_of(block: Block, name: str, labels: Sequence[str] | None) -> list[Any]:
+    data: Any = block.data
+    if isinstance(data, list):
+        return [row.get(name) for row in data]
+    return _texts(data[name], labels) if name in data else []
+
+
+def _look_at(root: Path, text: str) -> FoundFile:
+    try:
+        status = _path(root, text).stat()
+    except (OSError, ValueError):  # whoever reads it says so
+        return FoundFile(text, 0, 0)
+    return FoundFile(text, status.st_size, status.st_mtime_ns)

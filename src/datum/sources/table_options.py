@@ -1,0 +1,155 @@
+"""The options of tables in files, for `datum.write`, `datum.plan` and the sources themselves."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+from datum.errors import SourceError
+
+__all__ = [
+    "HEADERS",
+    "TableOptions",
+    "check_table_options",
+    "pick_columns",
+    "refuse_options",
+    "rename_columns",
+]
+
+HEADERS = ("same", "union", "intersection")
+_APPLIES = {
+    "columns": "CSV, JSON, Parquet and Arrow",
+    "rename": "CSV, JSON, Parquet and Arrow",
+    "encoding": "CSV and JSON",
+}
+
+
+class TableOptions(TypedDict, total=False):
+    """How tables in files are read.
+
+    Each is an option of `datum.write` and `datum.plan` where the source is a path, and of the
+    source itself: `CsvTable` takes all of them; `JsonLines`, `JsonText` and `ArrowTable` take
+    `columns` and `rename`, and the first two `encoding`. An option that a source does not take is
+    an error.
+
+    Attributes:
+        header: Whether the first row has the names of the columns. By default, "auto", it does
+            unless its cells are like those below: numbers above numbers. The report says so where
+            there is doubt.
+        names: Names for the columns of a file without a header, or in place of those it has.
+        delimiter: The character between cells. By default that of comma, semicolon, tab and bar
+            which fits.
+        skip_rows: How many lines to skip at the start of each file.
+        comment: The character that starts lines to skip.
+        decimal: The character before the fraction of a number, "." or ",".
+        columns: A list of the columns to take, by their names in the file and in this order; files
+            may have others. Or a word for what to do with all columns of files whose headers
+            differ: "same" refuses them (the default), "union" takes every column, absent where a
+            file lacks it, "intersection" those that all files have.
+        rename: New names of columns by their names in the file. A schema and keys use the new ones.
+        null_values: Cells that mean that there is no value. By default an empty cell does, and in
+            columns of numbers also NA, N/A, null and None.
+        encoding: The encoding of the text, such as "utf-8", "cp1252" or "mac_roman". By default
+            UTF-8, or what a byte order mark says, or else Windows-1252 or Mac Roman, whichever
+            reads better; the report says so.
+    """
+
+    header: bool | Literal["auto"]
+    names: Sequence[str]
+    delimiter: str
+    skip_rows: int
+    comment: str
+    decimal: str
+    columns: Sequence[str] | Literal["same", "union", "intersection"]
+    rename: Mapping[str, str]
+    null_values: Sequence[str]
+    encoding: str
+
+
+def check_table_options(options: Mapping[str, Any], *, of: str) -> None:
+    """Refuse what cannot be meant; `of` is what takes the options.
+
+    >>> check_table_options({"delimeter": ";"}, of="CsvTable")
+    Traceback (most recent call last):
+    TypeError: CsvTable() has no option 'delimeter'
+    hint: did you mean 'delimiter'?
+    """
+    for name, value in options.items():
+        if name not in TableOptions.__annotations__:
+            near = difflib.get_close_matches(name, TableOptions.__annotations__, 1)
+            hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{of}() has no option {name!r}{hint}")
+        problem = _find_problem(name, value)
+        if problem:
+            raise SourceError(f"expected `{name}` {problem}, got {value!r}")
+    marks = [options[name] for name in ("delimiter", "comment", "decimal") if options.get(name)]
+    if len(set(marks)) < len(marks):
+        raise SourceError(
+            "expected different characters as `delimiter`, `comment` and `decimal`, got "
+            + ", ".join(map(repr, marks))
+        )
+
+
+def _find_problem(name: str, value: Any) -> str | None:
+    if name == "header":
+        return None if isinstance(value, bool) or value == "auto" else 'to be True, False or "auto"'
+    if name in ("delimiter", "comment"):
+        is_mark = isinstance(value, str) and len(value) == 1 and value.isascii()
+        return None if is_mark and value not in '"\r\n\0' else "to be one character of ASCII"
+    if name == "decimal":
+        return None if value in (".", ",") else 'to be "." or ","'
+    if name == "skip_rows":
+        is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        return None if is_count else "to be a number of lines"
+    if name == "encoding":
+        return None if isinstance(value, str) else "to be the name of an encoding"
+    if name == "rename":
+        is_names = isinstance(value, Mapping) and _are_texts([*value, *value.values()])
+        return None if is_names else "to be a dict of names"
+    if name == "columns" and isinstance(value, str):
+        if value in HEADERS:
+            return None
+        return 'to be a list of names, or "same", "union" or "intersection"'
+    is_list = isinstance(value, Sequence) and not isinstance(value, str) and _are_texts(value)
+    if name in ("columns", "names") and is_list and (not value or len(set(value)) < len(value)):
+        return "to be a list of different names"
+    return None if is_list else "to be a list of texts"
+
+
+def _are_texts(values: Any) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def refuse_options(options: Mapping[str, Any], got: str, taken: Sequence[str] = ()) -> None:
+    """Raise SourceError for the first option that is not taken; `got` says what there is.
+
+    >>> refuse_options({"delimiter": ";"}, "photos is a folder of images")
+    Traceback (most recent call last):
+    datum.errors.SourceError: `delimiter` applies to CSV files; photos is a folder of images
+    """
+    for name in options:
+        if name not in taken:
+            kinds = _APPLIES.get(name, "CSV")
+            raise SourceError(f"`{name}` applies to {kinds} files; {got}")
+
+
+def rename_columns(names: Sequence[str], rename: Mapping[str, str], *, where: str) -> list[str]:
+    """The names with some as they are to be called; no two may come out the same."""
+    renamed = [rename.get(name, name) for name in names]
+    if len(set(renamed)) < len(renamed):
+        twice = next(name for name in renamed if renamed.count(name) > 1)
+        raise SourceError(
+            f"{where}: expected `rename` to give different names, got {twice!r} twice"
+        )
+    return renamed
+
+
+def pick_columns(names: Sequence[str], wanted: Sequence[str], *, where: str) -> list[str]:
+    """The wanted columns; SourceError, with the nearest name, if one is not there."""
+    for name in wanted:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+            raise SourceError(f"{where}: expected a column {name!r}\nhint: {hint}")
+    return list(wanted)

@@ -1,0 +1,192 @@
+"""Files beside the shards by which other programs read them: `datum.write(..., sidecars=[...])`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from datum.errors import WriteError
+from datum.format.durable import replace_file, sync_folder
+from datum.format.manifest import Manifest
+from datum.format.naming import MANIFEST_NAME
+from datum.writing.older_sidecar import MAPPING_FILE, SHARD_FILE, older_files
+from datum.writing.tfds_sidecar import FEATURES_FILE, INFO_FILE, LINKS_FOLDER, NAME, tfds_files
+
+__all__ = [
+    "SIDECARS",
+    "Sidecar",
+    "check_sidecars",
+    "find_sidecars",
+    "make_sidecars",
+    "owned_sidecar_names",
+    "save_sidecars",
+    "write_sidecars",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """The files that one other program needs.
+
+    Attributes:
+        files: their contents, by name.
+        links: relative links to shards, by name.
+        notes: what that program reads otherwise than Datum does, a line each.
+    """
+
+    files: Mapping[str, bytes]
+    links: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def _older(manifest: Manifest) -> Sidecar:
+    return Sidecar(older_files(manifest.schema, manifest.splits))
+
+
+def _tfds(manifest: Manifest) -> Sidecar:
+    made = tfds_files(manifest)
+    return Sidecar(made.files, made.links, tuple(made.notes))
+
+
+def _label_map(manifest: Manifest) -> Sidecar:
+    """The classes of a detection dataset, as the TF Object Detection API wants them."""
+    named = {
+        name: about["class_names"]
+        for name, about in manifest.metadata.items()
+        if name in manifest.schema and about.get("class_names")
+    }
+    name = "labels" if "labels" in named else next(iter(named), None)
+    if name is None:
+        return Sidecar({}, notes=("label_map: not written, as no feature has names of classes",))
+    first, *others = map(str, named[name])
+    if first.lower() != "background":
+        why = f"ids of {name!r} start at 0, and those of a label map at 1"
+        return Sidecar({}, notes=(f"label_map: not written, as {why}",))
+    items = (
+        f"item {{\n  id: {number}\n  name: {json.dumps(label, ensure_ascii=False)}\n}}\n"
+        for number, label in enumerate(others, 1)
+    )
+    return Sidecar({LABEL_MAP_FILE: "".join(items).encode()})
+
+
+LABEL_MAP_FILE = "label_map.pbtxt"
+SIDECARS: Mapping[str, Callable[[Manifest], Sidecar]] = {
+    "tfds": _tfds,
+    "label_map": _label_map,
+    "older": _older,
+}
+_READERS = {"tfds": "TensorFlow Datasets", "older": "the older library"}
+_FIXED = {
+    "tfds": (INFO_FILE, FEATURES_FILE, LINKS_FOLDER),
+    "label_map": (LABEL_MAP_FILE,),
+    "older": (SHARD_FILE, MAPPING_FILE),
+}
+
+
+def check_sidecars(sidecars: Any, compression: str | None) -> tuple[str, ...]:
+    """The names of sidecars, each once; refuses what cannot be meant."""
+    if isinstance(sidecars, str) or not isinstance(sidecars, Iterable):
+        hint = f"\nhint: sidecars=[{sidecars!r}]" if isinstance(sidecars, str) else ""
+        raise TypeError(f"expected `sidecars` to be a list of names, got {sidecars!r}{hint}")
+    names = tuple(dict.fromkeys(sidecars))
+    for name in names:
+        if name not in SIDECARS:
+            near = difflib.get_close_matches(str(name).lower(), SIDECARS, 1)
+            hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
+            listed = ", ".join(map(repr, SIDECARS))
+            raise ValueError(f"expected `sidecars` of {listed}, got {name!r}{hint}")
+        if compression is not None and name in _READERS:
+            raise ValueError(
+                f"sidecars: expected no `compression` with {name!r}, as {_READERS[name]} reads"
+                f" none, got {compression!r}\nhint: leave out compression={compression!r}"
+            )
+    return names
+
+
+def make_sidecars(manifest: Manifest, names: Collection[str]) -> list[Sidecar]:
+    """What stands in the files of these sidecars."""
+    return [SIDECARS[name](manifest) for name in SIDECARS if name in names]
+
+
+def save_sidecars(folder: Path, sidecars: Iterable[Sidecar]) -> None:
+    """Write the files; those of the same names are replaced."""
+    for sidecar in sidecars:
+        for name, target in sidecar.links.items():
+            link = folder / name
+            link.parent.mkdir(exist_ok=True)
+            link.unlink(missing_ok=True)
+            link.symlink_to(target)
+        if sidecar.links:
+            sync_folder(folder / LINKS_FOLDER)
+        for name, content in sidecar.files.items():
+            replace_file(folder / name, content)
+
+
+def find_sidecars(folder: Path) -> tuple[str, ...]:
+    """The names of the sidecars that Datum wrote into a folder."""
+    return tuple(name for name, (main, *_) in _FIXED.items() if _is_own(folder / main))
+
+
+def _is_own(path: Path) -> bool:
+    """Whether it is there, and not a description that TFDS itself wrote."""
+    if not path.is_file():
+        return False
+    if path.name != INFO_FILE:
+        return True
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and found.get("name") == NAME
+
+
+def owned_sidecar_names(folder: Path, manifest: Manifest | None) -> set[str]:
+    """The entries of a folder that belong to the sidecars of the dataset in it."""
+    found = find_sidecars(folder)
+    names = {entry for name in found for entry in _FIXED[name]}
+    if "tfds" in found and manifest is not None:
+        names.update(tfds_files(manifest).files)
+    return names
+
+
+def write_sidecars(path: str | os.PathLike[str], sidecars: Iterable[str]) -> tuple[str, ...]:
+    """Write the files by which other programs read a dataset that is already there.
+
+    They are those of `datum.write(..., sidecars=...)`; earlier ones of the same names are replaced.
+    Returns what these programs read otherwise than Datum does, a line each. WriteError where there
+    is no `datum.json`, or where TensorFlow Datasets itself described the folder.
+
+    Args:
+        path: the folder of the dataset.
+        sidecars: "tfds" for TensorFlow Datasets, "label_map" for the TF Object Detection API,
+            "older" for the older library of this name.
+
+    >>> import datum
+    >>> report = datum.write({"x": [1, 2]}, "plain", progress=False)
+    >>> datum.write_sidecars("plain", ["tfds"])
+    ()
+    """
+    folder = Path(path).expanduser()
+    if not (folder / MANIFEST_NAME).is_file():
+        raise WriteError(
+            f"{folder}: expected a dataset with {MANIFEST_NAME}, got none\n"
+            "hint: datum.load(path).save_manifest() writes one beside records of others"
+        )
+    manifest = Manifest.load(folder)
+    names = check_sidecars(sidecars, manifest.compression)
+    if "tfds" in names and (folder / INFO_FILE).exists() and not _is_own(folder / INFO_FILE):
+        raise WriteError(
+            f"{folder / INFO_FILE}: expected no such file, or one of Datum, got another\n"
+            "hint: tfds.builder_from_directory reads this folder as it is"
+        )
+    made = make_sidecars(manifest, names)
+    try:
+        save_sidecars(folder, made)
+    except OSError as error:
+        raise WriteError(f"{folder}: expected a folder that can be written to: {error}") from error
+    return tuple(note for sidecar in made for note in sidecar.notes)
