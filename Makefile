@@ -24,7 +24,7 @@ test: $(STAMP)test $(STAMP)package ## run the tests; with CI=true, fuzz for a mi
 	scripts/system-packages clang qemu
 	python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 ifeq ($(CI),true)
-	scripts/fuzz 60
+	scripts/fuzz 60 1
 endif
 
 check: $(STAMP)check $(STAMP)package ## lint, formatting, types, stubs, layers

@@ -177,12 +177,13 @@ void CsvColumns::convert(CsvChunk& chunk, size_t column, Draft& draft, CsvLook& 
 }
 
 ByteSpan CsvColumns::unescaped(const CsvChunk& chunk, CsvField& field) const {
-  uint8_t* text = text_ + chunk.begin + field.start;
   if (field.is_escaped) {
-    field.length = static_cast<uint32_t>(unescape_csv(text, field.length)) & 0x7fffffff;
+    const ByteSpan text = unescape_csv(text_ + chunk.begin + field.start, field.length);
+    field.start += 1;
+    field.length = static_cast<uint32_t>(text.size()) & 0x7fffffff;
     field.is_escaped = 0;
   }
-  return {text, field.length};
+  return {text_ + chunk.begin + field.start, field.length};
 }
 
 void CsvColumns::convert_text(CsvChunk& chunk, size_t column, Draft& draft, CsvLook& look) const {
@@ -298,10 +299,7 @@ std::string CsvColumns::field(size_t row, size_t column) const {
   const CsvChunk& chunk = chunk_of(row);
   const CsvField& found = chunk.fields.at((row - chunk.first_row) * rows_.columns + column);
   std::string copy(reinterpret_cast<const char*>(text_) + chunk.begin + found.start, found.length);
-  if (found.is_escaped) {
-    copy.resize(unescape_csv(reinterpret_cast<uint8_t*>(copy.data()), copy.size()));
-  }
-  return copy;
+  return found.is_escaped ? unescaped_csv(std::move(copy)) : copy;
 }
 
 void CsvColumns::take_numbers(Draft& draft, uint32_t seen, CsvColumn& taken) const {

@@ -47,10 +47,7 @@ class Lexer {
     if (found_ > kMaxColumns) throw std::length_error("a header of too many columns");
     for (const CsvField& field : row.fields) {
       std::string name(reinterpret_cast<const char*>(text_.data()) + field.start, field.length);
-      if (field.is_escaped) {
-        name.resize(unescape_csv(reinterpret_cast<uint8_t*>(name.data()), name.size()));
-      }
-      names.push_back(std::move(name));
+      names.push_back(field.is_escaped ? unescaped_csv(std::move(name)) : std::move(name));
     }
     end = row.end;
     return true;
@@ -301,8 +298,8 @@ CsvRows read_csv_rows(ByteSpan text, const CsvOptions& options) {
   return found;
 }
 
-size_t unescape_csv(uint8_t* field, size_t length) {
-  size_t out = 0;
+ByteSpan unescape_csv(uint8_t* field, size_t length) {
+  size_t out = 1;
   bool is_inside = true;  // an escaped field starts with a quote
   for (size_t i = 1; i < length; ++i) {
     if (is_inside && field[i] == kCsvQuote) {
@@ -315,7 +312,12 @@ size_t unescape_csv(uint8_t* field, size_t length) {
     field[out++] = field[i];
   }
   if (out < length) std::memset(field + out, kCsvQuote, length - out);
-  return out;
+  return {field + 1, out - 1};
+}
+
+std::string unescaped_csv(std::string field) {
+  const ByteSpan text = unescape_csv(reinterpret_cast<uint8_t*>(field.data()), field.size());
+  return {text.begin(), text.end()};
 }
 
 size_t count_csv_lines(ByteSpan text) {

@@ -25,10 +25,8 @@ void append(Found& found, ByteSpan text, const CsvRows& read, size_t offset) {
       for (size_t i = 0; i < read.columns; ++i) {
         const CsvField& field = chunk.fields[row * read.columns + i];
         const ByteSpan raw = text.subspan(chunk.begin + field.start, field.length);
-        std::string& copy = fields.emplace_back(raw.begin(), raw.end());
-        if (field.is_escaped) {
-          copy.resize(unescape_csv(reinterpret_cast<uint8_t*>(copy.data()), copy.size()));
-        }
+        std::string copy(raw.begin(), raw.end());
+        fields.push_back(field.is_escaped ? unescaped_csv(std::move(copy)) : std::move(copy));
       }
     }
   }

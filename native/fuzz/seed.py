@@ -129,6 +129,7 @@ def make_csv() -> list[bytes]:
         b'id,text\r\n01,"x ""y"", z"\r\n2,"two\r\nlines"\r\n3\r\n',
         b"x\rtrue\rfalse\r\r9223372036854775808\r",
         'n\u00e4me,q\n"open,1e400\n5" pipe,\n'.encode(),
+        b'a,b\r"\n""x",1\r2,"y\r""\n"\r\n',
     ]
     return [bytes([255, 0, 8, 128, 0]) + table for table in tables]
 
