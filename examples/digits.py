@@ -1,9 +1,9 @@
-"""Ten handwritten digits, as rows that the examples write."""
+"""Ten handwritten digits as rows, for the other examples."""
 
 import numpy as np
 
 # The first ten of the UCI "Optical Recognition of Handwritten Digits" (E. Alpaydin, C. Kaynak,
-# CC BY 4.0), as scikit-learn carries them: a label, then 8 rows of 8 pixels from 0 to g (16).
+# CC BY 4.0), from scikit-learn: a label, then 8 rows of 8 pixels from 0 to g (16).
 DIGITS = """
 0 005d9100 00dfaf50 03f20b80 04c00880 05800980 04b01c70 02e5ac00 006da000
 1 000cd500 000bg900 003fg600 07fgg200 001gg300 001gg600 001gg600 000bga00
@@ -19,7 +19,7 @@ DIGITS = """
 
 
 def read_digits() -> list[dict[str, object]]:
-    """Rows as any program has them: a label, an image, a word."""
+    """Rows with a label, an image and a word."""
     names = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
     rows = []
     for line in DIGITS.split("\n"):

@@ -1,4 +1,4 @@
-"""Handwritten digits from rows to a published dataset and back: the main job, end to end."""
+"""Write handwritten digits as a dataset and read them back, end to end."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Handwritten digits to a TFRecord file and back: write, look, read, survive damage."""
+"""Write handwritten digits to a TFRecord file, inspect it, read it, and recover from damage."""
 
 import tempfile
 from pathlib import Path

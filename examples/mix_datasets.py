@@ -1,4 +1,4 @@
-"""Two datasets are mixed by weight; the mix is stopped, and goes on where it was."""
+"""Mix two datasets by weight, stop, and resume."""
 
 import json
 import os
@@ -15,7 +15,7 @@ def main() -> None:
         datum.write(rows, name, progress=False)
     web, books = datum.load("web"), datum.load("books")
 
-    # The small one comes as often as asked: at its end it starts anew, in another order.
+    # The small dataset gets its share: when exhausted, it restarts in another order.
     both = datum.mix({web["train"]: 0.7, books["train"]: 0.3}, seed=1)
     print(both)
     loader = both.to_numpy(batch_size=1000, shuffle=True)
@@ -32,7 +32,7 @@ def main() -> None:
     seen = {times[f"books {i}"] for i in range(500)}
     print("Each book came equally often, but for one:", max(seen) - min(seen) <= 1)
 
-    # The place is a few numbers, whatever the number of datasets.
+    # The position is a few numbers, for any number of datasets.
     undisturbed = [batch["text"].tolist() for batch in both.to_numpy(batch_size=1000, shuffle=True)]
     stopped = both.to_numpy(batch_size=1000, shuffle=True)
     first = [batch["text"].tolist() for batch in islice(stopped, 8)]

@@ -1,4 +1,4 @@
-"""Records by number, and a PyTorch DataLoader with workers over a split as it is."""
+"""Read records by number, and use a split in a PyTorch DataLoader with workers."""
 
 import os
 import tempfile
@@ -55,7 +55,7 @@ def main() -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        # To leave nothing behind: what was inflated, and what PyTorch keeps of its optimizers.
+        # Keep the decompressed copy and PyTorch's compiler cache in this folder.
         os.environ["DATUM_CACHE"] = f"{folder}/inflated"
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{folder}/compiled"
         main()

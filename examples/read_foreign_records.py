@@ -1,4 +1,4 @@
-"""Records that plain TensorFlow wrote are loaded, without a line that says what they hold."""
+"""Load records written by plain TensorFlow without describing them."""
 
 import io
 import os
@@ -10,18 +10,18 @@ from PIL import Image
 
 import datum
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is loaded: no notes of it
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is loaded: hides its log
 
 
 def write_with_tensorflow(folder: Path) -> None:
-    """Images with boxes, named as many detectors want them."""
+    """Images with boxes, under the names that many detectors use."""
     import tensorflow as tf
 
     def one(number: int) -> bytes:
         stream = io.BytesIO()
         pixels = np.full((24, 32 + number % 3, 3), number * 5, np.uint8)
         Image.fromarray(pixels).save(stream, "JPEG")
-        boxes = [0.1 * (at + 1) for at in range(number % 3)]  # 0, 1 or 2 of them
+        boxes = [0.1 * (at + 1) for at in range(number % 3)]  # 0, 1 or 2 boxes
         feature = {
             "image/encoded": tf.train.Feature(
                 bytes_list=tf.train.BytesList(value=[stream.getvalue()])

@@ -1,4 +1,4 @@
-"""TensorFlow reads a dataset without Datum, given a spec of how its features are stored."""
+"""Read a dataset with TensorFlow alone, using a feature specification."""
 
 import os
 import tempfile
@@ -7,7 +7,7 @@ import numpy as np
 
 import datum
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is loaded: no notes of it
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is loaded: hides its log
 
 
 def make_rows() -> list[dict[str, object]]:

@@ -1,4 +1,4 @@
-"""What training will see, in TensorBoard: augmented images with their classes, boxes and masks."""
+"""Show augmented images with their classes, boxes and masks in TensorBoard."""
 
 import os
 import tempfile
@@ -9,13 +9,13 @@ import numpy as np
 import datum
 from datum.tensorboard import write_images
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is loaded: no notes of it
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is loaded: hides its log
 
 NAMES = ["nothing", "disc", "square"]
 
 
 def draw_shape(random: np.random.Generator) -> dict[str, object]:
-    """A disc or a square somewhere in an image, with its class, its box and its mask."""
+    """An image of a disc or a square, with its class, box and mask."""
     kind, radius = int(random.integers(1, 3)), int(random.integers(6, 14))
     y, x = random.integers(14, 50, 2)
     rows, columns = np.mgrid[:64, :64]
@@ -41,7 +41,7 @@ def main() -> None:
     import tensorflow as tf
 
     def darken(record: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Left and right changed, and a little darker: the box and the mask go along."""
+        """Mirror and darken the image, and mirror its box and mask."""
         image = tf.cast(record["image"][:, ::-1], tf.float32) / 255 * 0.8
         ymin, xmin, ymax, xmax = tf.unstack(record["bbox"], axis=-1)
         bbox = tf.stack([ymin, 1 - xmax, ymax, 1 - xmin], axis=-1)

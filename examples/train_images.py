@@ -1,4 +1,4 @@
-"""Images in class folders are written, loaded and augmented, and a small network learns them."""
+"""Write and augment images from class folders, and train a small network."""
 
 import os
 import tempfile
@@ -10,11 +10,11 @@ from sklearn.datasets import load_digits
 
 import datum
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is loaded: no notes of it
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is loaded: hides its log
 
 
 def draw_digits() -> None:
-    """digits/0/0000.png and so on: the 1,797 handwritten digits that scikit-learn carries."""
+    """digits/0/0000.png and so on: the 1,797 handwritten digits of scikit-learn."""
     digits = load_digits()
     for i, (pixels, label) in enumerate(zip(digits.images, digits.target, strict=True)):
         path = Path("digits", str(label), f"{i:04}.png")
@@ -33,7 +33,7 @@ def main() -> None:
     tf.keras.utils.set_random_seed(0)
 
     def shift(record: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """The image moved by up to a pixel in any direction."""
+        """Shift the image by up to a pixel in any direction."""
         padded = tf.pad(record["image"], [[1, 1], [1, 1], [0, 0]])
         return {**record, "image": tf.image.random_crop(padded, (8, 8, 1))}
 
@@ -55,7 +55,7 @@ def main() -> None:
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     optimizer = tf.keras.optimizers.Adam(4e-3)
     model.compile(optimizer, loss, metrics=["accuracy"], jit_compile=False)
-    # Keras cannot shuffle a tf.data.Dataset, and says so unless it is told not to.
+    # Keras cannot shuffle a tf.data.Dataset, and warns without shuffle=False.
     model.fit(train, epochs=8, shuffle=False, verbose=0)
 
     _, accuracy = model.evaluate(val, verbose=0)

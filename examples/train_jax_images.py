@@ -1,4 +1,4 @@
-"""Images in class folders are written and loaded, and a small network in JAX learns them."""
+"""Write and load images from class folders, and train a small network in JAX."""
 
 import os
 import tempfile
@@ -12,7 +12,7 @@ import datum
 
 
 def draw_digits() -> None:
-    """digits/0/0000.png and so on: the 1,797 handwritten digits that scikit-learn carries."""
+    """digits/0/0000.png and so on: the 1,797 handwritten digits of scikit-learn."""
     digits = load_digits()
     for i, (pixels, label) in enumerate(zip(digits.images, digits.target, strict=True)):
         path = Path("digits", str(label), f"{i:04}.png")
@@ -21,7 +21,7 @@ def draw_digits() -> None:
 
 
 def shift(record: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """The image moved by up to a pixel in any direction; `rng` is the same on every run."""
+    """Shift the image by up to a pixel in any direction; `rng` is the same on every run."""
     padded = np.pad(record["image"], [(1, 1), (1, 1), (0, 0)])
     top, left = rng.integers(0, 3, 2)
     return {**record, "image": padded[top : top + 8, left : left + 8]}
@@ -73,14 +73,14 @@ def main() -> None:
     }
     momenta = jax.tree.map(np.zeros_like, weights)
 
-    columns = ["image", "label"]  # names of files are texts, which `jit` does not take
+    columns = ["image", "label"]  # file names are texts, which `jit` does not accept
     train = ds.to_jax("train", shuffle=True, map=shift, columns=columns, drop_remainder=True)
     val = ds.to_jax("val", batch_size=64, columns=columns, remainder="pad")
     for _ in range(8):
         for batch in train:
             weights, momenta = step(weights, momenta, batch)
 
-    # Every batch of `val` is full, so `jit` compiles once; what only fills up is not counted.
+    # Every batch of `val` is full, so `jit` compiles once; fillers are not counted.
     right = sum(int(count_right(weights, batch)) for batch in val)
     accuracy = right / len(ds["val"])
     print(f"\nOf digits that it has not seen it reads {accuracy:.1%}")

@@ -1,4 +1,4 @@
-"""A table is written, and JAX learns from it; stopped halfway, the training is taken up again."""
+"""Write a table, train on it with JAX, stop halfway, and resume."""
 
 import json
 import os
@@ -14,7 +14,7 @@ EPOCHS = 30
 
 
 def main() -> None:
-    table = load_breast_cancer(as_frame=True).frame  # 569 tumours: 30 measures, benign or not
+    table = load_breast_cancer(as_frame=True).frame  # 569 tumours: 30 measurements, benign or not
     table.columns = [name.replace(" ", "_") for name in table.columns]
     names = [name for name in table.columns if name != "target"]
     table = table.astype(dict.fromkeys(names, "float32"))
@@ -25,7 +25,7 @@ def main() -> None:
     import jax
     import jax.numpy as jnp
 
-    # The manifest knows the least and the most of each column: -1 and 1, for the model.
+    # The manifest holds the range of each column: scale it to -1..1.
     numbers = [ds.statistics["train"]["features"][name]["numbers"] for name in names]
     least = jnp.array([one["min"] for one in numbers])
     most = jnp.array([one["max"] for one in numbers])
@@ -55,7 +55,7 @@ def main() -> None:
 
     undisturbed = train_until(EPOCHS, start, ds.to_jax("train", **options))
 
-    # The same, stopped: the state of the loader is a few numbers, kept beside the weights.
+    # The same with a stop: save the state of the loader, a few numbers, with the weights.
     loader = ds.to_jax("train", **options)
     weights = train_until(10, start, loader)
     for _, batch in zip(range(5), loader, strict=False):

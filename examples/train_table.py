@@ -1,4 +1,4 @@
-"""A table is written, and a network takes its columns by their names."""
+"""Write a table, and train a network on its columns by name."""
 
 import os
 import tempfile
@@ -7,14 +7,14 @@ from sklearn.datasets import load_breast_cancer
 
 import datum
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is loaded: no notes of it
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is loaded: hides its log
 
 
 def main() -> None:
-    table = load_breast_cancer(as_frame=True).frame  # 569 tumours: 30 measures, benign or not
+    table = load_breast_cancer(as_frame=True).frame  # 569 tumours: 30 measurements, benign or not
     table.columns = [name.replace(" ", "_") for name in table.columns]
     names = [name for name in table.columns if name != "target"]
-    table = table.astype(dict.fromkeys(names, "float32"))  # half the bytes, and enough here
+    table = table.astype(dict.fromkeys(names, "float32"))  # half the bytes, and precise enough
     print(datum.write(table, "tumours", splits={"train": 0.8, "test": 0.2}, stratify="target"))
     ds = datum.load("tumours")
     print(ds)
@@ -25,7 +25,7 @@ def main() -> None:
     train = ds.to_tf("train", shuffle=True, supervised=(names, "target"))
     test = ds.to_tf("test", supervised=(names, "target"))
 
-    # The manifest knows the least and the most of each column: 0 and 1, for the network.
+    # The manifest holds the range of each column: scale it to 0..1.
     numbers = [ds.statistics["train"]["features"][name]["numbers"] for name in names]
     scale = [1 / (one["max"] - one["min"]) for one in numbers]
     offset = [-one["min"] * by for one, by in zip(numbers, scale, strict=True)]
@@ -41,7 +41,7 @@ def main() -> None:
         metrics=["accuracy"],
         jit_compile=False,
     )
-    # Keras cannot shuffle a tf.data.Dataset, and says so unless it is told not to.
+    # Keras cannot shuffle a tf.data.Dataset, and warns without shuffle=False.
     model.fit(train, epochs=25, shuffle=False, verbose=0)
 
     _, accuracy = model.evaluate(test, verbose=0)

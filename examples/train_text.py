@@ -1,4 +1,4 @@
-"""Texts become sparse counts of words, and the sizes of a model come from the dataset."""
+"""Store texts as sparse word counts, and size a model from the dataset."""
 
 import os
 import random
@@ -9,7 +9,7 @@ from sklearn.preprocessing import LabelBinarizer
 
 import datum
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is loaded: no notes of it
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is loaded: hides its log
 
 COMMON = "please my the a is was not again today still can you help with it i and since very"
 TOPICS = {
@@ -20,7 +20,7 @@ TOPICS = {
 
 
 def write_message(topic: str, source: random.Random) -> str:
-    """Three words of a topic among common ones, and two that may be of any."""
+    """Three words of a topic among common words, and two of any topic."""
     words = source.choices(COMMON.split(), k=8) + source.choices(TOPICS[topic].split(), k=3)
     words += source.choices(" ".join(TOPICS.values()).split(), k=2)
     return " ".join(source.sample(words, len(words)))
@@ -43,7 +43,7 @@ def main() -> None:
     words, topics = ds.metadata["text"]["size"], ds.metadata["topic"]["size"]
 
     def prepare(batch: dict[str, tf.Tensor]) -> tuple[tf.SparseTensor, tf.Tensor]:
-        """Counts as floats, which layers take; they stay sparse."""
+        """Convert counts to floats for the layers; they stay sparse."""
         return tf.cast(batch["text"], tf.float32), batch["topic"]
 
     train = ds.to_tf("train", shuffle=True, batch_map=prepare)
@@ -58,7 +58,7 @@ def main() -> None:
     )
     optimizer = tf.keras.optimizers.Adam(1e-2)
     model.compile(optimizer, "categorical_crossentropy", metrics=["accuracy"], jit_compile=False)
-    # Keras cannot shuffle a tf.data.Dataset, and says so unless it is told not to.
+    # Keras cannot shuffle a tf.data.Dataset, and warns without shuffle=False.
     model.fit(train, epochs=6, shuffle=False, verbose=0)
 
     _, accuracy = model.evaluate(val, verbose=0)

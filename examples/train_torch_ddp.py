@@ -1,4 +1,4 @@
-"""Two processes train one PyTorch network together, each on its half of every batch."""
+"""Train one PyTorch network in two processes, each on its half of every batch."""
 
 import os
 import socket
@@ -15,13 +15,13 @@ PROCESSES = 2
 
 
 def train(rank: int, port: int) -> None:
-    """What each process runs; with `torchrun` it would be the whole program."""
+    """What each process runs; with `torchrun` this would be the whole program."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     address = f"tcp://127.0.0.1:{port}"
     distributed.init_process_group("gloo", address, rank=rank, world_size=PROCESSES)
     ds = datum.load("digits")
-    # Its rank is found by itself. The last batch is filled up: every process has full ones.
+    # The rank is detected. The last batch is filled up, so every process has full batches.
     loader = ds.to_torch("train", batch_size=32, shuffle=True)
     network = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     model = DistributedDataParallel(network)
@@ -30,10 +30,10 @@ def train(rank: int, port: int) -> None:
         for batch in loader:
             loss = nn.functional.cross_entropy(model(batch["pixels"]), batch["label"])
             optimizer.zero_grad()
-            loss.backward()  # the mean of all processes
+            loss.backward()  # averages over all processes
             optimizer.step()
 
-    # Each counts on its part of the records, and all add up. What fills up does not count.
+    # Each process counts its own records, and the sum covers all. Fillers do not count.
     counts = torch.zeros(2)
     with torch.no_grad():
         for batch in ds.to_torch("val", batch_size=64, remainder="pad"):
@@ -46,19 +46,19 @@ def train(rank: int, port: int) -> None:
         accuracy = float(counts[0] / counts[1])
         print(f"\nOf all {int(counts[1])} together they know {accuracy:.1%}")
         print("More than 95 %:", accuracy > 0.95, flush=True)
-    distributed.barrier()  # wait until all are done, then take the group down
+    distributed.barrier()  # wait for all processes, then end the group
     distributed.destroy_process_group()
 
 
 def find_port() -> int:
-    """One that nobody uses, on this machine."""
+    """A free port on this machine."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
 
 
 def main() -> None:
-    from sklearn.datasets import load_digits  # here, for the processes do not need it
+    from sklearn.datasets import load_digits  # here, because the processes do not need it
 
     digits = load_digits()
     columns = {"pixels": (digits.data / 16).astype(np.float32), "label": digits.target}
@@ -69,6 +69,6 @@ def main() -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder  # PyTorch's optimizers leave nothing behind
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder  # removed at the end
         main()
         os.chdir("..")

@@ -1,4 +1,4 @@
-"""Images are written, loaded and augmented; a small PyTorch network learns them, with a break."""
+"""Write and augment images, and train a small PyTorch network with a stop and a resume."""
 
 import os
 import tempfile
@@ -14,7 +14,7 @@ EPOCHS = 6
 
 
 def write_digits() -> None:
-    """The 1,797 handwritten digits that scikit-learn carries, as PNG files in TFRecords."""
+    """The 1,797 handwritten digits of scikit-learn, as PNG files in TFRecords."""
     digits = load_digits()
     images = (digits.images * 255 / 16).astype(np.uint8)[..., None]
     rows = [
@@ -26,7 +26,7 @@ def write_digits() -> None:
 
 
 def shift(record: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """The image moved by up to a pixel in any direction."""
+    """Shift the image by up to a pixel in any direction."""
     return {**record, "image": np.roll(record["image"], rng.integers(-1, 2, 2), axis=(0, 1))}
 
 
@@ -42,12 +42,12 @@ def make_network() -> nn.Module:
 
 
 def as_input(images: torch.Tensor) -> torch.Tensor:
-    """Numbers around 0, with the channels first; decoded images have them last."""
+    """Scale pixels to -1..1 and move the channels to the front."""
     return images.permute(0, 3, 1, 2) / 127.5 - 1
 
 
 class Training:
-    """All that a run consists of, and that a checkpoint has to hold."""
+    """The state of a run, which a checkpoint must hold."""
 
     def __init__(self) -> None:
         torch.manual_seed(0)
@@ -63,7 +63,7 @@ class Training:
         }
 
     def run(self, *, steps: int | None = None) -> None:
-        """Learn to the end, or for so many steps."""
+        """Train to the end, or for that many steps."""
         while self.epoch < EPOCHS:
             for batch in self.loader:
                 loss = nn.functional.cross_entropy(
@@ -89,13 +89,13 @@ class Training:
 
 
 def main() -> None:
-    torch.set_num_threads(1)  # more only get into each other's way with a network so small
+    torch.set_num_threads(1)  # more threads slow down a network this small
     write_digits()
     whole = Training()
     print("\nA loader:", whole.loader)
     whole.run()
 
-    # The same once more, but it stops in the middle of the third epoch, and another goes on.
+    # The same again, but stopped in the middle of the third epoch and resumed.
     stopped = Training()
     stopped.run(steps=100)
     stopped.save("checkpoint.pt")
@@ -119,6 +119,6 @@ def main() -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder  # PyTorch's optimizers leave nothing behind
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder  # removed at the end
         main()
         os.chdir("..")

@@ -1,4 +1,4 @@
-"""Images in folders named after their classes become a dataset with labels."""
+"""Write images from class folders as a labelled dataset."""
 
 import os
 import tempfile
@@ -26,7 +26,7 @@ def draw_images() -> None:
 
 def main() -> None:
     draw_images()
-    print(datum.write("fruit", "fruit.tfrecords"))  # the folders say it all
+    print(datum.write("fruit", "fruit.tfrecords"))  # the folders define classes and splits
 
     ds = datum.load("fruit.tfrecords")
     print(ds)

@@ -1,4 +1,4 @@
-"""A folder in the layout of Pascal VOC becomes a dataset of images with boxes."""
+"""Write a Pascal VOC folder as a dataset of images with boxes."""
 
 import os
 import tempfile
@@ -15,7 +15,7 @@ OBJECT = """<object><name>{}</name><bndbox>
 
 
 def draw_street(name: str, objects: list[tuple[str, int, int, int, int]]) -> None:
-    """An image of 200 x 100 pixels, and the XML file of what is on it."""
+    """An image of 200 x 100 pixels and its XML annotation."""
     pixels = np.full((100, 200, 3), 200, np.uint8)
     for kind, left, top, right, bottom in objects:
         pixels[top:bottom, left:right] = (30, 30, 160) if kind == "car" else (160, 30, 30)

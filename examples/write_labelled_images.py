@@ -1,4 +1,4 @@
-"""Images and a CSV file of their labels, exported as the Datum paper has it."""
+"""Export images and a CSV file of labels with the API of the Datum paper."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Images and masks whose colours come from a palette become a dataset of images and class ids."""
+"""Write images and palette masks as a dataset of images and class ids."""
 
 import os
 import tempfile

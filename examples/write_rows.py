@@ -1,4 +1,4 @@
-"""Rows of a generator become a dataset of two splits, and the bad ones are put aside."""
+"""Write rows from a generator as two splits, and quarantine the bad ones."""
 
 import json
 import os
@@ -10,17 +10,17 @@ import datum
 
 
 def messages() -> Iterator[tuple[str, dict[str, object]]]:
-    """A key, which decides the split and the order of a record, and what the record holds."""
+    """Yield a key, which decides the split and the order, and the record."""
     words = ["hello", "how", "are", "you", "today"]
     for i in range(1000):
         row: dict[str, object] = {
             "text": " ".join(words[: i % 5 + 1]),
-            "tokens": [len(word) for word in words[: i % 5 + 1]],  # of differing length
+            "tokens": [len(word) for word in words[: i % 5 + 1]],  # of variable length
             "score": i / 7,
-            "reply": None if i % 10 else "fine, thanks",  # absent in most records
+            "reply": None if i % 10 else "fine, thanks",  # missing in most records
         }
         if i in (123, 456):
-            row["score"] = "unknown"  # no number: such a record cannot be written
+            row["score"] = "unknown"  # not a number: this record is rejected
         yield f"message-{i}", row
 
 

@@ -1,4 +1,4 @@
-"""One table in four forms gives the same records: CSV, Parquet, a DataFrame, a dict of arrays."""
+"""Write one table in four forms, with the same result: CSV, Parquet, DataFrame, dict of arrays."""
 
 import os
 import tempfile
@@ -11,7 +11,7 @@ import datum
 
 
 def compare(name: str) -> None:
-    """Says for how many files of a dataset `from_arrays` has the very same."""
+    """Print how many files of a dataset are identical in `from_arrays`."""
     paths = sorted(p.relative_to(name) for p in Path(name).rglob("*") if p.is_file())
     same = [Path(name, p).read_bytes() == Path("from_arrays", p).read_bytes() for p in paths]
     print(f"  {name}: {sum(same)} of {len(same)} files are the same")

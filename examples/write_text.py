@@ -1,4 +1,4 @@
-"""Texts with labels: JSON Lines, where each line is a record, and the JSON of the Datum paper."""
+"""Write labelled texts from JSON Lines and from the JSON of the Datum paper."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Encoders of scikit-learn make numbers of texts and labels, and tell how large a model is."""
+"""Encode texts and labels with scikit-learn, and size a model from the metadata."""
 
 import os
 import tempfile

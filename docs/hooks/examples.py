@@ -16,10 +16,10 @@ SCRIPTS = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 LINK = re.compile(r"\]\((?:\.\./)+examples/?(?:(\w+)\.py)?\)")
 START = """# Examples
 
-Scripts that run by themselves, on data that they make or that scikit-learn has. A test runs each.
-They lie in `examples/`: `python examples/first_dataset.py`.
+Complete scripts that create their own data or use that of scikit-learn. A test runs each of them.
+They are in `examples/`: `python examples/first_dataset.py`.
 
-| script | what it shows |
+| Script | What it does |
 |---|---|
 """
 
