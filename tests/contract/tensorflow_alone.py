@@ -20,7 +20,7 @@ TEXTS = tf.io.RaggedFeature(tf.string)
 FLOATS = tf.io.RaggedFeature(tf.float32)
 INTEGERS = tf.io.RaggedFeature(tf.int64)
 
-# What docs/guides/images.md says of each layout.
+# What docs/guides/ says about each layout.
 CLASSIFICATION = {"image": IMAGE, "label": INTEGER, "filename": TEXT}
 DETECTION = {
     "image": IMAGE,
