@@ -1,4 +1,4 @@
-"""The reference of the command line: what the program itself says with --help."""
+"""The command-line reference, from the output of --help."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typer.testing import CliRunner
 __all__ = ["describe_commands", "on_page_markdown"]
 
 MARK = "<!-- commands -->"
-COLUMNS = "80"  # what a page shows without scrolling
+COLUMNS = "80"  # fits a page without scrolling
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the commands where the page has its mark."""
+    """Replace the mark of the page with the commands."""
     return markdown.replace(MARK, describe_commands()) if MARK in markdown else markdown
 
 
 def describe_commands() -> str:
-    """The help of the program, then of each command under its name."""
+    """The help of the program, then of each command."""
     from datum.cli.app import app
 
     program: Any = typer.main.get_command(app)

@@ -1,4 +1,4 @@
-"""Examples in docstrings as blocks of code: Markdown takes `>>>` for quotes within quotes."""
+"""Show examples in docstrings as code, because Markdown reads `>>>` as nested quotes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class FencedDoctests(Extension):
     """Put a fence around each example of a docstring."""
 
     def on_instance(self, *, obj: Any, **_: Any) -> None:
-        """Change the docstring of what was loaded, if it has one."""
+        """Change the docstring of a loaded object, if it has one."""
         if obj.docstring is not None:
             obj.docstring.value = fence(obj.docstring.value)
 

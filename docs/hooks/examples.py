@@ -1,4 +1,4 @@
-"""The scripts of examples/ as pages of the site, and the links to them."""
+"""Pages for the scripts in examples/, and the links to them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ They are in `examples/`: `python examples/first_dataset.py`.
 
 
 def on_config(config: Any) -> Any:
-    """Put the pages of the scripts at the end of the navigation."""
+    """Add the pages of the scripts to the end of the navigation."""
     pages = [{script.stem: _uri(script.stem)} for script in SCRIPTS]
     config.nav.append({"Examples": [{"All examples": "examples/index.md"}, *pages]})
     return config
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Make a page of each script, and one that lists them."""
+    """Create a page for each script, and one that lists them."""
     rows = ""
     for script in SCRIPTS:
         text = script.read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Let links to scripts lead to their pages; in the repository they lead to the scripts."""
+    """Point links to scripts at their pages."""
     folder = posixpath.dirname(page.file.src_uri)
 
     def lead(found: re.Match[str]) -> str:

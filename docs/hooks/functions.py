@@ -1,4 +1,4 @@
-"""Functions of packages that are called like the module they are in, which would hide them."""
+"""Functions with the same name as their module, which would hide them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["FunctionsOverModules"]
 
 
 class FunctionsOverModules(Extension):
-    """Let `datum.format.parse` be the function, as it is in Python, not the module of that name."""
+    """Document `datum.format.parse` as the function, as in Python, not as the module."""
 
     def on_package(self, *, pkg: Any, **_: Any) -> None:
-        """Put the functions in the place of their modules."""
+        """Replace the modules with the functions."""
         _uncover(pkg)
 
 
@@ -24,5 +24,5 @@ def _uncover(package: Any) -> None:
         _uncover(module)
         if package.imports.get(name) == f"{module.path}.{name}":
             function = module.members[name]
-            function.members.update(module.members)  # what others import from there is still found
+            function.members.update(module.members)  # keep what others import from there
             package.members[name] = Alias(name, function, parent=package)

@@ -1,4 +1,4 @@
-"""The table of all public names, made of the package itself."""
+"""The table of all public names, generated from the package."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ MARK = "<!-- names -->"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the table where the page has its mark."""
+    """Replace the mark of the page with the table."""
     return markdown.replace(MARK, list_names()) if MARK in markdown else markdown
 
 
 def list_names() -> str:
-    """A row for each name of `datum.__all__`: functions first, then classes, errors, modules."""
+    """One row per name of `datum.__all__`: functions, classes, errors, modules."""
     import datum
 
     rows: dict[str, list[str]] = {"functions": [], "classes": [], "errors": [], "modules": []}

@@ -1,4 +1,4 @@
-"""The code blocks of a page: what they are written in, and where they stand."""
+"""The code blocks of a page, with their language and position."""
 
 import ast
 import re
@@ -24,11 +24,11 @@ class Block:
     """A fenced block.
 
     Attributes:
-        language: the word after the fence; empty where there is none.
-        line: how many lines of the page come before its text.
-        text: what it holds, without the indent of its fence.
-        follows: whether nothing but empty lines lies between it and the block before.
-        title: the file that it is the content of, if any.
+        language: The word after the fence, or an empty string.
+        line: The number of lines of the page before its text.
+        text: Its content, without the indent of the fence.
+        follows: Whether only empty lines separate it from the previous block.
+        title: The file that it is saved as, if any.
     """
 
     language: str
@@ -39,12 +39,12 @@ class Block:
 
 
 def name_of(page: Path) -> str:
-    """The page as a test is named after it."""
+    """The name of the page in test ids."""
     return str(page.relative_to(ROOT))
 
 
 def blocks(page: Path) -> list[Block]:
-    """The fenced blocks of a page, in their order."""
+    """The fenced blocks of a page, in order."""
     found: list[Block] = []
     lines = page.read_text(encoding="utf-8").splitlines()
     follows, at = False, 0
@@ -67,7 +67,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def indented_code(page: Path) -> list[str]:
-    """The lines that start a block of code by their indent alone, which no test would run."""
+    """Lines that start an indented code block, which no test would run."""
     found, fenced, before = [], False, ["", ""]
     for line in page.read_text(encoding="utf-8").splitlines():
         fenced ^= bool(OPENING.match(line))
@@ -80,7 +80,7 @@ def indented_code(page: Path) -> list[str]:
 
 
 def runnable_lines(text: str) -> list[str]:
-    """The lines of a sketch that Python would run: calls, imports, values given to names."""
+    """Lines of a sketch that are Python: calls, imports, assignments."""
     whole = _statements(text)
     if whole:
         return whole

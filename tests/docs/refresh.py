@@ -1,4 +1,4 @@
-"""Put what commands print now into the pages that show it: `python -m tests.docs.refresh PAGE`.
+"""Update the output shown on pages: `python -m tests.docs.refresh PAGE`.
 
 Outputs that are still right, times, rates and `...` aside, stay as they are.
 """
@@ -13,7 +13,7 @@ from tests.docs.shell import environment, is_alike
 
 
 def refresh(page: Path) -> int:
-    """Run a page, and write its outputs anew where they differ; how many did."""
+    """Run a page, replace outputs that changed, and return how many did."""
     text = page.read_text(encoding="utf-8")
     changed = at = 0
     with tempfile.TemporaryDirectory() as folder:

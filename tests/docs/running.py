@@ -1,4 +1,4 @@
-"""A page as a program: its blocks run one after the other, in one folder."""
+"""Run a page: its blocks one after the other, in one folder."""
 
 import contextlib
 import doctest
@@ -23,7 +23,7 @@ PRINT_OPTIONS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Shown:
-    """An output that a page shows, and what was printed when it was run.
+    """An output shown on a page, and what the block printed.
 
     Attributes:
         line: how many lines of the page come before its block.
@@ -37,7 +37,7 @@ class Shown:
 
 
 def run_page(page: Path, work: Path, env: dict[str, str]) -> Iterator[Shown]:
-    """Run all of a page in `work`, the current folder, and give each output that it shows."""
+    """Run a page in `work`, the current folder, and yield each output that it shows."""
     scope: dict[str, Any] = {"__name__": "__main__"}
     printed, before = "", ""
     for block in blocks(page):
@@ -56,10 +56,10 @@ def run_page(page: Path, work: Path, env: dict[str, str]) -> Iterator[Shown]:
 
 
 def run_python(block: Block, page: Path, scope: dict[str, Any]) -> str:
-    """Run a block of Python in what those before it left; what it printed."""
+    """Run a Python block with the names of the blocks before it, and return its output."""
     with np.printoptions(**PRINT_OPTIONS), contextlib.redirect_stdout(io.StringIO()) as printed:
         if ">>> " not in block.text:
-            # Empty lines before, so that errors name the line of the page.
+            # Empty lines make errors name the line of the page.
             exec(compile("\n" * block.line + block.text, str(page), "exec"), scope)
             return printed.getvalue()
         report: list[str] = []

@@ -1,4 +1,4 @@
-"""Shell blocks of a page, run as a reader would: with `datum` of this tree on the path."""
+"""Run shell blocks of a page with this tree's `datum` on the path."""
 
 import doctest
 import os
@@ -11,35 +11,35 @@ from pathlib import Path
 from tests.docs.fences import ROOT
 
 TIMEOUT_S = 300
-PYTHONPATH = os.pathsep.join(  # before a test goes to another folder
+PYTHONPATH = os.pathsep.join(  # before a test changes the folder
     str(Path(path).absolute())
     for path in os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if path
 )
-COLUMNS = "88"  # what a page shows without scrolling
+COLUMNS = "88"  # fits a page without scrolling
 
-# Not run, since they change the machine or take minutes; what they name is looked up instead.
+# Not run, because they change the machine or take minutes; only their names are checked.
 UNTRIED = re.compile(r"^\s*(pip install|make|git clone|python -m benchmarks)\b")
 
-# What differs from run to run, and the width of the column that it stands in.
+# Values that differ between runs, and the width of their column.
 TIMES = re.compile(r"(?<![\w.])\d[\d,.]*( ?)(ns|µs|us|ms|s|min)\b")
 RATES = re.compile(r"(?<![\w.])\d[\d,.]*( ?[kKMGT]?i?B?)((?: \w+)?/s)\b")
 
-# What TensorFlow, JAX and PyTorch log depends on the processor; this is how their logs look.
+# Log lines of TensorFlow, JAX and PyTorch, which depend on the processor.
 LOGGED = re.compile(
     r"(\[?[IWEF]\d{4} \d\d:\d\d:|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] )"
     r"|WARNING: All log messages before absl::InitializeLog|To enable the following instructions:"
 )
-# Rarely, a rank of torch.distributed aborts like this when it takes its group down, work done.
+# Rarely, a rank of torch.distributed aborts like this after its work is done.
 ABORTED = "terminate called without an active exception"
 
 
 def environment(folder: Path | None = None) -> dict[str, str]:
-    """The same for a program as for this test; with `datum` and `python` of it, from `folder`."""
+    """The environment of this test, with its `datum` and `python` in `folder` on the path."""
     found = {**os.environ, "PYTHONPATH": PYTHONPATH, "PYTHONIOENCODING": "utf-8"}
     if folder is not None:
         found |= {"PATH": f"{_programs(folder)}{os.pathsep}{os.environ['PATH']}"}
-        # Not buffered, so that what goes to stderr stands where it does in a terminal.
+        # Unbuffered, so that stderr is interleaved as in a terminal.
         found |= {"COLUMNS": COLUMNS, "LC_ALL": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
     return found
 
@@ -53,7 +53,7 @@ def _programs(folder: Path) -> Path:
 
 
 def run_script(text: str, folder: Path, env: dict[str, str]) -> None:
-    """Run a block of `sh` in `folder`; AssertionError with its output if it fails."""
+    """Run a block of `sh` in `folder`, or raise an AssertionError with its output."""
     lines = text.splitlines()
     for line in lines:
         check_untried(line)
@@ -66,15 +66,15 @@ def run_script(text: str, folder: Path, env: dict[str, str]) -> None:
 
 
 def run_session(text: str, folder: Path, env: dict[str, str]) -> None:
-    """Run the commands of a block of `console`, and hold what they print against the block."""
+    """Run the commands of a `console` block and compare their output with the block."""
     for command, expected, output in play(text, folder, env):
         assert_alike(expected, output, f"$ {command}")
 
 
 def play(text: str, folder: Path, env: dict[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Each command of a session, what is shown of its output, and what it printed.
+    """Yield each command of a session, its expected and its actual output.
 
-    A command that fails has to be followed by `echo $?`, which shows its code.
+    A command that fails must be followed by `echo $?`, which shows its exit code.
     """
     code = 0
     for command, expected in commands(text):
@@ -87,12 +87,12 @@ def play(text: str, folder: Path, env: dict[str, str]) -> Iterator[tuple[str, st
 
 
 def without_logs(output: str) -> str:
-    """What a program printed, but for the lines that frameworks log."""
+    """The output of a program without the log lines of frameworks."""
     return "".join(line for line in output.splitlines(keepends=True) if not LOGGED.match(line))
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:
-    """Each command of a session, and what is shown of its output."""
+    """Yield each command of a session and its expected output."""
     assert text.startswith("$ "), "a session starts with a command"
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command = re.match(r"(?:.*\\\n)*.*\n", part)
@@ -101,13 +101,13 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 
 
 def is_alike(expected: str, got: str) -> bool:
-    """Whether what is shown is what was printed, but for times and rates; `...` is anything."""
+    """Whether two outputs are equal except for times and rates; `...` matches anything."""
     checker = doctest.OutputChecker()
     return checker.check_output(_steady(expected), _steady(got), doctest.ELLIPSIS)
 
 
 def assert_alike(expected: str, got: str, what: str) -> None:
-    """AssertionError with both, unless they are alike."""
+    """Raise an AssertionError that shows both outputs, unless they are alike."""
     if not is_alike(expected, got):
         example = doctest.Example(what, _steady(expected))
         checker = doctest.OutputChecker()
@@ -116,7 +116,7 @@ def assert_alike(expected: str, got: str, what: str) -> None:
 
 
 def check_untried(line: str) -> None:
-    """Look up what a command names that is not run: a target of make, an extra of the package."""
+    """Check the names in a command that is not run: a make target, an extra of the package."""
     words = line.partition("#")[0].split()
     if words[:1] == ["make"]:
         makefile = (ROOT / "Makefile").read_text()

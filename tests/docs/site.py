@@ -1,4 +1,4 @@
-"""A site that was built: its pages, and what they link to and load."""
+"""A built site: its pages, links and resources."""
 
 import re
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ RESOURCES = {"script": "src", "link": "href", "img": "src", "iframe": "src", "so
 
 @dataclass
 class Page:
-    """What one page of HTML has.
+    """The content of one HTML page.
 
     Attributes:
         ids: where links can lead to.
@@ -55,7 +55,7 @@ class _Reader(HTMLParser):
 
 
 def read_site(folder: Path) -> dict[Path, Page]:
-    """Every page of a site, by its file; but for that of the error 404, which lies anywhere."""
+    """Every page of a site by its file, except the 404 page, which has no fixed address."""
     found = {}
     for path in sorted(folder.rglob("*.html")):
         if path.name != "404.html":
@@ -72,14 +72,14 @@ def is_external(target: str) -> bool:
 
 
 def target_of(path: Path, link: str) -> tuple[Path, str]:
-    """The file and the anchor that a link of a page leads to."""
+    """The file and the anchor that a link points to."""
     parts = urlsplit(link)
     file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
     return (file / "index.html" if file.is_dir() else file), unquote(parts.fragment)
 
 
 def broken_links(site: dict[Path, Page]) -> list[str]:
-    """The links within a site that lead nowhere."""
+    """The broken links within a site."""
     broken = []
     for path, page in site.items():
         for link in filter(lambda link: not is_external(link), page.links):
@@ -91,12 +91,12 @@ def broken_links(site: dict[Path, Page]) -> list[str]:
 
 
 def reachable(site: dict[Path, Page], start: Path) -> set[Path]:
-    """The pages that the navigation leads to."""
+    """The pages that the navigation reaches."""
     return {start} | {target_of(start, link)[0] for link in site[start].menu} & set(site)
 
 
 def loaded_by_styles(folder: Path) -> list[str]:
-    """What the style sheets of a site load from elsewhere."""
+    """External resources that the style sheets load."""
     pattern = re.compile(r"url\(\s*[\"']?((?:https?:)?//[^)]*)|@import\s+[\"'](https?:[^\"']*)")
     return [
         found[0] for path in folder.rglob("*.css") for found in pattern.finditer(path.read_text())

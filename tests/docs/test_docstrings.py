@@ -1,4 +1,4 @@
-"""Every example that a docstring shows is run."""
+"""Every example in a docstring is run."""
 
 import doctest
 import importlib
@@ -24,7 +24,7 @@ def run_doctest(test: doctest.DocTest) -> None:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_the_examples_in_docstrings_hold(name, tmp_path, monkeypatch):
+def test_the_examples_in_docstrings_are_correct(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(name)
     for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import datum
 from tests.docs.fences import PAGES, ROOT, Block, blocks, indented_code, name_of, runnable_lines
 from tests.docs.running import run_page
 from tests.docs.shell import (
@@ -20,12 +21,12 @@ from tests.docs.shell import (
     run_session,
 )
 
-# `hex` are bytes that tests/contract/test_golden_bytes.py holds against those written.
+# tests/contract/test_golden_bytes.py checks the `hex` blocks.
 LANGUAGES = {"python", "sh", "console", "toml", "json", "yaml", "text", "hex"}
 
 
 def parse_json(text: str) -> None:
-    """One document, or one on each line."""
+    """Parse one document, or one per line."""
     try:
         json.loads(text)
     except json.JSONDecodeError:
@@ -33,10 +34,12 @@ def parse_json(text: str) -> None:
             json.loads(line)
 
 
+# This page also shows the imports of programs for the older library.
+OLDER = ROOT / "docs/guides/paper.md"
 PARSERS = {"toml": tomllib.loads, "json": parse_json, "yaml": yaml.safe_load}
 
 
-# Keras says so of every tf.data.Dataset that `fit` is called with.
+# Keras warns about every tf.data.Dataset passed to `fit`.
 @pytest.mark.filterwarnings("ignore:.shuffle=True. was passed:UserWarning")
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_examples_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
@@ -48,7 +51,7 @@ def test_the_examples_of_a_page_run_one_after_the_other(page, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_program_that_is_shown_as_a_file_is_run(page):
+def test_every_program_shown_as_a_file_is_run(page):
     shown = blocks(page)
     for number, block in enumerate(shown):
         if block.title and block.language in ("python", "sh"):
@@ -57,13 +60,20 @@ def test_every_program_that_is_shown_as_a_file_is_run(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_block_is_of_a_language_that_is_tested(page):
+def test_every_block_is_in_a_tested_language(page):
     assert [
         f"{block.line}: {block.language!r}"
         for block in blocks(page)
         if block.language not in LANGUAGES
     ] == []
     assert indented_code(page) == []
+
+
+@pytest.mark.parametrize("page", sorted(set(PAGES) - {OLDER}), ids=name_of)
+def test_examples_import_public_modules_only(page):
+    text = "\n".join(block.text for block in blocks(page) if block.language == "python")
+    imported = set(re.findall(r"^ *(?:>>> )?(?:from|import) datum\.([\w.]+)", text, re.MULTILINE))
+    assert imported - set(datum.__all__) == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -73,7 +83,7 @@ def test_data_can_be_parsed(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_what_could_be_run_is_no_mere_text(page):
+def test_a_text_block_contains_no_python(page):
     before, found = "", []
     for block in blocks(page):
         is_output = block.follows and before in ("python", "sh")
@@ -83,7 +93,7 @@ def test_what_could_be_run_is_no_mere_text(page):
     assert found == []
 
 
-def test_the_tests_that_guarantees_are_held_to_exist():
+def test_the_tests_named_by_guarantees_exist():
     page = (ROOT / "docs/concepts/guarantees.md").read_text()
     named = set(re.findall(r"\btest_\w+\.py", page))
     there = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
@@ -100,7 +110,7 @@ def page_of(folder: Path, text: str) -> Path:
     return folder / "page.md"
 
 
-def test_blocks_are_found_with_their_lines_and_what_they_follow(tmp_path, monkeypatch):
+def test_blocks_know_their_line_and_what_they_follow(tmp_path, monkeypatch):
     page = page_of(
         tmp_path, "a\n```python\nx = 1\n```\n\n```text\n1\n```\nb\n\n  ```sh\n  ls\n  ```\n"
     )
@@ -111,7 +121,7 @@ def test_blocks_are_found_with_their_lines_and_what_they_follow(tmp_path, monkey
     ]
 
 
-def test_code_that_only_its_indent_marks_is_found(tmp_path):
+def test_indented_code_is_found(tmp_path):
     page = page_of(
         tmp_path, "a\n\n    import os\n\n- b\n\n    more of b\n\n```text\n\n    c\n```\n"
     )
@@ -132,24 +142,24 @@ def test_python_in_a_sketch_is_found(text, expected):
     assert runnable_lines(text) == expected
 
 
-def test_a_script_that_fails_is_told_with_its_output(tmp_path):
+def test_a_failing_script_is_reported_with_its_output(tmp_path):
     with pytest.raises(AssertionError, match="exit code 3 of\n(?s:.*)\nheard"):
         run_script("echo heard; (exit 3)\necho not so", tmp_path, environment())
 
 
-def test_a_script_is_run_without_what_changes_the_machine(tmp_path):
+def test_commands_that_change_the_machine_are_not_run(tmp_path):
     script = 'pip install ".[torch]"  # big\nmake demo SECONDS=3\nmake test\nls > found'
     run_script(script, tmp_path, environment())
     assert (tmp_path / "found").exists()
 
 
 @pytest.mark.parametrize("line", ['pip install "datum[torhc]"', "make demmo", "make test demmo"])
-def test_what_a_command_names_that_is_not_run_exists(line, tmp_path):
+def test_names_in_commands_that_are_not_run_must_exist(line, tmp_path):
     with pytest.raises(AssertionError, match="no such"):
         run_script(line, tmp_path, environment())
 
 
-def test_a_session_is_compared(tmp_path):
+def test_a_session_is_compared_with_its_output(tmp_path):
     run_session(
         "$ echo a; echo b >&2\na\nb\n$ printf 'c 1.5 s d'\nc 20 s d\n", tmp_path, environment()
     )
@@ -158,7 +168,7 @@ def test_a_session_is_compared(tmp_path):
         run_session("$ echo a\nb\n", tmp_path, environment())
 
 
-def test_a_session_tells_the_exit_code_of_what_fails(tmp_path):
+def test_a_session_shows_the_exit_code_of_a_failing_command(tmp_path):
     run_session("$ (exit 3)\n$ echo $?\n3\n$ echo a\na\n", tmp_path, environment())
     with pytest.raises(AssertionError, match="untold"):
         run_session("$ (exit 3)\n$ echo a\na\n", tmp_path, environment())
@@ -166,7 +176,7 @@ def test_a_session_tells_the_exit_code_of_what_fails(tmp_path):
         run_session("$ (exit 3)\n", tmp_path, environment())
 
 
-def test_what_frameworks_log_is_not_compared(tmp_path):
+def test_log_lines_of_frameworks_are_not_compared(tmp_path):
     logged = "I0000 00:00:1794953504.264127 12864 port.cc:153] oneDNN custom operations are on."
     dated = "2026-11-17 22:22:22.123456: W tensorflow/core/x.cc:1] a word"
     session = f"$ echo a; echo '{logged}' >&2; echo '{dated}' >&2; echo b\na\nb\n"
@@ -176,7 +186,7 @@ def test_what_frameworks_log_is_not_compared(tmp_path):
 
 
 @pytest.mark.parametrize(("aborts", "is_fine"), [(1, True), (9, False)])
-def test_a_group_of_processes_that_aborts_at_its_end_is_run_again(tmp_path, aborts, is_fine):
+def test_a_process_group_that_aborts_at_its_end_is_run_again(tmp_path, aborts, is_fine):
     script = (
         "echo x >> tries; # python -m torch.distributed.run\n"
         f'if [ "$(wc -l < tries)" -le {aborts} ]; then echo "{ABORTED}"; exit 1; fi'
@@ -185,11 +195,11 @@ def test_a_group_of_processes_that_aborts_at_its_end_is_run_again(tmp_path, abor
         run_script(script, tmp_path, environment())
 
 
-def test_a_command_of_several_lines_is_one():
+def test_a_command_may_span_several_lines():
     assert list(commands("$ a \\\n  b\nout\n$ c\n")) == [("a \\\n  b", "out\n"), ("c", "")]
 
 
-def test_datum_on_the_path_is_that_of_this_tree(tmp_path):
+def test_datum_on_the_path_is_from_this_tree(tmp_path):
     env = environment(tmp_path / "bin")
     run_session("$ datum --version\ndatum ...\n", tmp_path, env)
     run_session("$ python -c 'print(1)'\n1\n", tmp_path, env)
@@ -210,6 +220,6 @@ def test_times_and_rates_are_alike(shown, printed):
 
 
 @pytest.mark.parametrize(("shown", "printed"), [("3 shards", "4 shards"), ("a  b", "a b")])
-def test_anything_else_is_not(shown, printed):
+def test_other_differences_are_not_alike(shown, printed):
     with pytest.raises(AssertionError):
         assert_alike(shown, printed, "a block")

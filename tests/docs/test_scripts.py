@@ -1,4 +1,4 @@
-"""Every script in examples/ runs by itself, and says what it should.
+"""Every script in examples/ runs by itself and prints what it should.
 
 Those that do not import TensorFlow run where there is none: with the frameworks that they import.
 """
@@ -21,7 +21,7 @@ DATUM = Path(datum.__file__).parent
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 FRAMEWORKS = ("jax", "tensorflow", "torch")
 
-# What a script is there to show, whatever the order of its records.
+# What a script must print, whatever the order of its records.
 EXPECTED = {
     "mix_datasets.py": [
         "Nearest to 70 %: True",
@@ -57,13 +57,13 @@ EXPECTED = {
 
 @pytest.fixture
 def short_folder() -> Iterator[Path]:
-    """A folder of few letters: processes talk by sockets there, whose names may not be long."""
+    """A folder with a short name, because the names of sockets in it are limited."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
 
 
 def frameworks_of(script: Path) -> list[str]:
-    """Those that a script imports."""
+    """The frameworks that a script imports."""
     text = script.read_text()
     return [
         name for name in FRAMEWORKS if re.search(rf"^ *(import|from) {name}\b", text, re.MULTILINE)
@@ -119,7 +119,7 @@ def test_a_script_runs_prints_and_leaves_nothing_behind(script, short_folder, wi
     assert list((short_folder / "temporary").iterdir()) == []
 
 
-def test_examples_train_where_there_is_no_tensorflow(without_tensorflow, tmp_path):
+def test_examples_train_without_tensorflow(without_tensorflow, tmp_path):
     (tmp_path / "look.py").write_text(
         f"import importlib.util as u\nprint(*(name for name in {FRAMEWORKS} if u.find_spec(name)))"
     )
@@ -134,7 +134,7 @@ def test_examples_train_where_there_is_no_tensorflow(without_tensorflow, tmp_pat
     }
 
 
-def test_a_warning_of_ours_is_told_from_what_a_framework_logs():
+def test_own_warnings_are_distinguished_from_log_lines_of_frameworks():
     assert is_ours(f"{EXAMPLES}/write_text.py:9: UserWarning: 3 records were left out")
     assert is_ours(f"{DATUM}/reader.py:9: RuntimeWarning: odd")
     assert is_ours("Traceback (most recent call last):")
@@ -142,5 +142,5 @@ def test_a_warning_of_ours_is_told_from_what_a_framework_logs():
     assert not is_ours("WARNING: All log messages before absl::InitializeLog() are written")
 
 
-def test_every_expectation_is_of_a_script():
+def test_every_expectation_belongs_to_a_script():
     assert {script.name for script in SCRIPTS} >= set(EXPECTED)

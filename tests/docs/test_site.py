@@ -1,7 +1,8 @@
-"""The documentation as a site: whole, built without a warning, loading nothing from elsewhere."""
+"""The documentation site is complete, builds without warnings and loads nothing external."""
 
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 import types
@@ -27,7 +28,7 @@ QUIET = ("Cleaning site directory", "Building documentation", "Documentation bui
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The folder of the site, and what was said when it was built."""
+    """The folder of the site, and the output of the build."""
     folder = tmp_path_factory.mktemp("site")
     call = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     ran = subprocess.run(
@@ -48,27 +49,27 @@ def site(built: tuple[Path, str]) -> dict[Path, Page]:
     return read_site(built[0])
 
 
-def test_it_is_built_without_a_word_of_warning(built):
+def test_it_builds_without_a_warning(built):
     said = [line for line in built[1].splitlines() if not any(word in line for word in QUIET)]
     assert said == []
 
 
-def test_every_page_of_the_documentation_is_there(built, site):
+def test_every_page_is_in_the_site(built, site):
     pages = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")]
     assert {built[0] / page.with_suffix(".html") for page in pages} <= set(site)
     assert len(pages) > 30
 
 
-def test_every_page_is_reached_by_the_navigation(built, site):
+def test_the_navigation_reaches_every_page(built, site):
     assert set(site) - reachable(site, built[0] / "index.html") == set()
 
 
-def test_every_link_and_anchor_leads_somewhere(site):
+def test_no_link_or_anchor_is_broken(site):
     assert broken_links(site) == []
     assert sum(len(page.links) for page in site.values()) > 1000
 
 
-def test_nothing_is_loaded_from_elsewhere(built, site):
+def test_nothing_external_is_loaded(built, site):
     loaded = {target for page in site.values() for target in page.resources}
     assert loaded
     assert {target for target in loaded if is_external(target)} == set()
@@ -103,12 +104,31 @@ def test_every_name_of_a_public_module_is_in_the_reference(site):
         assert listed - anchors(site) == set(), name
 
 
+def test_the_reference_documents_public_names_only():
+    pages = (ROOT / "docs/reference").glob("*.md")
+    names = [
+        name
+        for page in pages
+        for name in re.findall(r"^::: datum\.(\S+)", page.read_text(), re.MULTILINE)
+    ]
+    assert len(names) > 40
+    assert [name for name in names if not is_public(name)] == []
+
+
+def is_public(name: str) -> bool:
+    """Whether `datum.NAME` is listed in `__all__` of Datum, or of one of its public modules."""
+    first, _, rest = name.partition(".")
+    return first in datum.__all__ and (
+        not rest or rest in importlib.import_module(f"datum.{first}").__all__
+    )
+
+
 def test_the_reference_lists_every_name_with_a_summary(built, site):
     text = site[built[0] / "reference/index.html"].text
     assert all(f"datum.{name}" in text for name in datum.__all__)
 
 
-def test_the_reference_tells_every_command_with_its_options(built, site):
+def test_the_reference_lists_every_command_with_its_options(built, site):
     import typer
 
     from datum.cli.app import app
@@ -136,7 +156,7 @@ def test_doctests_are_shown_as_code(site):
     assert quotes == []
 
 
-# The checks themselves.
+# Tests of the checks.
 
 
 @pytest.fixture
@@ -150,16 +170,16 @@ def small(tmp_path):
     return tmp_path
 
 
-def test_links_that_lead_nowhere_are_found(small):
+def test_broken_links_are_found(small):
     assert broken_links(read_site(small)) == ["b.html: a.html#z", "b.html: c.html"]
 
 
-def test_pages_that_nothing_leads_to_are_found(small):
+def test_unreachable_pages_are_found(small):
     site = read_site(small)
     assert set(site) - reachable(site, small / "a.html") == {small / "d.html"}
 
 
-def test_what_is_loaded_from_elsewhere_is_found(small):
+def test_external_resources_are_found(small):
     (small / "s.css").write_text("a{b:url(x.png)} @font-face{src:url('https://e.org/f')}")
     assert read_site(small)[small / "a.html"].resources == ["https://e.org/s.js"]
     assert loaded_by_styles(small) == ["url('https://e.org/f'"]
