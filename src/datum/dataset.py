@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from datum.adapters.tensorflow.engines import Engine
-from datum.adapters.tensorflow.options import Names, TfOptions
 from datum.configs import BucketConfigs, DatasetConfigs, TFRReadConfigs
 from datum.configs.options import Role, options_for
 from datum.errors import Damage
 from datum.format import Compression, SplitInfo
+from datum.frameworks.tensorflow.options import Engine, TfOptions
 from datum.loading import Loader, LoadKeywords, LoadOptions
 from datum.loading.missing import Missing
 from datum.loading.options import Remainder, Shuffle, lists_options
 from datum.loading.ordered import order_split
 from datum.loading.padding import PadOption
+from datum.loading.supervised import Names
 from datum.reading import Split
 from datum.reading.adopt import open_dataset, save_manifest
 from datum.reading.contents import Contents
@@ -32,9 +32,9 @@ from datum.schema import Schema
 from datum.sources.source import Part
 
 if TYPE_CHECKING:
-    from datum.adapters.jax import JaxLoader
-    from datum.adapters.tensorflow.described import DatumDataset
-    from datum.adapters.torch import TorchLoader
+    from datum.frameworks.jax import JaxLoader
+    from datum.frameworks.tensorflow.dataset import DatumDataset
+    from datum.frameworks.torch import TorchLoader
 
 __all__ = ["Dataset"]
 
@@ -224,7 +224,7 @@ class Dataset:
                 where there is CUDA. With workers it is DataLoader's own `pin_memory` that counts.
             options: See `datum.loading.LoadOptions`.
         """
-        from datum.adapters.torch import make_loader  # brings PyTorch
+        from datum.frameworks.torch import make_loader  # brings PyTorch
 
         chosen = LoadOptions.of(options, caller="to_torch")
         return make_loader(order_split(self[split], chosen), chosen, pin_memory=pin_memory)
@@ -244,7 +244,7 @@ class Dataset:
                 record, or a dict of them by the names of columns.
             options: See `datum.loading.LoadOptions`.
         """
-        from datum.adapters.jax import make_loader  # brings JAX
+        from datum.frameworks.jax import make_loader  # brings JAX
 
         chosen = LoadOptions.of(options, caller="to_jax")
         return make_loader(order_split(self[split], chosen), chosen, sharding=sharding)
@@ -357,7 +357,7 @@ class Dataset:
         >>> [batch["x"].numpy().tolist() for batch in batches]
         [[5, 6], [7]]
         """
-        from datum.adapters.tensorflow.pipeline import make_dataset  # brings TensorFlow
+        from datum.frameworks.tensorflow.dataset import make_dataset  # brings TensorFlow
 
         TfOptions.refuse_unknown(misspelt)
         options = TfOptions(

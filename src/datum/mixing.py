@@ -14,8 +14,8 @@ from datum.loading.ordered import Ordered, order_split
 from datum.reading import Split
 
 if TYPE_CHECKING:
-    from datum.adapters.jax import JaxLoader
-    from datum.adapters.torch import TorchLoader
+    from datum.frameworks.jax import JaxLoader
+    from datum.frameworks.torch import TorchLoader
 
 __all__ = ["Mix", "mix"]
 
@@ -116,7 +116,7 @@ class Mix:
             pin_memory: Whether tensors lie in memory that a GPU copies from by itself.
             options: See `datum.loading.LoadOptions`.
         """
-        from datum.adapters.torch import make_loader  # brings PyTorch
+        from datum.frameworks.torch import make_loader  # brings PyTorch
 
         chosen = LoadOptions.of(options, caller="to_torch")
         return make_loader(self._ordered(chosen), chosen, pin_memory=pin_memory)
@@ -129,7 +129,7 @@ class Mix:
             sharding: Where arrays are placed: for all of them, or a dict by the names of columns.
             options: See `datum.loading.LoadOptions`.
         """
-        from datum.adapters.jax import make_loader  # brings JAX
+        from datum.frameworks.jax import make_loader  # brings JAX
 
         chosen = LoadOptions.of(options, caller="to_jax")
         return make_loader(self._ordered(chosen), chosen, sharding=sharding)

@@ -14,7 +14,7 @@ COMMANDS = [name for names in PANELS.values() for name in names]
 READING = [name for name in COMMANDS if name not in ("write", "demo")]
 NEEDS_OUT = ("repair", "reshard", "export-to")
 HEAVY = [
-    "adapters",
+    "frameworks",
     "dataset",
     "loading",
     "measuring",

@@ -95,14 +95,14 @@ def _numpy(sample: Sample, settings: Settings) -> Contender:
 
 
 def _torch(sample: Sample, settings: Settings) -> Contender:
-    from datum.adapters.torch import make_loader
+    from datum.frameworks.torch import make_loader
 
     split = sample.split
     return _contender("to_torch", sample, settings, lambda o: make_loader(order_split(split, o), o))
 
 
 def _jax(sample: Sample, settings: Settings) -> Contender:
-    from datum.adapters.jax import make_loader
+    from datum.frameworks.jax import make_loader
 
     jax = require("jax", purpose=_PURPOSE)
     split = sample.split
@@ -113,7 +113,7 @@ def _jax(sample: Sample, settings: Settings) -> Contender:
 
 def _data_loader(sample: Sample, settings: Settings) -> Contender:
     """Workers that stay from one pass to the next: no turn starts them."""
-    from datum.adapters.torch import make_loader
+    from datum.frameworks.torch import make_loader
 
     torch = require("torch", purpose=_PURPOSE)
     epochs = settings.worker_epochs

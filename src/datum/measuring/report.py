@@ -166,13 +166,12 @@ def _auto_engine(found: Findings) -> str | None:
     """What `to_tf` would read the whole split with; None where it was not measured."""
     if not any(name.startswith("to_tf") for name in found.timings):
         return None
-    from datum.adapters.tensorflow.engines import choose_engine
-    from datum.adapters.tensorflow.options import TfOptions
-    from datum.adapters.tensorflow.situation import find_situation
+    from datum.frameworks.tensorflow.engine import choose_engine, find_engine_inputs
+    from datum.frameworks.tensorflow.options import TfOptions
 
     options = found.options
     asked = TfOptions(batch_size=options.batch_size, shuffle=options.shuffle)
-    return choose_engine("auto", find_situation(asked)).engine
+    return choose_engine("auto", find_engine_inputs(asked)).engine
 
 
 def _notes(found: Findings) -> Iterator[str]:

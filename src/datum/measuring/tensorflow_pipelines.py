@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from datum._optional import require
-from datum.adapters.tensorflow.batching import batch_records, unbatch
-from datum.adapters.tensorflow.options import TfOptions
-from datum.adapters.tensorflow.parsing import GraphParser
-from datum.adapters.tensorflow.pipeline import make_dataset
+from datum.frameworks.tensorflow.batching import batch_records, unbatch
+from datum.frameworks.tensorflow.dataset import make_dataset
+from datum.frameworks.tensorflow.options import TfOptions
+from datum.frameworks.tensorflow.parse import GraphParser
 from datum.loading import LoadOptions
 from datum.loading.decoding import find_decoders
 from datum.measuring.sample import Sample

@@ -161,7 +161,7 @@ class DatumParser:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        from datum.adapters.tensorflow.parsing import GraphParser  # brings TensorFlow
+        from datum.frameworks.tensorflow.parse import GraphParser  # brings TensorFlow
 
         self._schema = Dataset(path).schema
         self._parser = GraphParser(self._schema)
@@ -179,7 +179,7 @@ class DatumParser:
 
 def _first(tensorflow: Any, name: str, feature: Feature | None, column: Any) -> Any:
     if feature is not None and feature.encoding == "image":
-        from datum.adapters.tensorflow.pictures import decoder_for  # brings TensorFlow
+        from datum.frameworks.tensorflow.images import decoder_for  # brings TensorFlow
 
         return decoder_for(feature, name=name)(column[0])
     if isinstance(column, tensorflow.SparseTensor):

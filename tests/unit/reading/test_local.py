@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datum.adapters.tensorflow.damage import find_sound_stretches
 from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError
 from datum.format import Index, Parser, RecordFile, RecordWriter, ShardInfo
+from datum.frameworks.tensorflow.blocks import find_sound_stretches
 from datum.reading import Split
 from datum.reading import local as module
 from datum.reading.batches import Run

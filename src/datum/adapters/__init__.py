@@ -1,3 +1,0 @@
-"""Datasets as each framework takes them."""
-
-__all__: list[str] = []
