@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.errors import Damage
-from datum.loading.caching import RecordCache, copy_column, join_columns
+from datum.loading.caching import copy_column, join_columns
 from datum.loading.decoding import PictureLists, Pictures, kept_pictures, open_pictures
 from datum.loading.finishing import Finisher, as_objects
 from datum.schema import Feature
@@ -18,7 +18,7 @@ from datum.schema import Feature
 if TYPE_CHECKING:
     from datum.reading.numbered import Taken
 
-__all__ = ["ColumnSource", "Fetched", "Fetcher", "Request"]
+__all__ = ["ColumnCache", "ColumnSource", "Fetched", "Fetcher", "Request"]
 
 Numbers = NDArray[np.int64]
 
@@ -40,6 +40,30 @@ class ColumnSource(Protocol):
 
     def close(self) -> None:
         """Stop reading, and end the threads."""
+        ...
+
+
+class ColumnCache(Protocol):
+    """Columns of records that need not be read again; see `RecordCache`."""
+
+    def find(self, numbers: Numbers) -> Numbers:
+        """The place of each record: above 0 if it is kept, below if it is lost, 0 if unknown."""
+        ...
+
+    def gather(self, places: Numbers) -> dict[str, Any]:
+        """The columns of kept records."""
+        ...
+
+    def add(self, numbers: Numbers, columns: dict[str, Any]) -> None:
+        """Keep records."""
+        ...
+
+    def add_lost(self, numbers: Numbers, damage: Collection[Damage]) -> None:
+        """Remember records that cannot be read."""
+        ...
+
+    def damage_at(self, places: Numbers) -> list[Damage]:
+        """The damage of lost records."""
         ...
 
 
@@ -92,7 +116,7 @@ class Fetcher:
         finisher: Finisher,
         images: Mapping[str, Feature],
         *,
-        cache: RecordCache | None = None,
+        cache: ColumnCache | None = None,
         is_stacked: bool = True,
     ) -> None:
         self._source = source
@@ -135,7 +159,7 @@ class Fetcher:
         }
         return Fetched(columns, pictures, count, rows, lost)
 
-    def _combine(self, cache: RecordCache, request: Request) -> Fetched:
+    def _combine(self, cache: ColumnCache, request: Request) -> Fetched:
         """What was read, what is kept, or both in the order they were asked for."""
         assert request.places is not None
         assert request.read is not None
@@ -159,7 +183,7 @@ class Fetcher:
         found.rows = None if is_whole else found.rows
         return found
 
-    def _kept(self, cache: RecordCache, places: Numbers, held: Numbers) -> Fetched:
+    def _kept(self, cache: ColumnCache, places: Numbers, held: Numbers) -> Fetched:
         columns = cache.gather(places[held])
         pictures = {
             name: kept_pictures(feature, list(columns.pop(name)))
@@ -169,7 +193,7 @@ class Fetcher:
             columns[name] = copy_column(columns[name], np.arange(len(held)))
         return Fetched(columns, pictures, len(held), held)
 
-    def _note(self, cache: RecordCache, request: Request, found: Fetched) -> None:
+    def _note(self, cache: ColumnCache, request: Request, found: Fetched) -> None:
         """Copy what is to be kept before anybody can change it."""
         rows = np.arange(found.count)
         found.kept = {name: copy_column(column, rows) for name, column in found.columns.items()}

@@ -6,7 +6,6 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -135,16 +134,7 @@ class Loader:
         pipeline = self._open_pipeline(threads)
         try:
             plans = stream.plans(progress.start, worker=worker, done=progress.batches)
-            pending = 0
-            for plan in islice(plans, pipeline.batches_ahead):
-                pipeline.submit(plan)
-                pending += 1
-            while pending:
-                finished = pipeline.take()
-                pending -= 1
-                for plan in islice(plans, 1):
-                    pipeline.submit(plan)
-                    pending += 1
+            for finished in pipeline.make(plans):
                 first = progress.batches
                 report.add(finished.records, finished.damage)
                 for turn, given in self._give(finished):

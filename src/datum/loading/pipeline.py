@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import weakref
 from collections import deque
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from datum.format.layout import stand_in
 from datum.loading.caching import RecordCache
 from datum.loading.casting import find_casts
 from datum.loading.decoding import Decoders, find_decoders
-from datum.loading.fetching import ColumnSource, Fetcher
+from datum.loading.fetching import ColumnCache, ColumnSource, Fetcher
 from datum.loading.finishing import Finisher
 from datum.loading.job import BatchJob
 from datum.loading.making import Finished, Work
@@ -49,6 +51,7 @@ class Pipeline:
         options: what is to be done.
         threads: how many threads there are; with 0 all is done within `take`.
         cache: where records are kept from one pipeline to the next, for `options.cache`.
+        finisher: makes columns of what the source returns; None for those of NumPy.
         tools: what the framework has for functions of the user.
         randomness: the generators of the program. Where functions draw from them, all is done
             within `take`; the first batch tells whether they do.
@@ -61,7 +64,8 @@ class Pipeline:
         options: LoadOptions,
         *,
         threads: int,
-        cache: RecordCache | None = None,
+        cache: ColumnCache | None = None,
+        finisher: Finisher | None = None,
         tools: FrameworkTools | None = None,
         randomness: GlobalRandomness | None = None,
     ) -> None:
@@ -69,7 +73,9 @@ class Pipeline:
         self._process = os.getpid()
         self._jobs: deque[BatchJob] = deque()
         self._is_closed = False
-        self._work, self._piece = _plan_work(source, schema, options, cache, tools, randomness)
+        self._work, self._piece = _plan_work(
+            source, schema, options, cache, finisher, tools, randomness
+        )
         self._batches_ahead = options.prefetch or _ahead(threads, options.plan_records, self._piece)
         self._threads = threads
         self._pool: Pool | None = None
@@ -84,10 +90,19 @@ class Pipeline:
             self._pool = Pool(self._threads, "datum-load")
             weakref.finalize(self, self._pool.stop).atexit = False  # the pool has its own
 
-    @property
-    def batches_ahead(self) -> int:
-        """How many to submit before one is taken: every thread is busy while some are ready."""
-        return self._batches_ahead
+    def make(self, plans: Iterator[BatchPlan]) -> Iterator[Finished]:
+        """Make the batches of all plans in order, as many ahead as keep every thread busy."""
+        pending = 0
+        for plan in islice(plans, self._batches_ahead):
+            self.submit(plan)
+            pending += 1
+        while pending:
+            finished = self.take()
+            pending -= 1
+            for plan in islice(plans, 1):
+                self.submit(plan)
+                pending += 1
+            yield finished
 
     def submit(self, plan: BatchPlan) -> None:
         """Start to make a batch; never waits for it."""
@@ -161,14 +176,16 @@ def _plan_work(
     source: ColumnSource,
     schema: Schema,
     options: LoadOptions,
-    cache: RecordCache | None,
+    cache: ColumnCache | None,
+    finisher: Finisher | None,
     tools: FrameworkTools | None,
     randomness: GlobalRandomness | None,
 ) -> tuple[Work, int | None]:
     """What is to be done to each batch, and how many records make a piece of it, if any."""
     decoders = find_decoders(schema, options)
-    casts = find_casts(options.cast, schema, options.decode)
-    finisher = Finisher(schema, encoded=decoders.images, casts=casts)
+    if finisher is None:
+        casts = find_casts(options.cast, schema, options.decode)
+        finisher = Finisher(schema, encoded=decoders.images, casts=casts)
     has_map = options.map is not None
     given: Any = {"seed": options.seed, "tools": tools, "randomness": randomness}
     fetcher = Fetcher(source, finisher, decoders.images, cache=cache, is_stacked=not has_map)
@@ -188,7 +205,7 @@ def _plan_work(
         skips_damage=options.on_error == "skip",
         is_padded=options.remainder == "pad",
         supervised=options.supervised,
-        mapped=cache.mapped if cache is not None and options.cache_after == "map" else None,
+        mapped=_mapped_by(cache, options),
     )
     if tools is not None:
         work.stack = tools.stack
@@ -197,6 +214,13 @@ def _plan_work(
     if decoders.images:
         return work, PIECE_IMAGES
     return work, PIECE_RECORDS if has_map or decoders.functions else None
+
+
+def _mapped_by(cache: ColumnCache | None, options: LoadOptions) -> dict[int, Any] | None:
+    """Where the results of `map` are kept, if they are."""
+    if options.cache_after != "map" or not isinstance(cache, RecordCache):
+        return None
+    return cache.mapped
 
 
 def _shapes_of(schema: Schema, decoders: Decoders) -> dict[str, tuple[int | None, ...]]:

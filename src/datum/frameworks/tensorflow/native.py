@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import count, groupby, islice
+from itertools import count, groupby, islice, tee
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from datum._optional import require
-from datum.errors import CorruptRecordError
+from datum.errors import CorruptRecordError, Damage
 from datum.format import Parser
 from datum.format.threads import thread_count
 from datum.frameworks.tensorflow.batching import finish_batches, unbatch
 from datum.frameworks.tensorflow.blocks import find_lost
 from datum.frameworks.tensorflow.images import as_pixels, decode_small
 from datum.frameworks.tensorflow.mapping import KEPT, NUMBER, SEED, ElementCache, apply
-from datum.frameworks.tensorflow.options import TfOptions
 from datum.frameworks.tensorflow.position import PythonPasses, batches_per_epoch
 from datum.frameworks.tensorflow.readers import OrderedReader, ReadRequest, RecordSteps
 from datum.frameworks.tensorflow.transfer import (
@@ -31,12 +29,13 @@ from datum.frameworks.tensorflow.transfer import (
     as_stored,
 )
 from datum.loading.bucketing import Bucketed, LengthReader
-from datum.loading.caching import RecordCache, copy_column, join_columns
+from datum.loading.caching import RecordCache, copy_column
+from datum.loading.finishing import Finisher
 from datum.loading.options import MASK
 from datum.loading.ordered import OrderWithout, order_split
+from datum.loading.pipeline import Pipeline
 from datum.loading.stream import BatchPlan, EpochOrder, Place, Stream
-from datum.reading import Split
-from datum.reading.numbered import NumberedRecords, Taken
+from datum.reading.numbered import NumberedRecords
 from datum.reading.order import key_of, seeds_at
 from datum.schema import Feature, Schema
 from datum.transforms.graph import leave_as_is
@@ -49,31 +48,49 @@ Numbers = NDArray[np.int64]
 
 # Records passed over at a time, in several batches if these are small: each call takes 0.3 ms.
 TRANSFERRED_RECORDS = 1024
-BATCHES_AHEAD = 2  # more than there are threads, so that none waits for TensorFlow
 
 
 class NativeReader(OrderedReader[PythonPasses]):
-    """Reads a split with the native core."""
+    """Reads a split with the native core: a loader of NumPy whose batches go to TensorFlow."""
 
     def __init__(self, request: ReadRequest) -> None:
-        options, decoded = request.options, request.decoded
-        stored = as_stored(request.schema)
-
-        def finish(columns: dict[str, Any]) -> dict[str, Any]:
-            return self._packer.unmask(decode_small(columns, stored, decoded))
-
-        self._source = _Source(request.split, stored, options, finish)
-        order, identity = self._source.order_for(request.host)
+        split, options = request.split, request.options
+        self._stored = as_stored(request.schema)
+        self._decoded = request.decoded
+        self._load_options = options.load_options(self._stored)
+        self._ordered = order_split(split, self._load_options)
+        lost = find_lost(split) if options.on_error == "skip" else None
+        order, identity = self._find_order(request.host, lost)
         super().__init__(request, order, identity, PythonPasses)
         features = {SEED: Feature("int64", (2,)), MASK: Feature("bool")}
         extra = {name: features[name] for name in self.extra_columns}
-        self._schema = Schema({**as_pixels(stored, decoded), **extra})
+        self._schema = Schema({**as_pixels(self._stored, request.decoded), **extra})
         self._packer = Packer(self._schema)
+        self._parser = Parser(self._stored)
+        self._cache: RecordCache | _ElementPlaces | None = None
+        if options.cache:
+            self._cache = RecordCache(len(split))
         self._together = 1
         if not self._is_large:
             self._together = max(1, TRANSFERRED_RECORDS // (options.batch_size or 1))
         elif options.batch_size is None:
             self._together = self._chunk
+
+    def _find_order(
+        self, host: tuple[int, int], lost: Numbers | None
+    ) -> tuple[EpochOrder, dict[str, Any]]:
+        """The order of the sound records, and the values that a state must agree with."""
+        options, order = self._load_options, self._ordered.order
+        identity = dict(self._ordered.identity)
+        if lost is not None and len(lost):
+            order = OrderWithout(order, lost)
+            identity["order"] += f", {len(lost)} lost"
+        if options.bucket_by is None:
+            return order, identity
+        size = options.plan_records * host[1]
+        lengths = LengthReader(self._ordered, options.bucket_by, options.on_error)
+        identity["order"] += f", {options.bucket_by} sorted for batches of {size}"
+        return Bucketed(order, lengths, size, options), identity
 
     def batches(self) -> Any:
         """Batches of all epochs, padded as the options say."""
@@ -95,7 +112,7 @@ class NativeReader(OrderedReader[PythonPasses]):
         if cache is not None:  # keep what `decode` makes of records, instead of what was read
             kept = {NUMBER: Feature("int64"), KEPT: Feature("bool")}
             self._packer = Packer(Schema({**self._schema, **kept}))
-            self._source.keep_elsewhere(cache)
+            self._cache = _ElementPlaces(cache)
         unpacker = Unpacker(self._packer)
 
         def records_of(start: Callable[..., Any], given: Any = None) -> Any:
@@ -131,19 +148,107 @@ class NativeReader(OrderedReader[PythonPasses]):
             yield (np.array([place.epoch + number, 0 if number else place.position]),)
 
     def _pack(self, parts: Iterable[_Part]) -> Generator[Packed, None, None]:
-        buffers = Buffers()
-        for columns, part in self._source.read(parts):
-            if MASK in self.extra_columns:
-                columns[MASK] = part.is_real
-            if SEED in self.extra_columns:
-                epoch = part.epoch if self._options.reshuffle else 0
-                columns[SEED] = seeds_at(key_of(self._options.seed, epoch, "map"), part.positions)
-            yield self._packer.pack(columns, len(part), buffers)
+        """Read the records of each part, and pack their columns."""
+        buffers, pipeline = Buffers(), self._open_pipeline()
+        planned, parts = tee(parts)
+        try:
+            finished = pipeline.make(part.as_plan() for part in planned)
+            for part, made in zip(parts, finished, strict=True):
+                for damage in made.damage:  # since the order was made, which leaves damage out
+                    raise CorruptRecordError(
+                        f"{damage}\nhint: Dataset.verify lists what is damaged", damage
+                    )
+                yield self._packer.pack(self._with_extra(made.batch, part), len(part), buffers)
+        finally:
+            pipeline.close()
+
+    def _open_pipeline(self) -> Pipeline:
+        threads = thread_count(None)
+        on_error = self._load_options.on_error
+        return Pipeline(
+            NumberedRecords(self._ordered.parts, self._parser, threads=threads, on_error=on_error),
+            self._stored,
+            self._load_options,
+            threads=threads,
+            cache=self._cache,
+            finisher=_StoredColumns(self._stored, self._packer, self._decoded),
+        )
+
+    def _with_extra(self, columns: dict[str, Any], part: _Part) -> dict[str, Any]:
+        if MASK in self.extra_columns:
+            columns[MASK] = part.is_real
+        if SEED in self.extra_columns:
+            epoch = part.epoch if self._options.reshuffle else 0
+            columns[SEED] = seeds_at(key_of(self._options.seed, epoch, "map"), part.positions)
+        if isinstance(self._cache, _ElementPlaces):
+            columns[NUMBER] = part.numbers
+        return columns
+
+
+class _StoredColumns(Finisher):
+    """Leaves columns as they are stored, for a `Packer`; only small images are decoded."""
+
+    def __init__(self, schema: Schema, packer: Packer, decoded: Collection[str]) -> None:
+        super().__init__(schema, encoded={})
+        self._schema = schema
+        self._packer = packer
+        self._decoded = decoded
+
+    def finish(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """The columns that the packer takes."""
+        made = self._packer.unmask(decode_small(columns, self._schema, self._decoded))
+        if KEPT in self._packer.names:
+            made[KEPT] = np.zeros(len(next(iter(made.values()))), np.bool_)
+        return made
+
+    def settle(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """The same columns."""
+        return batch
+
+
+class _ElementPlaces:
+    """An `ElementCache` as the loader sees it: the columns of any record stand for kept ones.
+
+    The graph does not look at the columns of a record whose element is in the cache, so they need
+    not be read.
+    """
+
+    def __init__(self, elements: ElementCache) -> None:
+        self._elements = elements
+        self._example: dict[str, Any] = {}
+
+    def find(self, numbers: Numbers) -> Numbers:
+        """Above 0 for each record whose element is in the cache."""
+        if not self._example:
+            return np.zeros(len(numbers), np.int64)
+        return self._elements.find(numbers).astype(np.int64)
+
+    def gather(self, places: Numbers) -> dict[str, Any]:
+        """Columns of the right types for this many records."""
+        rows = np.zeros(len(places), np.int64)
+        return {name: column[rows] for name, column in self._example.items()}
+
+    def add(self, numbers: Numbers, columns: dict[str, Any]) -> None:
+        """Keep one record, which stands for all."""
+        if not self._example and len(numbers):
+            first = np.zeros(1, np.int64)
+            example = {name: copy_column(column, first) for name, column in columns.items()}
+            self._example = {**example, KEPT: np.ones(1, np.bool_)}
+
+    def add_lost(self, numbers: Numbers, damage: Collection[Damage]) -> None:
+        """Keep nothing: damage that the order does not leave out is an error."""
+
+    def damage_at(self, places: Numbers) -> list[Damage]:  # noqa: ARG002
+        """No damage, since no place is below 0."""
+        return []
+
+
+# The records that are read together.
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some records of an epoch: their numbers, their positions, and which of them count."""
+    """Some records of an epoch: their numbers, their positions, and which of them are real."""
 
     epoch: int
     numbers: Numbers
@@ -157,6 +262,16 @@ class _Part:
         return _Part(self.epoch, self.numbers[rows], self.positions[rows], self.is_real[rows])
 
     @staticmethod
+    def of_plan(plan: BatchPlan) -> _Part:
+        """The records of one batch."""
+        is_real = np.arange(len(plan.numbers)) < plan.real
+        return _Part(plan.epoch, plan.numbers, plan.positions, is_real)
+
+    def as_plan(self) -> BatchPlan:
+        """One batch of all these records."""
+        return BatchPlan(self.epoch, 0, 0, self.numbers, self.positions, len(self))
+
+    @staticmethod
     def joined(parts: list[_Part]) -> _Part:
         """Parts of one epoch, one after the other."""
         if len(parts) == 1:
@@ -165,122 +280,8 @@ class _Part:
         return _Part(parts[0].epoch, *map(np.concatenate, fields))
 
 
-def _part_of_plan(plan: BatchPlan) -> _Part:
-    is_real = np.arange(len(plan.numbers)) < plan.real
-    return _Part(plan.epoch, plan.numbers, plan.positions, is_real)
-
-
-class _Source:
-    """The columns of records by their numbers, read ahead; kept, if asked for."""
-
-    def __init__(
-        self,
-        split: Split,
-        schema: Schema,
-        options: TfOptions,
-        finish: Callable[..., Any],
-    ) -> None:
-        self._options = options.load_options(schema)
-        self._ordered = order_split(split, self._options)
-        self._finish = finish
-        self._parser = Parser(schema)
-        self._parts = self._ordered.parts
-        self._on_error = options.on_error
-        self._cache = RecordCache(len(split)) if options.cache else None
-        self._elements: ElementCache | None = None
-        self._example: dict[str, Any] = {}
-        self._lost = np.empty(0, np.int64)
-        if options.on_error == "skip":
-            self._lost = find_lost(split)
-
-    def order_for(self, host: tuple[int, int]) -> tuple[EpochOrder, dict[str, Any]]:
-        """The order of the records that are sound, and what a state has to agree with."""
-        order: Any = self._ordered.order
-        identity, options = dict(self._ordered.identity), self._options
-        if len(self._lost):
-            order = OrderWithout(order, self._lost)
-            identity["order"] += f", {len(self._lost)} lost"
-        if options.bucket_by is not None:
-            size = options.plan_records * host[1]
-            lengths = LengthReader(self._ordered, options.bucket_by, options.on_error)
-            order = Bucketed(order, lengths, size, options)
-            identity["order"] += f", {options.bucket_by} sorted for batches of {size}"
-        return order, identity
-
-    def keep_elsewhere(self, cache: ElementCache) -> None:
-        """Read only what this cache lacks; columns then say what it has."""
-        self._cache, self._elements = None, cache
-
-    def read(self, parts: Iterable[_Part]) -> Iterator[tuple[dict[str, Any], _Part]]:
-        """The columns of each part."""
-        threads = thread_count(None)
-        records = NumberedRecords(
-            self._parts, self._parser, threads=threads, on_error=self._on_error
-        )
-        waiting: deque[tuple[_Part, Numbers, int | None]] = deque()
-        try:
-            for part in parts:
-                waiting.append((part, *self._submit(records, part.numbers)))
-                if len(waiting) >= threads + BATCHES_AHEAD:
-                    yield self._take(records, *waiting.popleft())
-            while waiting:
-                yield self._take(records, *waiting.popleft())
-        finally:
-            records.close()
-
-    def _submit(self, records: NumberedRecords, numbers: Numbers) -> tuple[Numbers, int | None]:
-        """What of some records is read, and the ticket for that."""
-        unknown = numbers
-        if self._cache is not None:
-            unknown = numbers[self._cache.find(numbers) == 0]
-        elif self._elements is not None and self._example:
-            unknown = numbers[~self._elements.find(numbers)]
-        return unknown, records.submit(unknown) if len(unknown) else None
-
-    def _take(
-        self, records: NumberedRecords, part: _Part, read: Numbers, ticket: int | None
-    ) -> tuple[dict[str, Any], _Part]:
-        columns: dict[str, Any] = {}
-        if ticket is not None:
-            columns = self._finish(_whole(records.take(ticket)))
-        if self._elements is not None:
-            return self._fill_up(columns, part, read), part
-        if self._cache is None:
-            return columns, part
-        if ticket is not None:
-            rows = np.arange(len(read))
-            columns = {name: copy_column(column, rows) for name, column in columns.items()}
-            self._cache.add(read, columns)
-        if len(read) < len(part):
-            columns = self._cache.gather(self._cache.find(part.numbers))
-        return columns, part
-
-    def _fill_up(self, columns: dict[str, Any], part: _Part, read: Numbers) -> dict[str, Any]:
-        """The columns of a part of which only some was read; the rest is like any other record."""
-        is_kept = ~np.isin(part.numbers, read)
-        if not self._example:
-            first = np.zeros(1, np.int64)
-            self._example = {name: copy_column(column, first) for name, column in columns.items()}
-        if is_kept.any():
-            rows = np.empty(len(part), np.int64)
-            rows[~is_kept] = np.arange(len(read))
-            rows[is_kept] = len(read)
-            columns = {
-                name: (join_columns([columns[name], blank]) if columns else blank)[rows]
-                for name, blank in self._example.items()
-            }
-        return {**columns, NUMBER: part.numbers, KEPT: is_kept}
-
-
-def _whole(taken: Taken) -> dict[str, Any]:
-    """The columns of all that was asked for: what is damaged was left out before."""
-    for damage in taken.damage:
-        raise CorruptRecordError(f"{damage}\nhint: Dataset.verify lists what is damaged", damage)
-    return taken.columns
-
-
 def _parts_of(stream: Stream, place: Place, together: int) -> Iterator[_Part]:
-    """The records of so many batches at a time, of one epoch each; of none that would be empty."""
+    """The records of `together` batches at a time, which never span epochs and are never empty."""
     if not batches_per_epoch(stream):
         return
     size, joined = stream.batch_size, stream
@@ -289,7 +290,7 @@ def _parts_of(stream: Stream, place: Place, together: int) -> Iterator[_Part]:
         joined = replace(stream, batch_size=size * together, remainder="keep")
         together = 1
     for _, plans in groupby(joined.plans(place), key=lambda plan: plan.epoch):
-        while some := [_part_of_plan(plan) for plan in islice(plans, together)]:
+        while some := [_Part.of_plan(plan) for plan in islice(plans, together)]:
             part = _Part.joined(some)
             if stream.remainder == "drop":
                 part = part[: len(part) // size * size]
@@ -298,7 +299,7 @@ def _parts_of(stream: Stream, place: Place, together: int) -> Iterator[_Part]:
 
 
 def _numbering(unpacker: Unpacker) -> Callable[[Any, Any], Any]:
-    """What gives arrays of several batches once for each of them, with its number."""
+    """Make a function that repeats arrays of several batches, with the number of each batch."""
 
     @leave_as_is
     def number(flat: Any, strings: Any) -> Any:
@@ -310,7 +311,7 @@ def _numbering(unpacker: Unpacker) -> Callable[[Any, Any], Any]:
 
 
 def _regroup(parts: Iterable[_Part], size: int) -> Iterator[_Part]:
-    """The same records of an epoch in other parts: of `size`, but for the last."""
+    """The same records of an epoch in parts of `size`, but for the last."""
     held: list[_Part] = []
     for part in parts:
         whole = _Part.joined([*held, part])

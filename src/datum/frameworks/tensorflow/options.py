@@ -174,6 +174,7 @@ class TfOptions:
             reshuffle=self.reshuffle,
             columns=list(schema),
             missing=self.missing,
+            decode=False,  # by the reader, or in the graph
             bucket_by=self.bucket_by,
             on_error=self.on_error,
         )
