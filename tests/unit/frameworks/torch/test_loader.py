@@ -1,7 +1,8 @@
-"""The loader of PyTorch, in one process; DataLoader's own are in tests/contract."""
-
+import copy
 import json
+import os
 import pickle
+from multiprocessing.reduction import ForkingPickler
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,8 +12,17 @@ from torch.utils.data import DataLoader, IterableDataset
 
 import datum
 from datum.frameworks.torch import TorchLoader, make_loader
+from datum.frameworks.torch.loader import (
+    Passes,
+    Rank,
+    find_collation,
+    find_worker,
+    is_shared_out,
+    is_worker,
+)
 from datum.loading import Loader, LoadOptions
 from datum.loading.ordered import order_split
+from datum.loading.stream import Place
 
 RECORDS = 23
 
@@ -152,8 +162,6 @@ def test_ranks_get_their_parts(ds, monkeypatch):
 
 
 # Functions.
-
-
 def test_tensors_that_a_function_made_are_stacked(ds):
     def make(record):
         x = torch.ones(2, 3) * int(record["id"])
@@ -218,8 +226,6 @@ def test_random_tensors_repeat_with_any_number_of_threads_and_workers(ds, functi
 
 
 # Workers, as they look from inside.
-
-
 @pytest.fixture
 def be_worker(monkeypatch):
     def be(index, count):
@@ -281,8 +287,6 @@ def test_a_worker_warns_of_what_it_skips(tmp_path, be_worker):
 
 
 # Pinned memory.
-
-
 @pytest.fixture
 def pinned(monkeypatch):
     """The shapes of tensors that are pinned; none is in truth."""
@@ -325,8 +329,6 @@ def test_an_option_that_is_no_yes_or_no_is_refused(ds):
 
 
 # State.
-
-
 def test_a_state_goes_on_with_the_next_batch(ds):
     options = dict(batch_size=4, shuffle=True, epochs=2)
     expected = ids(ds.to_torch(**options))
@@ -373,8 +375,6 @@ def test_a_loader_that_travels_goes_on_where_it_was(ds):
 
 
 # Mixing.
-
-
 def test_loaders_are_mixed(ds):
     options = dict(batch_size=6, shuffle=True, columns=["id"], pin_memory=False)
     a, b = (ds.to_torch(split, **options) for split in ("train[:10]", "train[10:]"))
@@ -397,3 +397,179 @@ def test_make_loader_takes_records_in_an_order(ds):
     assert ids(make_loader(order_split(ds["train"], options), options)) == ids(
         ds.to_torch(batch_size=4)
     )
+
+
+def following(place):
+    return Place(place.epoch + 1, 0)
+
+
+def begin(passes, base, worker):
+    place = passes.next_start(base, worker, following)
+    passes.take(base, worker, place)
+    return place.epoch
+
+
+def test_workers_with_one_seed_make_one_pass_in_any_order():
+    passes = Passes()
+    assert [begin(passes, 11, worker) for worker in (1, 0, 2)] == [0, 0, 0]
+    assert [begin(passes, 22, worker) for worker in (0, 1)] == [1, 1]
+    assert [begin(passes, 22, worker) for worker in (1, 0)] == [2, 2]  # they last, or have the same
+    assert begin(passes, 33, 0) == 3  # the others were not there yet when it was broken off
+
+
+def test_workers_that_come_at_the_same_time_find_the_same():
+    passes = Passes()
+    begin(passes, 11, 0)
+    places = [passes.next_start(22, worker, following) for worker in range(3)]
+    for worker, place in enumerate(places):
+        passes.take(22, worker, place)
+    assert [place.epoch for place in places] == [1, 1, 1]
+    assert begin(passes, 33, 0) == 2
+
+
+def test_what_the_main_process_says_counts_for_the_next_pass():
+    passes = Passes()
+    assert passes.begun_by_workers() is None
+    begin(passes, 11, 0)
+    assert passes.begun_by_workers() == Place()
+    passes.tell(Place(5, 30))
+    assert passes.begun_by_workers() is None
+    assert [passes.next_start(11, worker, following) for worker in (0, 1)] == [Place(5, 30)] * 2
+    assert [begin(passes, 22, worker) for worker in (0, 1)] == [5, 5]
+    passes.begin(Place(8))  # it reads itself
+    assert begin(passes, 33, 0) == 9
+
+
+def test_a_copy_goes_its_own_way():
+    passes = Passes()
+    begin(passes, 11, 0)
+    for other in (copy.deepcopy(passes), pickle.loads(pickle.dumps(passes))):
+        assert begin(other, 22, 0) == 1
+    assert begin(passes, 33, 0) == 1
+
+
+def test_processes_that_are_no_workers_go_their_own_way():
+    passes = Passes()
+    begin(passes, 11, 0)
+    for _ in range(2):
+        sent = bytes(ForkingPickler.dumps(passes))  # as to a process that is spawned
+        assert begin(pickle.loads(sent), 22, 0) == 1
+        child = os.fork()
+        if child == 0:
+            os._exit(begin(passes, 22, 0) * 10 + begin(passes, 33, 0))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 12
+    assert begin(passes, 22, 0) == 1
+
+
+def test_one_process_warns():
+    passes = Passes()
+    assert [passes.is_first_to_warn() for _ in range(3)] == [True, False, False]
+
+
+class Watched(IterableDataset):
+    def __iter__(self):
+        self.found = (find_collation() is not None, is_shared_out())
+        return iter([1, 2])
+
+    def __len__(self):
+        self.found = (False, is_shared_out())
+        return 2
+
+
+class IterableDatasetShard:
+    """Of the name that Accelerate's has."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+
+    def __iter__(self):
+        yield from self.dataset
+
+    def __len__(self):
+        return len(self.dataset)
+
+
+def test_a_dataloader_that_makes_batches_is_seen():
+    watched = Watched()
+    for options, is_collated in (
+        ({"batch_size": None}, False),
+        ({"batch_size": 2}, True),
+        ({"batch_size": 2, "collate_fn": list}, False),
+    ):
+        next(iter(DataLoader(watched, **options)))
+        assert watched.found == (is_collated, False)
+    iter(watched)
+    assert watched.found == (False, False)
+
+
+def test_what_gives_each_process_its_part_is_seen():
+    watched = Watched()
+    for use in (lambda given: next(iter(given)), len):
+        use(IterableDatasetShard(watched))
+        assert watched.found == (False, True)
+        use(watched)
+        assert watched.found == (False, False)
+
+
+@pytest.fixture
+def be_rank(monkeypatch):
+    """Makes this process one of a group, or of none."""
+
+    def be(index=None, count=None):
+        monkeypatch.setattr(torch.distributed, "is_initialized", lambda: index is not None)
+        monkeypatch.setattr(torch.distributed, "get_rank", lambda: index)
+        monkeypatch.setattr(torch.distributed, "get_world_size", lambda: count)
+
+    return be
+
+
+def test_outside_of_a_dataloader_there_is_one_worker():
+    assert find_worker() == (0, 1)
+    assert not is_worker()
+
+
+def test_a_worker_of_a_dataloader_knows_its_index(monkeypatch):
+    info = SimpleNamespace(id=1, num_workers=3)
+    monkeypatch.setattr(torch.utils.data, "get_worker_info", lambda: info)
+    assert find_worker() == (1, 3)
+    assert is_worker()
+
+
+def test_without_a_process_group_there_is_one_rank():
+    assert Rank()() == (0, 1)
+
+
+def test_the_rank_is_found_when_it_is_asked_for(be_rank):
+    rank = Rank()
+    assert rank() == (0, 1)
+    be_rank(2, 4)
+    assert rank() == (2, 4)
+    be_rank()
+    assert rank() == (0, 1)
+
+
+def test_a_process_without_a_group_has_the_rank_of_the_one_it_was_started_by(be_rank):
+    be_rank(2, 4)
+    data = pickle.dumps(Rank())
+    be_rank()
+    assert pickle.loads(data)() == (2, 4)
+    assert pickle.loads(pickle.dumps(pickle.loads(data)))() == (2, 4)
+
+
+def test_a_group_of_its_own_comes_first(be_rank):
+    be_rank(2, 4)
+    data = pickle.dumps(Rank())
+    be_rank(0, 2)
+    assert pickle.loads(data)() == (0, 2)
+
+
+def test_a_rank_that_travels_before_there_is_a_group_is_found_there(be_rank):
+    rank = pickle.loads(pickle.dumps(Rank()))
+    be_rank(1, 2)
+    assert rank() == (1, 2)
+
+
+def test_a_build_without_torch_distributed_has_one_rank(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_available", lambda: False)
+    monkeypatch.delattr(torch.distributed, "is_initialized")
+    assert Rank()() == (0, 1)

@@ -2,17 +2,150 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from datum.configs import TFRReadConfigs
 from datum.format import RecordFile
+from datum.frameworks.tensorflow import windowed as module
 from datum.frameworks.tensorflow.blocks import cut_blocks, find_stretches, refuse_marks
 from datum.frameworks.tensorflow.ops import shuffle
+from datum.frameworks.tensorflow.options import TfOptions
+from datum.frameworks.tensorflow.readers import ReadRequest, RecordSteps
 from datum.frameworks.tensorflow.windowed import (
     Reading,
     Shuffling,
+    WindowedReader,
+    make_plan,
     permute,
     read_chunks,
     shuffle_chunks,
 )
-from tests.unit.frameworks.tensorflow.written import damage_record, write_numbers
+from tests.unit.frameworks.tensorflow.written import damage_record, numbers, write_numbers
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory):
+    return write_numbers(tmp_path_factory.mktemp("numbers"), 103)["train"]
+
+
+def reader(split, host=(0, 1), **options):
+    request = ReadRequest(split=split, schema=split.schema, options=TfOptions(**options), host=host)
+    return WindowedReader(request)
+
+
+def same(records):
+    return records
+
+
+AS_READ = RecordSteps(decode=None, finish=same)
+
+
+def test_a_host_reads_its_stretch_of_the_split(split):
+    parts = [reader(split, (index, 3), batch_size=10) for index in range(3)]
+    assert [part.batches_per_epoch for part in parts] == [4, 4, 4]
+    assert [n for part in parts for n in numbers(part.batches())] == list(range(103))
+    assert [n for part in parts for n in numbers(part.records(AS_READ))] == list(range(103))
+
+
+def test_batches_are_those_of_all_epochs(split):
+    made = reader(split, epochs=2, batch_size=50).batches()
+    assert [len(batch["x"]) for batch in made] == [50, 50, 3] * 2
+    assert len(numbers(reader(split, epochs=2).records(AS_READ))) == 206
+
+
+def test_records_are_decoded_before_they_are_kept(split):
+    calls = []
+
+    def decode(record):
+        calls.append(record)
+        return {"x": record["x"] + 1}
+
+    kept = reader(split, cache=True, shuffle=True).records(RecordSteps(decode=decode, finish=same))
+    first, second = numbers(kept), numbers(kept)
+    assert sorted(first) == sorted(second) == list(range(1, 104))
+    assert first != second
+
+
+@pytest.fixture(scope="module")
+def part(tmp_path_factory):
+    return write_numbers(tmp_path_factory.mktemp("plan"), 1000)["train"]
+
+
+def test_records_in_order_are_read_as_whole_batches(part):
+    plan = make_plan(part, TfOptions(batch_size=32))
+    assert plan.shuffling is None
+    assert (plan.reading.chunk, plan.table.block_records) == (512, 2048)
+    assert make_plan(part, TfOptions(batch_size=500)).reading.chunk == 500
+    assert make_plan(part, TfOptions(batch_size=1000)).reading.chunk == 1000
+    assert make_plan(part, TfOptions(batch_size=None)).reading.chunk == 512
+
+
+def test_a_window_is_bounded_by_records_and_by_bytes(part, monkeypatch):
+    assert make_plan(part, TfOptions(shuffle=True)).shuffling.window == module.WINDOW_RECORDS
+    monkeypatch.setattr(module, "WINDOW_BYTES", 50 * 100)
+    assert 10 < make_plan(part, TfOptions(shuffle=True)).shuffling.window < 200
+    assert make_plan(part, TfOptions(shuffle=77)).shuffling.window == 77
+    assert make_plan(part, TfOptions(shuffle=0)).shuffling is None
+
+
+def test_a_window_is_made_of_many_places(part):
+    plan = make_plan(part, TfOptions(shuffle=320))
+    assert plan.reading.chunk == 320 // module.CYCLE
+    assert plan.reading.cycle == module.CYCLE
+
+
+def test_what_is_cached_is_read_in_order(part):
+    plan = make_plan(part, TfOptions(shuffle=True, cache=True), is_cached=True)
+    assert plan.table.block_records == plan.reading.chunk * module.ORDERED_BLOCK_CHUNKS
+
+
+def test_large_records_are_told(part, monkeypatch):
+    assert not make_plan(part, TfOptions()).has_large_records
+    monkeypatch.setattr(module, "LARGE_RECORD_BYTES", 10)
+    assert make_plan(part, TfOptions()).has_large_records
+
+
+def test_seeds_are_those_given_or_new_ones(part):
+    plans = [make_plan(part, TfOptions(shuffle=True, seed=None)) for _ in range(2)]
+    assert plans[0].shuffling.seed != plans[1].shuffling.seed
+    fixed = make_plan(part, TfOptions(shuffle=True, seed=7)).shuffling
+    assert (fixed.seed, fixed.block_seed) == (7, 7)
+    own = make_plan(part, TfOptions(shuffle=True, seed=7, read=TFRReadConfigs(seed=9))).shuffling
+    assert (own.seed, own.block_seed) == (7, 9)
+    assert (
+        make_plan(part, TfOptions(shuffle=True, shuffle_files=False)).shuffling.block_seed is None
+    )
+
+
+def test_files_come_in_the_order_asked_for(part):
+    read = TFRReadConfigs(experimental_interleave_sort_fn=lambda files: files[::-1])
+    plan = make_plan(part, TfOptions(batch_size=250, read=read))
+    paths = [block.path for block in plan.table.blocks]
+    assert paths == sorted(paths, reverse=True)
+    assert plan.table.records == 1000
+
+
+def test_files_that_are_none_of_the_split_are_refused(part):
+    read = TFRReadConfigs(
+        experimental_interleave_sort_fn=lambda files: [{"filename": "x", "skip": 0}]
+    )
+    with pytest.raises(ValueError, match="return the files it was given"):
+        make_plan(part, TfOptions(read=read))
+
+
+def test_files_are_interleaved_to_the_record_where_asked(part):
+    read = TFRReadConfigs(interleave_cycle_length=2, interleave_block_length=3)
+    plan = make_plan(part, TfOptions(read=read))
+    assert (plan.reading.cycle, plan.reading.chunk, plan.reading.run) == (2, 3, 1)
+    assert len(plan.table.blocks) == 4
+
+
+def test_chunks_and_blocks_are_bounded_by_bytes(part, monkeypatch):
+    record_bytes = make_plan(part, TfOptions()).table.record_bytes
+    monkeypatch.setattr(module, "CHUNK_BYTES", record_bytes * 10)
+    plan = make_plan(part, TfOptions(batch_size=32))
+    assert plan.reading.chunk == plan.table.block_records == 10
+    plan = make_plan(part, TfOptions(batch_size=4))
+    assert (plan.reading.chunk, plan.table.block_records) == (8, 8)
+
 
 SHUFFLING = Shuffling(window=32, seed=1, block_seed=2, reshuffle=True, reshuffle_blocks=True)
 
