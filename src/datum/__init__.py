@@ -3,7 +3,7 @@
 import importlib
 import typing
 
-from datum import format, older
+from datum import format, paper
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import (
     CorruptIndexError,
@@ -32,12 +32,11 @@ if typing.TYPE_CHECKING:
         tensorboard,
         transforms,
     )
-    from datum.dataset import Dataset
+    from datum.dataset import Dataset, load, verify
     from datum.loading.padding import Pad
     from datum.measuring import Measurement, measure
     from datum.mixing import mix
     from datum.profiling import Profile, profile
-    from datum.reader import load, verify
     from datum.reading import Split
     from datum.reading.verify import VerifyReport
     from datum.remaking import ExportReport, RepairReport, export_to, repair, reshard
@@ -110,14 +109,14 @@ _LAZY = {
     "WritePlan": "datum.writing",
     "WriteReport": "datum.writing",
     "export_to": "datum.remaking",
-    "load": "datum.reader",
+    "load": "datum.dataset",
     "measure": "datum.measuring",
     "mix": "datum.mixing",
     "plan": "datum.writing",
     "profile": "datum.profiling",
     "repair": "datum.remaking",
     "reshard": "datum.remaking",
-    "verify": "datum.reader",
+    "verify": "datum.dataset",
     "write": "datum.writing",
     "write_sidecars": "datum.writing",
 }
@@ -133,7 +132,7 @@ _LAZY_MODULES = (
     "transforms",
 )
 
-older.install()
+paper.install()
 
 
 def __getattr__(name: str) -> typing.Any:

@@ -1,16 +1,17 @@
-"""A dataset on disk: its splits, what is known of them, and the ways to read them."""
+"""A dataset on disk: how it is opened, its splits, and the ways to read them."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from datum.configs import BucketConfigs, DatasetConfigs, TFRReadConfigs
-from datum.configs.options import Role, options_for
+from datum.configs import BucketConfigs, DatasetConfigs, Role, TFRReadConfigs, options_for
 from datum.errors import Damage
 from datum.format import Compression, SplitInfo
+from datum.format.wording import count_of
 from datum.frameworks.tensorflow.options import Engine, TfOptions
 from datum.loading import Loader, LoadKeywords, LoadOptions
 from datum.loading.missing import Missing
@@ -28,7 +29,8 @@ from datum.reading.splits import find_ranges
 from datum.reading.stored import stored_part
 from datum.reading.summary import summarize
 from datum.reading.verify import VerifyReport, verify_shards
-from datum.schema import Schema
+from datum.reading.verifying.anything import verify_path
+from datum.schema import Feature, Schema
 from datum.sources.source import Part
 
 if TYPE_CHECKING:
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
     from datum.frameworks.tensorflow.dataset import DatumDataset
     from datum.frameworks.torch import TorchLoader
 
-__all__ = ["Dataset"]
+__all__ = ["Dataset", "load", "verify"]
+
+SHOWN_DAMAGES = 5
 
 
 class Dataset:
@@ -488,3 +492,89 @@ class Dataset:
 
     def _repr_html_(self) -> str:  # asked for by notebooks
         return dataset_html(self._contents)
+
+
+def load(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    dataset_configs: DatasetConfigs | None = None,
+    *,
+    schema: Schema | Mapping[str, Feature] | None = None,
+    on_error: Literal["raise", "skip"] = "raise",
+) -> Dataset:
+    """Open a dataset: of Datum, of its older library, of TFDS, or plain TFRecord files.
+
+    Described datasets open without reading their records. Files without a description are read
+    through once, to infer what their records hold, unless `schema` says it;
+    `Dataset.save_manifest` saves the result. A pattern or a list may name some shards of a dataset
+    of Datum, which keep what its manifest says of them.
+
+    Raises ManifestError if there is no dataset or its description is invalid, and
+    CorruptRecordError if a shard has another size than described. Warns if the manifest of shards
+    named by a pattern is damaged.
+
+    Args:
+        path: A folder, a manifest, a TFRecord file, a pattern such as "logs/*.tfrecord", or a list
+            of files.
+        dataset_configs: Settings of `train_fn`, `val_fn` and `test_fn`.
+        schema: Features of the records of files without a description.
+        on_error: What damage in files without a description does. "raise" raises an error. "skip"
+            leaves out damaged records, torn ends, records that are no Examples and missing shards,
+            with a warning and in `Dataset.damage`. In described datasets the loaders meet damage,
+            and have an `on_error` of their own.
+
+    >>> import datum
+    >>> report = datum.write(
+    ...     [{"x": 5}, {"x": 6}, {"x": 7}], "numbers", shuffle=False, progress=False
+    ... )
+    >>> train = datum.load("numbers")["train"]
+    >>> len(train), int(train[-1]["x"]), train.read([2, 0])["x"].tolist()
+    (3, 7, [7, 5])
+    """
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f"expected `on_error` raise or skip, got {on_error!r}")
+    contents = open_dataset(path, schema=schema, skips_damage=on_error == "skip")
+    for note in contents.notes:
+        warnings.warn(note, UserWarning, stacklevel=2)
+    dataset = Dataset(contents, dataset_configs)
+    if dataset.damage:
+        warnings.warn(_describe_damage(dataset), UserWarning, stacklevel=2)
+    return dataset
+
+
+def verify(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    deep: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> VerifyReport:
+    """Check every record at a path, also where `load` fails.
+
+    Where the manifest is damaged its files are checked as plain ones. If records are no Examples,
+    their CRCs and number are checked. Raises the errors of `load` for a path without a dataset or
+    TFRecord file.
+
+    Args:
+        path: As in `load`.
+        deep: As in `Dataset.verify`.
+        threads: As in `Dataset.verify`.
+        progress: As in `Dataset.verify`.
+
+    >>> import datum
+    >>> report = datum.write({"x": [5, 6, 7]}, "three", progress=False)
+    >>> with open("three/datum.json", "a") as file:
+    ...     print("!", file=file)
+    >>> found = verify("three")
+    >>> found.records, [problem.kind for problem in found.problems]
+    (3, ['manifest'])
+    """
+    return verify_path(path, deep=deep, threads=threads, progress=progress)
+
+
+def _describe_damage(dataset: Dataset) -> str:
+    count = len(dataset.damage)
+    lines = [f"{dataset.path}: damage in {count_of(count, 'place')}, left out"]
+    lines += [f"  {damage}" for damage in dataset.damage[:SHOWN_DAMAGES]]
+    if count > SHOWN_DAMAGES:
+        lines.append(f"  and {count_of(count - SHOWN_DAMAGES, 'place')} more")
+    return "\n".join([*lines, "hint: datum.repair writes what is sound to a dataset of its own"])

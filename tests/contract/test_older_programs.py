@@ -27,7 +27,7 @@ from datum.export import export
 from datum.export.export import export_to_tfrecord
 from datum.generator import DatumGenerator, deserialize, image, text
 from datum.generator.image import ClfDatumGenerator
-from datum.older.modules import MODULES
+from datum.paper.modules import MODULES
 from datum.problem import types
 from datum.problem.problem import PROBLEM_PARAMS
 from datum.reader import DatumParser, Reader

@@ -1,9 +1,14 @@
 """The paper's settings, as attributes of an object."""
 
 from datum.configs.config_base import ConfigBase
-from datum.configs.options import Role, options_for
-from datum.configs.reading import BucketConfigs, DatasetConfigs, TFRReadConfigs
-from datum.configs.writing import TFRWriteConfigs
+from datum.configs.tfr_configs import (
+    BucketConfigs,
+    DatasetConfigs,
+    Role,
+    TFRReadConfigs,
+    TFRWriteConfigs,
+    options_for,
+)
 
 __all__ = [
     "BucketConfigs",

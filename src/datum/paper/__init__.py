@@ -1,5 +1,5 @@
-"""The older library of this name: what its programs import, on top of this one."""
+"""The paper's API, and what programs for the older library of this name import."""
 
-from datum.older.modules import install
+from datum.paper.modules import install
 
 __all__ = ["install"]

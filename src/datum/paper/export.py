@@ -1,4 +1,4 @@
-"""The paper's way to write a dataset: a folder on disk, a problem, and settings."""
+"""The paper's way to write a dataset: a folder, a problem, and settings."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from datum import sources
 from datum.configs import TFRWriteConfigs
 from datum.errors import SourceError, SplitError
 from datum.format import Compression
-from datum.older.generators import DatumGenerator
-from datum.older.records import find_images, serialize
-from datum.older.serializers import DatumSerializer
+from datum.paper.generators import DatumGenerator
+from datum.paper.records import DatumSerializer, find_images, serialize
 from datum.problem import IMAGE_CLF, IMAGE_DET, IMAGE_SEG, PROBLEMS, TEXT_CLF
 from datum.schema import Feature, Floats, Schema
 from datum.sources import Source
@@ -27,7 +26,6 @@ from datum.writing import WriteReport, write
 from datum.writing.block_writer import OnError
 
 __all__ = ["export_to_tfrecord"]
-
 _COUNT = "num_examples"
 _Splits = dict[str, dict[str, Any]]
 

@@ -1,7 +1,7 @@
-"""The modules of the older library that have no other place, made when they are imported.
+"""Modules of the older library that are no files, created when they are first imported.
 
-`datum.export`, `datum.reader`, `datum.configs` and `datum.problem` are its names too. The other
-modules that its programs import are made of the table below when one is first imported.
+Programs for the older library import `datum.generator`, `datum.serializer` and others. The table
+below says which names each of them has.
 """
 
 from __future__ import annotations
@@ -15,38 +15,23 @@ from typing import Any
 
 __all__ = ["MODULES", "install"]
 
-_GENERATORS = "datum.older.generators"
-_SERIALIZERS = "datum.older.serializers"
-_RECORDS = "datum.older.records"
-_SETTINGS = "datum.older.settings"
+_GENERATORS = "datum.paper.generators"
+_RECORDS = "datum.paper.records"
+_ENCODERS = (
+    "Encoder",
+    "GraphEncoder",
+    "ImageEncoder",
+    "NumberEncoder",
+    "StringEncoder",
+    "datum_name_to_encoder",
+)
 
-# Of each module that is imported under its older name: what it has, and where that is.
+# The names of each module of the older library, by the module that defines them.
 MODULES: Mapping[str, Mapping[str, Sequence[str]]] = {
-    "datum.configs.default_configs": {_SETTINGS: ["get_default_write_configs"]},
-    "datum.configs.tfr_configs": {
-        "datum.configs": ["BucketConfigs", "DatasetConfigs", "TFRReadConfigs", "TFRWriteConfigs"],
-        "datum.configs.config_base": ["ConfigBase", "create_config"],
-    },
-    "datum.encoder": {
-        _SERIALIZERS: [
-            "Encoder",
-            "GraphEncoder",
-            "ImageEncoder",
-            "NumberEncoder",
-            "StringEncoder",
-            "datum_name_to_encoder",
-        ]
-    },
-    "datum.encoder.encoder": {
-        _SERIALIZERS: [
-            "Encoder",
-            "GraphEncoder",
-            "ImageEncoder",
-            "NumberEncoder",
-            "StringEncoder",
-            "datum_name_to_encoder",
-        ]
-    },
+    "datum.configs.default_configs": {_RECORDS: ["get_default_write_configs"]},
+    "datum.encoder": {_RECORDS: _ENCODERS},
+    "datum.encoder.encoder": {_RECORDS: _ENCODERS},
+    "datum.export.export": {"datum.paper.export": ["export_to_tfrecord"]},
     "datum.generator": {
         _GENERATORS: [
             "CLF",
@@ -76,47 +61,45 @@ MODULES: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
     "datum.generator.text": {_GENERATORS: ["DatumGenerator", "TextJsonDatumGenerator"]},
     "datum.problem.problem": {
-        _SETTINGS: ["PROBLEM_PARAMS"],
+        _RECORDS: ["PROBLEM_PARAMS"],
         "datum.problem.types": ["IMAGE_CLF", "IMAGE_DET", "IMAGE_SEG", "TEXT_CLF"],
     },
     "datum.reader.dataset": {"datum.dataset": ["Dataset"]},
+    "datum.reader.loader": {"datum.dataset": ["load", "verify"]},
     "datum.reader.parser": {_RECORDS: ["DatumParser"]},
     "datum.reader.tfrecord_reader": {_RECORDS: ["Reader"]},
-    "datum.serializer": {_SERIALIZERS: ["DatumSerializer"]},
+    "datum.serializer": {_RECORDS: ["DatumSerializer"]},
     "datum.serializer.serializer": {
-        _SERIALIZERS: ["DatumSerializer", "datum_to_tf_example", "serialize_datum"]
+        _RECORDS: ["DatumSerializer", "datum_to_tf_example", "serialize_datum"]
     },
     "datum.utils": {},
-    "datum.utils.common_utils": {
-        _SETTINGS: ["AttrDict", "load_module"],
-        _SERIALIZERS: ["is_string"],
-    },
+    "datum.utils.common_utils": {_RECORDS: ["AttrDict", "is_string", "load_module"]},
     "datum.writer": {_RECORDS: ["TFRecordWriter"]},
     "datum.writer.tfrecord_writer": {_RECORDS: ["TFRecordWriter"]},
 }
 
 
 def install() -> None:
-    """Let the older names be imported; those that exist otherwise are not touched."""
+    """Make the modules of the table importable."""
     if not any(isinstance(finder, _OlderModules) for finder in sys.meta_path):
         sys.meta_path.append(_OlderModules())
 
 
 class _OlderModules:
-    """Finds the modules of the table, after all other finders, and fills them."""
+    """Finder and loader of the modules of the table, after all other finders."""
 
     def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> ModuleSpec | None:
-        """The module of this name, if it is in the table."""
+        """The spec of a module in the table; None for others."""
         if name not in MODULES:
             return None
         is_package = any(other.startswith(f"{name}.") for other in MODULES)
         return ModuleSpec(name, self, is_package=is_package)  # type: ignore[arg-type]
 
     def create_module(self, _spec: ModuleSpec) -> None:
-        """None: the usual kind of module."""
+        """Return None, for the usual kind of module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Fill a module."""
+        """Add the names of the table to a module."""
         module.__doc__ = f"`{module.__name__}` of the older library."
         names: list[str] = []
         for place, found in MODULES[module.__name__].items():

@@ -2,11 +2,10 @@
 
 import typing
 
-from datum.dataset import Dataset
-from datum.reader.loader import load, verify
+from datum.dataset import Dataset, load, verify
 
 if typing.TYPE_CHECKING:
-    from datum.older.records import DatumParser, Reader
+    from datum.paper.records import DatumParser, Reader
 
 __all__ = ["Dataset", "DatumParser", "Reader", "load", "verify"]
 
@@ -14,6 +13,6 @@ __all__ = ["Dataset", "DatumParser", "Reader", "load", "verify"]
 def __getattr__(name: str) -> typing.Any:  # what only programs for the older library ask for
     if name not in ("DatumParser", "Reader"):
         raise AttributeError(f"module 'datum.reader' has no attribute {name!r}")
-    from datum.older import records
+    from datum.paper import records
 
     return getattr(records, name)

@@ -350,7 +350,7 @@ def block_reader(chunk: int | None, *, has_skips: bool) -> Callable[[Any, Any, A
 
     @leave_as_is
     def read(path: Any, compression: Any, numbers: Any) -> Any:
-        skipped, count = numbers[1], numbers[3]  # unstacking crashes TensorFlow's optimizer
+        skipped, count = numbers[1], numbers[3]  # unstacking crashes TensorFlow's optimiser
         records = _records_from(path, compression, numbers)
         if has_skips:
             records = records.skip(skipped)

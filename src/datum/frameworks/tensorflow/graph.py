@@ -57,7 +57,7 @@ class GraphReader(OrderedReader[GraphPasses]):
     """Reads a split with graph operations alone.
 
     The graph computes the numbers of the next records, for any epoch, and reads these records:
-    blocks of neighbors, single records of a full shuffle, or the whole of a split that fits into
+    blocks of neighbours, single records of a full shuffle, or the whole of a split that fits into
     memory.
     """
 

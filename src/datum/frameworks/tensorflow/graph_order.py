@@ -120,7 +120,7 @@ def _permuting(*, is_inverse: bool) -> Any:
 def _permute_groups(
     places: Any, records: Any, keys: Any, groups: Any, *, is_inverse: bool = False
 ) -> Any:
-    # The choice of one function out of one: a call, which TensorFlow would optimize at length.
+    # The choice of one function out of one: a call, which TensorFlow would optimise at length.
     return tf.raw_ops.StatelessCase(
         branch_index=0,
         input=[places, records, keys, groups],

@@ -155,7 +155,7 @@ def find_small(
     """Names of the images that the native core decodes while it reads: small PNG of one shape.
 
     There, graph ops cost more than pixels: images of 8 x 8 pixels come 5.7 times as fast as from
-    ops on two cores, color images of 32 x 32 twice. But one thread decodes them while the graph
+    ops on two cores, colour images of 32 x 32 twice. But one thread decodes them while the graph
     uses all cores, so only the smallest are chosen. PNG has the same pixels in every decoder.
     """
     if options.decode is False:

@@ -1,9 +1,9 @@
 """Operations that TensorFlow's public API lacks: fast steps, plain seeds, cheap checks.
 
-TensorFlow optimizes every function of a dataset before its first call. For functions of a few
+TensorFlow optimises every function of a dataset before its first call. For functions of a few
 hundred operations that takes longer than a short pass over the data. It does not touch functions
 that are marked to run on one device, and Datum's own run on the CPU anyway. Functions of the user
-go through `tf.data.Dataset.map` and the like, which optimize them.
+go through `tf.data.Dataset.map` and the like, which optimise them.
 """
 
 from __future__ import annotations

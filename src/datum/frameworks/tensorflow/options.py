@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from datum.configs import BucketConfigs, TFRReadConfigs
-from datum.configs.reading import AUTOTUNE, ENGINES
+from datum.configs.tfr_configs import AUTOTUNE, ENGINES
 from datum.loading.casting import Cast, check_cast, find_casts
 from datum.loading.checks import (
     check_choice,

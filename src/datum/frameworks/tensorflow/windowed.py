@@ -59,7 +59,7 @@ __all__ = [
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
 # Records that are shuffled among one another. Since blocks come in random order too, a larger
-# window hardly mixes better; a smaller one would leave records near their neighbors.
+# window hardly mixes better; a smaller one would leave records near their neighbours.
 WINDOW_RECORDS = 8192
 WINDOW_BYTES = 128 * 2**20
 # Opening a block takes some 0.2 ms, and the graph a tenth of that for each chunk.

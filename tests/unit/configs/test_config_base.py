@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 
-from datum.configs.settings import (
+from datum.configs.config_base import (
     CALLABLE,
     FLAG,
     PATH,
