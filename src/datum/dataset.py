@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -396,47 +396,6 @@ class Dataset:
             read=read,
         )
         return make_dataset(self[split], options, metadata=self.metadata)
-
-    def log_images(
-        self,
-        logdir: str | os.PathLike[str],
-        split: str = "train",
-        *,
-        count: int = 16,
-        step: int = 0,
-        tag: str = "images",
-        shuffle: bool | int = False,
-        seed: int | None = 0,
-        decode: bool | Mapping[str, bool | Callable[[Any], Any]] = True,
-        map: Callable[..., Any] | None = None,
-        image: str | None = None,
-        label: str | Sequence[str] | Literal[False] | None = None,
-        boxes: str | Literal[False] | None = None,
-        mask: str | Literal[False] | None = None,
-    ) -> int:
-        """Write some images to a log directory, as training sees them, for TensorBoard to show.
-
-        `shuffle`, `seed`, `decode` and `map` are those of `to_tf`, so that what is shown is
-        augmented as in training; the rest is told by `datum.tensorboard.write_images`. Returns
-        how many were written.
-        """
-        from datum.tensorboard import write_images  # brings Pillow
-
-        records = self.to_tf(
-            split, batch_size=None, shuffle=shuffle, seed=seed, decode=decode, map=map
-        )
-        return write_images(
-            records,
-            logdir,
-            count=count,
-            step=step,
-            tag=tag,
-            image=image,
-            label=label,
-            boxes=boxes,
-            mask=mask,
-            class_names=self.metadata,
-        )
 
     # The paper's names.
 

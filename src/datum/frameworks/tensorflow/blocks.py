@@ -110,16 +110,6 @@ class BlockTable:
         """Number of records of all blocks."""
         return sum(block.records for block in self.blocks)
 
-    @property
-    def bytes(self) -> int:
-        """How many bytes of the files they take."""
-        return sum(block.bytes for block in self.blocks)
-
-    @property
-    def record_bytes(self) -> int:
-        """How many bytes a record has on average, as far as it can be told; at least 1."""
-        return max(1, self.bytes // max(1, self.records))
-
     def columns(self) -> tuple[NDArray[np.str_], NDArray[np.str_], NDArray[np.int64]]:
         """Paths, compressions, and a row of numbers for each block, as arrays for the graph."""
         paths = np.array([block.path for block in self.blocks], np.str_)

@@ -139,7 +139,8 @@ def test_files_are_interleaved_to_the_record_where_asked(part):
 
 
 def test_chunks_and_blocks_are_bounded_by_bytes(part, monkeypatch):
-    record_bytes = make_plan(part, TfOptions()).table.record_bytes
+    table = make_plan(part, TfOptions()).table
+    record_bytes = sum(block.bytes for block in table.blocks) // table.records
     monkeypatch.setattr(module, "CHUNK_BYTES", record_bytes * 10)
     plan = make_plan(part, TfOptions(batch_size=32))
     assert plan.reading.chunk == plan.table.block_records == 10
