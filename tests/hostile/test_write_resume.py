@@ -6,13 +6,15 @@ import os
 import shutil
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.preprocessing import LabelEncoder
 
 import datum
 from datum import Feature
-from datum.sources import ArrowTable, CsvTable, JsonLines
+from datum.sources import ArrowTable, CsvTable, JsonLines, LabelledImages
 from datum.writing import make
 from tests.unit.writing.datasets import digests, picture, values, write
 
@@ -165,30 +167,62 @@ def image_files(folder, sign):
     return folder / "photos"
 
 
-def later(path):
-    """Change the time at which a file was written, as an edit does."""
-    for file in path.rglob("*") if path.is_dir() else [path]:
-        if file.is_file():
-            status = file.stat()
-            os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns + 10**9))
+def parquet_files(folder, sign):
+    table = pa.table({"x": [sign, *range(1, 400)]})
+    parquet.write_table(table, folder / "t.parquet", compression="none", use_dictionary=False)
+    return ArrowTable(folder / "t.parquet")
 
 
-@pytest.mark.parametrize("make_source", [csv_files, json_files, image_files])
-def test_files_of_the_same_size_that_have_changed_are_written_anew(
-    tmp_path, monkeypatch, make_source
+def labelled_files(folder, sign):
+    rows = [f"{number:02}.bmp,{number or sign}\n" for number in range(40)]
+    (folder / "train.csv").write_text("filename,x\n" + "".join(rows))
+    for number in range(40):
+        picture(folder / "train" / f"{number:02}.bmp", 7)
+    return LabelledImages(folder)
+
+
+def foreign_files(folder, sign):
+    """TFRecord files that nobody described."""
+    if not (folder / "t.tfrecord").exists() or sign == 2:
+        made = folder.with_name(f"made {sign}")
+        write([{"x": number or sign} for number in range(400)], made, shards=1, shuffle=False)
+        (shard,) = made.glob("*.tfrecord")
+        (folder / "t.tfrecord").write_bytes(shard.read_bytes())
+        shutil.rmtree(made)
+    return datum.load(folder)["train"]
+
+
+FILES = [csv_files, json_files, parquet_files, image_files, labelled_files, foreign_files]
+
+
+def files_below(folder):
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("make_source", FILES)
+@pytest.mark.parametrize("change", ["rewritten", "replaced"])
+def test_files_that_changed_are_written_anew_though_size_and_time_are_as_before(
+    tmp_path, monkeypatch, make_source, change
 ):
     out, place = tmp_path / "out", tmp_path / "place"
     place.mkdir()
     interrupt(monkeypatch, make_source(place, 1), out)
+    times = {path: path.stat().st_mtime_ns for path in files_below(place)}
+    sizes = {path: path.stat().st_size for path in files_below(place)}
+    if change == "replaced":
+        place.rename(tmp_path / "before")
+        place.mkdir()
     source = make_source(place, 2)
-    later(place)
+    for path, time in times.items():
+        os.utime(path, ns=(time, time))
+    assert {path: path.stat().st_size for path in files_below(place)} == sizes
     report = write(source, out, shards=SHARDS)
     write(source, tmp_path / "fresh", shards=SHARDS)
     assert report.resumed_shards == 0
     assert digests(out) == digests(tmp_path / "fresh")
 
 
-@pytest.mark.parametrize("make_source", [csv_files, json_files, image_files])
+@pytest.mark.parametrize("make_source", FILES)
 def test_files_that_have_not_changed_are_gone_on_with(tmp_path, monkeypatch, make_source):
     out, place = tmp_path / "out", tmp_path / "place"
     place.mkdir()
@@ -221,9 +255,6 @@ def test_a_table_that_is_read_in_another_way_is_written_anew(tmp_path, monkeypat
 
 
 def test_a_parquet_file_with_another_key_is_written_anew(tmp_path, monkeypatch):
-    import pyarrow as pa
-    from pyarrow import parquet
-
     path, out = tmp_path / "t.parquet", tmp_path / "out"
     text = [str(number) for number in range(400)]
     parquet.write_table(pa.table({"a": text, "b": text[::-1]}), path)

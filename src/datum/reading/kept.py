@@ -11,11 +11,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from datum.errors import WriteError
+from datum._identity import identify
+from datum.errors import CorruptRecordError, WriteError
 from datum.format import ShardInfo
 from datum.format.durable import NEW_SUFFIX
 
-__all__ = ["cache_folder", "keep", "keep_for_now", "name_for", "places"]
+__all__ = [
+    "cache_folder",
+    "check_unchanged",
+    "keep",
+    "keep_for_now",
+    "name_for",
+    "places",
+    "tell_content",
+]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -39,9 +48,23 @@ def cache_folder() -> Path | None:
 
 def name_for(path: Path, shard: ShardInfo) -> str:
     """What a file made from a shard is called: another name once the shard is another."""
-    status = path.stat()
-    told = (str(path.resolve()), status.st_size, status.st_mtime_ns, shard.crc32c)
+    told = (str(path.resolve()), identify(path), shard.crc32c)
     return hashlib.sha256(repr(told).encode()).hexdigest()[:32]
+
+
+def tell_content(folder: Path, shard: ShardInfo) -> str:
+    """What changes with the content of a shard: its checksum, or that of no manifest its file."""
+    if shard.crc32c is not None:
+        return f"{shard.crc32c:08x}"
+    return identify(folder / shard.name)
+
+
+def check_unchanged(path: Path, shard: ShardInfo, name: str) -> None:
+    """Refuse to keep what was made from a shard that was another one when it was begun."""
+    if name_for(path, shard) != name:
+        raise CorruptRecordError(
+            f"{path}: the file was changed while it was read\nhint: load the dataset again"
+        )
 
 
 def places(name: str) -> list[Path]:

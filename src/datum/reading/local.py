@@ -15,7 +15,7 @@ from datum.errors import CorruptIndexError, CorruptRecordError
 from datum.format import Index, RecordFile, Records, ShardInfo
 from datum.format.index import FRAME_BYTES
 from datum.format.records import HEADER_BYTES
-from datum.reading.kept import keep, keep_for_now, name_for, places
+from datum.reading.kept import check_unchanged, keep, keep_for_now, name_for, places
 from datum.reading.shards import Shards
 
 __all__ = ["HINT", "LocalShard", "find_local"]
@@ -23,6 +23,7 @@ __all__ = ["HINT", "LocalShard", "find_local"]
 HINT = "hint: restore the file, or load with on_error='skip' to leave out what is damaged"
 COPIED_RECORDS = 4096  # at a time, when a shard is inflated
 _INDEX_HEADER_BYTES = 40
+_CHECKED_RECORDS = 64  # of an index that may be another file's
 _salvaged: dict[str, LocalShard] = {}  # what this process made, by the name of the copy
 
 
@@ -85,28 +86,47 @@ def _find_index(shards: Shards, shard: ShardInfo, *, checks_offsets: bool) -> Pa
         return found
     if found is not None and _is_of_others(found, path, shard):
         return found
-    name = f"{name_for(path, shard)}.index"
+    name = name_for(path, shard)
     size = path.stat().st_size
-    for kept in places(name):
+    for kept in places(f"{name}.index"):
         if _is_sound(kept, shard, size):
             return kept
     with RecordFile(path, use_index=False) as file:
         index = file.index
     _check_count(shards, shard, len(index))
+    check_unchanged(path, shard, name)
     data = index.to_bytes()
-    return keep(name, lambda target: _write(target, data))
+    return keep(f"{name}.index", lambda target: _write(target, data))
 
 
 def _is_of_others(index: Path, path: Path, shard: ShardInfo) -> bool:
     """Whether the index beside records that others wrote is ours, and of these records.
 
-    No checksum of the file tells, so that an index that is older than the file is not believed.
+    No checksum of the file tells. An index that was written before the file is not believed, and
+    of any other some records have to lie where it says: times may have been restored or copied.
     """
     try:
-        is_newer = index.stat().st_mtime_ns >= path.stat().st_mtime_ns
-        return is_newer and Index.is_index(index) and _is_sound(index, shard, path.stat().st_size)
+        file, made = path.stat(), index.stat()
+        if made.st_mtime_ns < file.st_mtime_ns or not Index.is_index(index):
+            return False
+        return _is_sound(index, shard, file.st_size) and _fits(Index.load(index), path)
     except OSError:
         return False
+
+
+def _fits(index: Index, path: Path) -> bool:
+    """Whether records begin and end where an index says; of many, some are looked at."""
+    bounds = np.append(index.offsets, index.stream_bytes)
+    rows = np.unique(np.linspace(0, len(index) - 1, min(len(index), _CHECKED_RECORDS)).astype(int))
+    with path.open("rb", buffering=0) as file:
+        for row in rows.tolist():
+            start, end = bounds[row : row + 2].tolist()
+            file.seek(start)
+            head = file.read(HEADER_BYTES)
+            length = int.from_bytes(head[:8], "little")
+            if not _core.has_valid_header(head) or start + length + FRAME_BYTES != end:
+                return False
+    return True
 
 
 def _write(target: BinaryIO, data: bytes) -> None:
@@ -181,6 +201,7 @@ def _find_inflated(shards: Shards, shard: ShardInfo) -> LocalShard:
         with RecordFile(source, use_index=False) as file:
             offsets, _ = _copy_records(file, target)
         _check_count(shards, shard, len(offsets))
+        check_unchanged(source, shard, name)
         found.append(Index(offsets, target.tell()))
 
     path = keep(f"{name}.tfrecord", inflate)

@@ -11,6 +11,7 @@ import numpy as np
 
 from datum.format import Index
 from datum.reading.batches import Run
+from datum.reading.kept import tell_content
 from datum.reading.local import find_local
 from datum.reading.shards import Shards
 from datum.reading.stored_records import PlacedRun, Places, StoredRecords
@@ -66,10 +67,9 @@ class _PlaceFinder:
 def _fingerprint(shards: Shards, runs: Sequence[Run], schema: Schema) -> str:
     told: list[Any] = [repr(schema)]
     for run in runs:
-        shard, version = run.shard, 0
-        if shard.crc32c is None:
-            version = (shards.folder / shard.name).stat().st_mtime_ns
-        told.append((shard.name, shard.records, shard.bytes, shard.crc32c, version))
+        shard = run.shard
+        content = tell_content(shards.folder, shard)
+        told.append((shard.name, shard.records, shard.bytes, content))
         told.append((run.start, run.stop))
     return hashlib.blake2b(repr(told).encode(), digest_size=16).hexdigest()
 

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from datum._identity import identify
 from datum.errors import SourceError
-from datum.sources.listing import FoundFile, fingerprint_of
+from datum.sources.listing import fingerprint_of
 
 __all__ = [
     "Paths",
@@ -110,8 +111,5 @@ def unpacked_suffix(path: Path) -> str:
 
 def fingerprint_files(files: Sequence[Path], *others: Any) -> str:
     """A text that changes when a file is changed or replaced, or another value is."""
-    found = []
-    for path in files:
-        status = path.stat()
-        found.append(FoundFile(path.name, status.st_size, status.st_mtime_ns))
-    return fingerprint_of(found, *others)
+    named = [(path.name, identify(path)) for path in files]
+    return fingerprint_of([], named, *others)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from datum._identity import version_of
 from datum.columns import BytesColumn, Masked
 from datum.errors import SourceError
 from datum.images import sniff_format
@@ -565,4 +566,4 @@ def _look_at(root: Path, text: str) -> FoundFile:
         status = _path(root, text).stat()
     except (OSError, ValueError):  # whoever reads it says so
         return FoundFile(text, 0, 0)
-    return FoundFile(text, status.st_size, status.st_mtime_ns)
+    return FoundFile(text, status.st_size, version_of(status))

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
+from datum._identity import identify
 from datum.errors import SourceError
 from datum.schema import Feature, Schema
 from datum.sources.image_index import ImageIndex
@@ -91,8 +92,6 @@ def _make_part(root: Path, split: str, options: LabelledSplit) -> FilePart:
     used = rows.find_files()
     unused = sorted(set(index.files) - {file.name for file in used})
     loose = [name for name in unused if name.lower().endswith(IMAGE_EXTENSIONS)]
-    status = table.path.stat()
-    listed = [FoundFile(table.path.name, status.st_size, status.st_mtime_ns), *used]
     return FilePart(
         rows,
         schema=schema,
@@ -100,8 +99,8 @@ def _make_part(root: Path, split: str, options: LabelledSplit) -> FilePart:
             f"line {line}" if name is None else as_text(name)  # all of them are to differ
             for name, line in zip(table.columns[_FILENAME], table.lines, strict=True)
         ],
-        fingerprint=fingerprint_of(listed, "labelled images", options),
-        stored_bytes=sum(file.size for file in listed),
+        fingerprint=fingerprint_of(used, "labelled images", identify(table.path), options),
+        stored_bytes=table.path.stat().st_size + sum(file.size for file in used),
         metadata={},
         skipped=tuple(map(as_text, sorted(set(unused) - set(loose)))),
         warnings=warn_of_images(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from datum._identity import version_of
 from datum.errors import SourceError
 from datum.images import sniff_file
 
@@ -35,12 +36,12 @@ class FoundFile(NamedTuple):
     Attributes:
         name: its path within the folder listed, with slashes.
         size: in bytes; 0 for what cannot be looked at.
-        changed_ns: when it was last changed.
+        version: a number that changes with the content, as `datum._identity` makes it.
     """
 
     name: str
     size: int
-    changed_ns: int
+    version: int
 
 
 def open_folder(path: str | os.PathLike[str]) -> Path:
@@ -126,7 +127,7 @@ def _look_at(entry: os.DirEntry[str]) -> tuple[int, int]:
         status = entry.stat()
     except OSError:  # a link that leads nowhere; whoever reads it says so
         return 0, 0
-    return status.st_size, status.st_mtime_ns
+    return status.st_size, version_of(status)
 
 
 def looks_like_image(folder: str | os.PathLike[str], name: str) -> bool:
@@ -146,8 +147,12 @@ def as_text(name: str) -> str:
 
 
 def fingerprint_of(files: Iterable[FoundFile], *others: Any) -> str:
-    """A text that changes when a file, its name or another value does."""
+    """A text that changes when a file, its name or another value does.
+
+    No file is opened for it: there may be millions, and to read them all takes as long as to write
+    the dataset.
+    """
     digest = hashlib.blake2b(repr(others).encode("utf-8", "backslashreplace"), digest_size=16)
-    for name, size, changed_ns in files:
-        digest.update(f"\0{name}\0{size} {changed_ns}".encode("utf-8", "surrogateescape"))
+    for name, size, version in files:
+        digest.update(f"\0{name}\0{size} {version}".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()

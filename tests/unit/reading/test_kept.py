@@ -6,10 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from datum.errors import WriteError
+from datum.errors import CorruptRecordError, WriteError
 from datum.format import ShardInfo
 from datum.reading import kept
-from datum.reading.kept import cache_folder, keep, keep_for_now, name_for, places
+from datum.reading.kept import (
+    cache_folder,
+    check_unchanged,
+    keep,
+    keep_for_now,
+    name_for,
+    places,
+)
 
 SHARD = ShardInfo("shard", 1, 3, None)
 
@@ -100,6 +107,26 @@ def test_a_shard_that_changed_has_another_name(tmp_path):
     path.write_bytes(b"abcd")
     os.utime(path, ns=(7, 7))
     assert name_for(path, SHARD) != later
+
+
+def test_a_shard_replaced_at_the_same_size_and_time_has_another_name(tmp_path):
+    path, other = tmp_path / "shard", tmp_path / "other"
+    for one, content in ((path, b"abc"), (other, b"xyz")):
+        one.write_bytes(content)
+        os.utime(one, ns=(7, 7))
+    name = name_for(path, SHARD)
+    other.replace(path)
+    assert name_for(path, SHARD) != name
+
+
+def test_what_was_made_of_a_file_that_changed_meanwhile_is_refused(tmp_path):
+    path = tmp_path / "shard"
+    path.write_bytes(b"abc")
+    name = name_for(path, SHARD)
+    check_unchanged(path, SHARD, name)
+    path.write_bytes(b"xyz")
+    with pytest.raises(CorruptRecordError, match="shard: the file was changed while it was read"):
+        check_unchanged(path, SHARD, name)
 
 
 RUN = """

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import datum
 from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError
-from datum.format import Index, Parser, RecordFile, RecordWriter, ShardInfo
+from datum.format import Index, Parser, RecordFile, RecordWriter, ShardInfo, encode
 from datum.frameworks.tensorflow.blocks import find_sound_stretches
 from datum.reading import Split
 from datum.reading import local as module
@@ -352,6 +353,36 @@ def test_an_index_beside_files_of_others_is_not_believed_if_it_is_older_or_anoth
     for content in (sound[:-1], Index(np.array([0]), shard.bytes).to_bytes(), b""):
         index.write_bytes(content)
         assert find_local(shards, shard).index.parent == cache
+
+
+def test_an_index_beside_another_file_of_the_same_size_and_time_is_not_believed(tmp_path, cache):
+    rows = [{"x": 1, "text": "a" * length} for length in (3, 5, 4)]
+    first = write_dataset(tmp_path / "out", {"train": [rows]}).splits["train"].shards[0]
+    write_dataset(tmp_path / "other", {"train": [rows[::-1]]})
+    path, other = (tmp_path / name / first.name for name in ("out", "other"))
+    status = path.stat()
+    other.replace(path)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    local = find_local(Shards(tmp_path / "out", "tfrecord files"), first)
+    assert local.index.parent == cache
+    with RecordFile(path, use_index=False) as file:
+        assert payloads_of(local) == [bytes(one) for chunk in file.chunks() for one in chunk]
+
+
+@pytest.mark.parametrize("suffix", [".tfrecord", ".tfrecord.gz"])
+def test_records_by_number_are_those_of_the_file_that_is_there(tmp_path, cache, suffix):
+    folder, path = tmp_path / "in", tmp_path / "in" / f"train{suffix}"
+    folder.mkdir()
+    compression = "gzip" if suffix.endswith(".gz") else None
+    for first in (0, 9):  # digits of one length; packed as they are, streams have one size
+        other = tmp_path / "other"
+        with RecordWriter(other, compression=compression) as writer:
+            writer.write_framed(encode([{"x": 1, "text": f"text {first}"}], NUMBERED))
+        os.utime(other, ns=(7, 7))
+        assert not path.exists() or path.stat().st_size == other.stat().st_size
+        other.replace(path)
+        split = datum.load(folder)["train"]
+        assert split[0]["text"] == next(row["text"] for row in split) == f"text {first}"
 
 
 @pytest.mark.parametrize("compression", [None, "gzip"])

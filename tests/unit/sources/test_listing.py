@@ -57,10 +57,15 @@ def test_hidden_files_and_folders_are_left_out(tmp_path):
     assert list_folders(tmp_path) == ["a"]
 
 
-def test_a_file_has_its_size_and_time(tmp_path):
+def test_a_file_has_its_size_and_a_version_that_no_restored_time_hides(tmp_path):
     path = touch(tmp_path / "a", b"12345")
     os.utime(path, ns=(5, 123456789))
-    assert list_files(tmp_path) == [FoundFile("a", 5, 123456789)]
+    (before,) = list_files(tmp_path)
+    assert (before.name, before.size) == ("a", 5)
+    assert list_files(tmp_path) == [before]
+    path.write_bytes(b"54321")
+    os.utime(path, ns=(5, 123456789))
+    assert list_files(tmp_path) != [before]
 
 
 def test_links_are_followed_but_not_in_circles(tmp_path):

@@ -39,6 +39,8 @@ from datum.frameworks.tensorflow.readers import (
     RecordSteps,
 )
 from datum.reading import Split
+from datum.reading.batches import Run
+from datum.reading.kept import tell_content
 from datum.schema import Schema
 from datum.transforms.graph import leave_as_is
 
@@ -191,12 +193,20 @@ class _Cache:
         plan: WindowedPlan,
     ) -> None:
         self._where = where
+        folder = split.shards.folder
         self._kept = [
-            [(r.shard.name, r.shard.bytes, r.shard.crc32c, r.start, r.stop) for r in split.runs],
-            str(split.shards.folder.absolute()),
+            [
+                (run.shard.name, run.shard.bytes, self._content(folder, run), run.start, run.stop)
+                for run in split.runs
+            ],
+            str(folder.absolute()),
             schema.to_json(),
             [(b.path, b.first, b.records) for b in plan.table.blocks],
         ]
+
+    def _content(self, folder: Path, run: Run) -> str | None:
+        """What tells a shard from one put in its place; only files outlast the one opened."""
+        return None if isinstance(self._where, bool) else tell_content(folder, run.shard)
 
     def keep(self, dataset: Any, *form: Any) -> Any:
         """Cache a dataset; `form` is what else its elements depend on."""

@@ -14,7 +14,7 @@ from datum.errors import CorruptRecordError
 from datum.format import Index, ShardInfo
 from datum.format.wording import count_of, format_bytes
 from datum.format.writer import frame
-from datum.reading.kept import cache_folder, keep, name_for, places
+from datum.reading.kept import cache_folder, check_unchanged, keep, name_for, places
 
 __all__ = ["copy_array_records"]
 
@@ -42,14 +42,18 @@ def copy_array_records(paths: Sequence[Path]) -> list[ShardInfo]:
     return [_make_copy(path) if copy is None else copy for path, copy in copies]
 
 
-def _names(path: Path) -> tuple[str, str]:
-    name = name_for(path, ShardInfo(path.name, 0, 0, None))
-    return f"{name}.tfrecord", f"{name}.index"
+def _name(path: Path) -> str:
+    return name_for(path, _shard_of(path))
+
+
+def _shard_of(path: Path) -> ShardInfo:
+    return ShardInfo(path.name, 0, 0, None)
 
 
 def _find_copy(path: Path) -> ShardInfo | None:
     """The copy that was made before; its index, written last, tells that it is whole."""
-    for copy, index in zip(*map(places, _names(path)), strict=True):
+    name = _name(path)
+    for copy, index in zip(places(f"{name}.tfrecord"), places(f"{name}.index"), strict=True):
         if copy.is_file() and index.is_file():
             found, nbytes = Index.load(index), copy.stat().st_size
             if found.stream_bytes == nbytes:
@@ -59,6 +63,7 @@ def _find_copy(path: Path) -> ShardInfo | None:
 
 def _make_copy(path: Path) -> ShardInfo:
     made: list[Index] = []
+    name = _name(path)
 
     def write(target: BinaryIO) -> None:
         offsets, position = [np.empty(0, np.int64)], 0
@@ -67,14 +72,14 @@ def _make_copy(path: Path) -> ShardInfo:
             target.write(framed.data)
             offsets.append(position + framed.offsets)
             position += framed.nbytes
+        check_unchanged(path, _shard_of(path), name)
         made.append(Index(np.concatenate(offsets), position))
 
     def write_index(target: BinaryIO) -> None:
         target.write(made[-1].to_bytes())
 
-    name, index_name = _names(path)
-    copy = keep(name, write)
-    keep(index_name, write_index)
+    copy = keep(f"{name}.tfrecord", write)
+    keep(f"{name}.index", write_index)
     return ShardInfo(str(copy), len(made[-1]), made[-1].stream_bytes, None)
 
 

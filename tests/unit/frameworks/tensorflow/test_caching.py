@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -55,6 +57,19 @@ def test_a_dataset_that_was_written_anew_is_read_anew(tmp_path, dataset):
     datum.write(rows, tmp_path / "set", shuffle=False, overwrite=True, shards=4, progress=False)
     again = datum.load(tmp_path / "set").to_tf(cache=where)
     assert numbers(again) == [-n for n in range(40)]
+
+
+def test_files_of_others_that_were_replaced_are_read_anew(tmp_path):
+    """Though their sizes and times are those of the old ones."""
+    where, folder = tmp_path / "caches" / "c", tmp_path / "bare"
+    for value in (1, 2):
+        rows = [{"x": value} for _ in range(40)]
+        datum.write(rows, tmp_path / f"{value}", shuffle=False, shards=1, progress=False)
+        folder.mkdir(exist_ok=True)
+        (shard,) = (tmp_path / f"{value}").glob("*.tfrecord")
+        os.utime(shard, ns=(7, 7))
+        shard.replace(folder / "train.tfrecord")
+        assert numbers(datum.load(folder).to_tf(cache=where)) == [value] * 40
 
 
 def test_a_cache_serves_any_order(tmp_path, dataset):
