@@ -14,6 +14,7 @@ from sklearn.preprocessing import LabelEncoder
 
 import datum
 from datum import Feature
+from datum.format.durable import hold_folder
 from datum.sources import ArrowTable, CsvTable, JsonLines, LabelledImages
 from datum.writing import make
 from tests.unit.writing.datasets import digests, picture, values, write
@@ -396,7 +397,7 @@ def test_rubbish_beside_the_target_does_no_harm(tmp_path, monkeypatch, outside, 
     out, partial = tmp_path / "out", tmp_path / ".out.partial"
     if is_resumed:
         interrupt(monkeypatch, source(), out)
-    partial.mkdir(exist_ok=True)
+    os.close(hold_folder(partial))
     leave_rubbish(partial, outside)
     write(source(), out, shards=SHARDS)
     write(source(), tmp_path / "fresh", shards=SHARDS)
@@ -416,6 +417,7 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(
             shutil.rmtree(partial / name)
         else:
             (partial / name).unlink(missing_ok=True)
+    os.close(hold_folder(partial))
     (partial / name).parent.mkdir(parents=True, exist_ok=True)
     (partial / name).symlink_to(outside)
     write(columns(), out, shards=SHARDS)

@@ -193,6 +193,54 @@ def test_files_of_others_in_a_dataset_survive_its_replacement(tmp_path):
     assert (out / "folder" / "deep").read_text() == "mine three"
 
 
+def test_files_that_only_end_like_ours_survive_a_replacement(tmp_path):
+    out = tmp_path / "out"
+    write([{"x": 1}], out)
+    for name in ("notes.new", ".draft.new", ".datum.json.12345678.new", "index/mine.new"):
+        (out / name).write_text("mine")
+    (out / "mnist-train.tfrecord-00000-of-00001").write_text("mine")
+    (out / ".datum.json.12345678.datum-new").write_text("of an interrupted write")
+    (out / "datum.json").write_text("{}")
+    write([{"x": 2}], out, overwrite=True)
+    assert values(out) == [2]
+    for name in ("notes.new", ".draft.new", ".datum.json.12345678.new", "index/mine.new"):
+        assert (out / name).read_text() == "mine"
+    assert (out / "mnist-train.tfrecord-00000-of-00001").read_text() == "mine"
+    assert not (out / ".datum.json.12345678.datum-new").exists()
+
+
+NUMBERS = {"schema": {"x": datum.Feature("int64")}, "shards": 2, "on_error": "quarantine"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "train-00001-of-00002.tfrecord",
+        "index/of-train-00001-of-00002.index",
+        "quarantine.jsonl",
+        "shard_info.json",
+        "features.json",
+    ],
+)
+@pytest.mark.parametrize("way", ["overwrite", "append"])
+def test_a_file_of_somebody_else_with_a_name_of_ours_is_not_replaced(tmp_path, name, way):
+    out, rows = tmp_path / "out", [{"x": 1}, {"x": 2}, {"x": "none"}]
+    write([{"x": 1}], out)
+    if way == "append":
+        name = name.replace("train-", "train.1-").replace("of-train.1", "of-train,1")
+    (out / name).write_text("mine")
+    options = {**NUMBERS, "sidecars": ["older", "tfds"], way: True}
+    with pytest.raises(datum.WriteError, match="expected a file that Datum wrote.*\nhint: move"):
+        write(rows, out, **options)
+    assert (out / name).read_text() == "mine"
+    assert values(out) == [1]
+    (out / name).rename(tmp_path / "elsewhere")
+    write(rows, out, **options)
+    assert 2 in values(out)
+    write(rows, out, **{**options, "append": False, "overwrite": True})  # these are our own
+    assert sorted(values(out)) == [1, 2]
+
+
 @pytest.mark.parametrize("options", [{"overwrite": True}, {"append": True}])
 def test_a_file_in_the_place_of_the_index_folder_is_told(tmp_path, options):
     out = tmp_path / "out"

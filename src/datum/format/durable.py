@@ -1,25 +1,145 @@
-"""Files that are on the disk, whole, or not there at all."""
+"""Files that are on the disk, whole, or not there at all; and what killed processes leave.
+
+Whatever Datum makes before it has its final name carries a mark: a file ends in `.datum-new`, a
+folder holds a file `.datum-staging`. Nothing else is ever cleared away. Both are locked (`flock`)
+while a process makes them, and the system ends a lock with its process. So a later run can tell
+what a killed one left from what another is busy with.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import errno
 import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["NEW_SUFFIX", "replace_file", "sync_folder", "write_file"]
+__all__ = [
+    "INNER_STAGING",
+    "NEW_SUFFIX",
+    "entries_of",
+    "exchange",
+    "find_abandoned",
+    "find_unfinished",
+    "hold_folder",
+    "is_at",
+    "is_own_folder",
+    "new_file",
+    "remove_folder",
+    "rename_new",
+    "replace_file",
+    "staging_beside",
+    "sync_folder",
+    "write_file",
+]
 
-NEW_SUFFIX = ".new"  # of files that are not whole yet
+NEW_SUFFIX = ".datum-new"  # of files that are not whole yet
+INNER_STAGING = ".datum.partial"  # the staging folder of a target that can have none beside it
+_MARK = ".datum-staging"
+_MARK_TEXT = b"Datum makes files in this folder, and removes it once they are whole.\n"
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)  # as exFAT has none
+_swept: set[tuple[int, str]] = set()  # the folders this process has looked through
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Write a file beside, put it on the disk, and rename it to `path`."""
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}{NEW_SUFFIX}")
+# Files.
+
+
+def replace_file(path: Path, data: bytes, *, overwrite: bool = True) -> None:
+    """Put a file on the disk and give it the name `path` in one step.
+
+    Unless it may `overwrite`, FileExistsError if something has that name by then.
+    """
+    with new_file(path, overwrite=overwrite) as file:
+        file.write(data)
+    sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def new_file(path: Path, *, overwrite: bool = True) -> Iterator[BinaryIO]:
+    """A file to fill that is called `path` when the block ends, whole and on the disk.
+
+    Until then it lies beside, and goes away if the block raises. What killed processes left of
+    such files in that folder is removed.
+    """
+    _sweep(path.parent)
+    temporary, file = _create_locked(path)
     try:
-        write_file(temporary, data)
-        temporary.replace(path)
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())  # no name for what a power cut could still take
+            if overwrite:
+                temporary.replace(path)
+            else:
+                rename_new(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+
+
+def rename_new(made: Path, path: Path) -> None:
+    """Rename a file or a folder; FileExistsError if there is something at `path` already."""
+    if made.is_dir() and not made.is_symlink():
+        if os.path.lexists(path):  # an empty folder made from now on is all that could go
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+        made.rename(path)
+        return
+    try:
+        os.link(made, path, follow_symlinks=False)  # which, unlike a rename, replaces nothing
+        made.unlink()
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        made.replace(path)
+
+
+def _create_locked(path: Path) -> tuple[Path, BinaryIO]:
+    while True:
+        temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}{NEW_SUFFIX}")
+        file = temporary.open("xb")
+        _lock(file.fileno(), waits=True)
+        if os.fstat(file.fileno()).st_nlink:
+            return temporary, file
+        file.close()  # swept before it was locked
+
+
+def _sweep(folder: Path) -> None:
+    """Remove files that are not whole and that nobody makes, once in a process."""
+    key = os.getpid(), os.fspath(folder.absolute())
+    if key in _swept:
+        return
+    _swept.add(key)
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(".") and entry.name.endswith(NEW_SUFFIX):
+                with contextlib.suppress(OSError):
+                    _remove_unlocked(Path(entry.path))
+
+
+def _remove_unlocked(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode) and _lock(descriptor):
+            path.unlink()
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, *, waits: bool = False) -> bool:
+    """Lock a file or folder until it is closed; False if another process has, or nobody can."""
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+    except OSError:  # held, or on a file system without locks, where nothing left is removed
+        return False
+    return True
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -37,3 +157,132 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+# Folders.
+
+
+def hold_folder(folder: Path) -> int:
+    """Make a folder of our own, or take over one that was left; it is held until this is closed.
+
+    Raises BlockingIOError if another process holds it, and FileExistsError if it is not ours: a
+    link, a file, or a folder with something in it but no mark.
+    """
+    import fcntl
+
+    while True:
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            continue  # whoever held it has just removed it
+        except OSError as error:
+            if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
+                raise FileExistsError(error.errno, "no folder of Datum", str(folder)) from error
+            raise
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if is_at(folder, descriptor):
+                _mark(folder)
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _mark(folder: Path) -> None:
+    if is_own_folder(folder):
+        return
+    if any(folder.iterdir()):
+        raise FileExistsError(None, "no folder of Datum", str(folder))
+    with (folder / _MARK).open("xb") as file:
+        file.write(_MARK_TEXT)
+
+
+def is_own_folder(folder: Path) -> bool:
+    """Whether a folder carries the mark of those that Datum makes, and may clear away."""
+    try:
+        return not folder.is_symlink() and stat.S_ISREG((folder / _MARK).lstat().st_mode)
+    except OSError:
+        return False
+
+
+def entries_of(folder: Path) -> list[Path]:
+    """What is in a folder of our own, but for its mark."""
+    return sorted(entry for entry in folder.iterdir() if entry.name != _MARK)
+
+
+def is_at(folder: Path, descriptor: int) -> bool:
+    """Whether the folder that is held still has this name, rather than one that came after it."""
+    try:
+        return os.path.samestat(folder.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder of our own as far as it can be; its mark last, so that what stays has it."""
+    with contextlib.suppress(OSError):
+        if not is_own_folder(folder):
+            return
+        for entry in entries_of(folder):
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+        if not entries_of(folder):
+            (folder / _MARK).unlink()
+            folder.rmdir()
+
+
+@contextlib.contextmanager
+def _taken_over(folder: Path) -> Iterator[bool]:
+    """Hold a folder that a killed process left; False if it is not ours, or somebody's."""
+    try:
+        status = folder.lstat()
+        is_left = status.st_uid == os.getuid() and is_own_folder(folder)
+        descriptor = hold_folder(folder) if is_left else None
+    except OSError:
+        descriptor = None
+    try:
+        yield descriptor is not None
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def find_abandoned(parent: Path, names: re.Pattern[str]) -> Iterator[Path]:
+    """The folders of ours, of such names, that killed processes left; each is held in its turn."""
+    try:
+        found = sorted(os.listdir(parent))  # noqa: PTH208 - names alone
+    except OSError:
+        return
+    for name in found:
+        if names.fullmatch(name):
+            with _taken_over(parent / name) as is_left:
+                if is_left:
+                    yield parent / name
+
+
+def exchange(first: Path, second: Path) -> bool:
+    """Swap two names in one step, where the system can."""
+    with contextlib.suppress(AttributeError, OSError):
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+        here, exchanges = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+        return bool(rename(here, os.fsencode(first), here, os.fsencode(second), exchanges) == 0)
+    return False
+
+
+def staging_beside(target: Path) -> Path:
+    """Where a dataset is made before it appears at `target`."""
+    return target.with_name(f".{target.name}.partial")
+
+
+def find_unfinished(target: Path) -> list[Path]:
+    """The folders of writes to a target that did not finish, or are under way."""
+    whole = target.absolute()
+    return [
+        place for place in (staging_beside(whole), whole / INNER_STAGING) if is_own_folder(place)
+    ]

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from datum.errors import ManifestError
+from datum.format.durable import find_unfinished
 from datum.format.naming import MANIFEST_NAME
 from datum.format.strict_json import MAX_BYTES
 
@@ -69,7 +70,6 @@ def _describe_missing(path: Path) -> str:
         found = f"{folder}: expected a dataset, got no such folder or file"
         near = _find_near(folder)
         hint = f"did you mean {str(near)!r}?" if near else "check the path"
-    staging = folder.absolute().with_name(f".{folder.absolute().name}.partial")
-    if staging.is_dir():
+    for staging in find_unfinished(folder):
         hint = f"a write did not finish; the same call again continues what is in {staging}"
     return f"{found}\nhint: {hint}"

@@ -6,7 +6,14 @@ import re
 
 from datum.errors import SplitError
 
-__all__ = ["ALL_SPLITS", "MANIFEST_NAME", "check_split_name", "parse_shard_name", "shard_name"]
+__all__ = [
+    "ALL_SPLITS",
+    "MANIFEST_NAME",
+    "check_split_name",
+    "is_own_shard_name",
+    "parse_shard_name",
+    "shard_name",
+]
 
 MANIFEST_NAME = "datum.json"
 ALL_SPLITS = "all"  # what stands for every split where one can be asked for
@@ -68,6 +75,22 @@ def parse_shard_name(name: str) -> tuple[str, int, int, int] | None:
         if appended is not None:
             split, generation = appended[1], int(appended[2])
     return (split, number, count, generation) if split else None
+
+
+def is_own_shard_name(name: str) -> bool:
+    """Whether `shard_name` makes this name.
+
+    >>> is_own_shard_name("train.1-00001-of-00002.tfrecord"), is_own_shard_name("train-0-of-2")
+    (True, False)
+    """
+    found = parse_shard_name(name)
+    if found is None:
+        return False
+    split, number, count, generation = found
+    try:
+        return shard_name(split, number, count, generation=generation) == name
+    except SplitError:
+        return False
 
 
 def check_split_name(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import shutil
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import BinaryIO
 from datum._identity import identify
 from datum.errors import CorruptRecordError, WriteError
 from datum.format import ShardInfo
-from datum.format.durable import NEW_SUFFIX
+from datum.format.durable import find_abandoned, hold_folder, new_file, remove_folder
 
 __all__ = [
     "cache_folder",
@@ -23,6 +23,7 @@ __all__ = [
     "keep_for_now",
     "name_for",
     "places",
+    "process_folder",
     "tell_content",
 ]
 
@@ -93,7 +94,7 @@ def keep(name: str, write: Callable[[BinaryIO], None]) -> Path:
 
 def keep_for_now(name: str, write: Callable[[BinaryIO], None]) -> Path:
     """A file that `write` fills, in a folder that is removed when the process ends."""
-    folder = _process_folder()
+    folder = process_folder()
     try:
         return _fill(folder, name, write)
     except WriteError:
@@ -104,16 +105,9 @@ def keep_for_now(name: str, write: Callable[[BinaryIO], None]) -> Path:
 
 def _fill(folder: Path, name: str, write: Callable[[BinaryIO], None]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f".{name}.{os.urandom(4).hex()}{NEW_SUFFIX}"
-    try:
-        with temporary.open("xb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())  # no name for what a power cut could still take
-        return temporary.replace(folder / name)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with new_file(folder / name) as file:
+        write(file)
+    return folder / name
 
 
 def _no_room(folder: Path, error: OSError) -> WriteError:
@@ -126,14 +120,21 @@ def _no_room(folder: Path, error: OSError) -> WriteError:
 
 # By process: a folder made before a fork is its parent's, who removes it; it can be read, though.
 _process_folders: dict[int, Path] = {}
+_held: list[int] = []  # by which others know that their process runs
+_PROCESS_PREFIX = "datum-cache-"
+_PROCESS_NAMES = re.compile(rf"{_PROCESS_PREFIX}[a-z0-9_]+")
 
 
-def _process_folder() -> Path:
+def process_folder() -> Path:
+    """A folder that is removed when the process ends; if it is killed, by the next one."""
     process = os.getpid()
     if process not in _process_folders:
         from multiprocessing.util import Finalize  # runs at the end of worker processes, too
 
-        folder = tempfile.mkdtemp(prefix="datum-cache-")
-        Finalize(None, shutil.rmtree, args=(folder, True), exitpriority=0)
-        _process_folders[process] = Path(folder)
+        for left in find_abandoned(Path(tempfile.gettempdir()), _PROCESS_NAMES):
+            remove_folder(left)
+        folder = Path(tempfile.mkdtemp(prefix=_PROCESS_PREFIX))
+        _held.append(hold_folder(folder))
+        Finalize(None, remove_folder, args=(folder,), exitpriority=0)
+        _process_folders[process] = folder
     return _process_folders[process]

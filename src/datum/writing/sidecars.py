@@ -13,7 +13,7 @@ from typing import Any
 from datum.errors import WriteError
 from datum.format.durable import replace_file, sync_folder
 from datum.format.manifest import Manifest
-from datum.format.naming import MANIFEST_NAME
+from datum.format.naming import MANIFEST_NAME, is_own_shard_name
 from datum.writing.older_sidecar import MAPPING_FILE, SHARD_FILE, older_files
 from datum.writing.tfds_sidecar import FEATURES_FILE, INFO_FILE, LINKS_FOLDER, NAME, tfds_files
 
@@ -71,10 +71,11 @@ def _label_map(manifest: Manifest) -> Sidecar:
         f"item {{\n  id: {number}\n  name: {json.dumps(label, ensure_ascii=False)}\n}}\n"
         for number, label in enumerate(others, 1)
     )
-    return Sidecar({LABEL_MAP_FILE: "".join(items).encode()})
+    return Sidecar({LABEL_MAP_FILE: f"{_LABEL_MAP_MARK}\n{''.join(items)}".encode()})
 
 
 LABEL_MAP_FILE = "label_map.pbtxt"
+_LABEL_MAP_MARK = f"# Datum wrote this from {MANIFEST_NAME}, and replaces it."
 SIDECARS: Mapping[str, Callable[[Manifest], Sidecar]] = {
     "tfds": _tfds,
     "label_map": _label_map,
@@ -133,16 +134,22 @@ def find_sidecars(folder: Path) -> tuple[str, ...]:
 
 
 def _is_own(path: Path) -> bool:
-    """Whether it is there, and not a description that TFDS itself wrote."""
-    if not path.is_file():
-        return False
-    if path.name != INFO_FILE:
-        return True
+    """Whether Datum wrote it, rather than another program or somebody by hand."""
     try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        content = path.read_bytes()
+        if path.name == LABEL_MAP_FILE:
+            return content.startswith(_LABEL_MAP_MARK.encode())
+        found = json.loads(content)
+    except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and found.get("name") == NAME
+    if not isinstance(found, dict):
+        return False
+    if path.name == INFO_FILE:
+        return found.get("name") == NAME
+    return all(  # of the older library: its own shards have other names
+        isinstance(shards, dict) and all(map(is_own_shard_name, shards))
+        for shards in found.values()
+    )
 
 
 def owned_sidecar_names(folder: Path, manifest: Manifest | None) -> set[str]:
@@ -157,9 +164,9 @@ def owned_sidecar_names(folder: Path, manifest: Manifest | None) -> set[str]:
 def write_sidecars(path: str | os.PathLike[str], sidecars: Iterable[str]) -> tuple[str, ...]:
     """Write the files by which other programs read a dataset that is already there.
 
-    They are those of `datum.write(..., sidecars=...)`; earlier ones of the same names are replaced.
+    They are those of `datum.write(..., sidecars=...)`; earlier ones that Datum wrote are replaced.
     Returns what these programs read otherwise than Datum does, a line each. WriteError where there
-    is no `datum.json`, or where TensorFlow Datasets itself described the folder.
+    is no `datum.json`, or where a file of the same name is not Datum's.
 
     Args:
         path: the folder of the dataset.
@@ -179,12 +186,17 @@ def write_sidecars(path: str | os.PathLike[str], sidecars: Iterable[str]) -> tup
         )
     manifest = Manifest.load(folder)
     names = check_sidecars(sidecars, manifest.compression)
-    if "tfds" in names and (folder / INFO_FILE).exists() and not _is_own(folder / INFO_FILE):
-        raise WriteError(
-            f"{folder / INFO_FILE}: expected no such file, or one of Datum, got another\n"
-            "hint: tfds.builder_from_directory reads this folder as it is"
-        )
     made = make_sidecars(manifest, names)
+    owned = owned_sidecar_names(folder, manifest)
+    for name in (name for sidecar in made for name in (*sidecar.files, *sidecar.links)):
+        if os.path.lexists(folder / name) and Path(name).parts[0] not in owned:
+            hint = "move it elsewhere, then call again"
+            if name == INFO_FILE:
+                hint = "tfds.builder_from_directory reads this folder as it is"
+            raise WriteError(
+                f"{folder / name}: expected no such file, or one of Datum, got another\n"
+                f"hint: {hint}"
+            )
     try:
         save_sidecars(folder, made)
     except OSError as error:

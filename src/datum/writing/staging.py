@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import filecmp
 import json
 import os
 import shutil
@@ -15,9 +15,21 @@ from typing import Any
 from datum import _core
 from datum.errors import CorruptIndexError, ManifestError, WriteError
 from datum.format import Index, Manifest
-from datum.format.durable import NEW_SUFFIX, replace_file, sync_folder
+from datum.format.durable import (
+    INNER_STAGING,
+    NEW_SUFFIX,
+    entries_of,
+    exchange,
+    hold_folder,
+    is_at,
+    is_own_folder,
+    remove_folder,
+    replace_file,
+    staging_beside,
+    sync_folder,
+)
 from datum.format.index import INDEX_FOLDER
-from datum.format.naming import MANIFEST_NAME, parse_shard_name
+from datum.format.naming import MANIFEST_NAME, is_own_shard_name
 from datum.writing.sidecars import owned_sidecar_names
 
 __all__ = ["QUARANTINE", "Staging", "check_target", "open_staging"]
@@ -26,14 +38,13 @@ QUARANTINE = "quarantine.jsonl"
 _PLAN = "plan.json"
 _JOURNAL = "done.jsonl"
 _WIDENED = "float64.json"
-_INNER = ".datum.partial"  # the staging folder of a target that has none beside it
 
 
 class Staging:
     """A folder beside the target, held by one writer.
 
     Shards that are done are noted in a journal, which another run of the same plan takes over.
-    Anything of another plan is removed.
+    Anything of another plan is removed. The folder carries a mark; one without it is somebody's.
 
     A note is appended only once the shard and its index are on the disk. So a note that survives
     a power cut tells the truth, and one that is lost or torn costs the making of one shard: the
@@ -49,12 +60,14 @@ class Staging:
         self._old = self.folder / "old"
         self._widened = self.folder / _WIDENED
         self._has_plan = False
+        self._has_begun = False
         self._done: dict[str, dict[str, Any]] = {}  # what is noted of each shard
         self._lock = threading.Lock()
 
     def begin(self, plan: str | None) -> None:
         """Keep what an interrupted run of the same plan has done; drop everything else."""
         self._has_plan = plan is not None
+        self._has_begun = True
         path = self.folder / _PLAN
         is_same = plan is not None and _read_json(path) == {"plan": plan}
         for folder in (self.data, self._old):
@@ -66,7 +79,7 @@ class Staging:
         self._done = {name: note for name, note in notes.items() if self._is_whole(name, note)}
         self._drop_unfinished()
         kept = (self.data, path, self._widened) if is_same else (self.data, path)
-        for entry in list(self.folder.iterdir()):
+        for entry in entries_of(self.folder):
             if entry not in kept or entry.is_symlink():
                 _remove(entry)
         if plan is None:
@@ -90,6 +103,18 @@ class Staging:
         for name in _entries(self.data):
             if name not in kept or (self.data / name).is_symlink():
                 _remove(self.data / name)
+
+    def restore(self) -> None:
+        """Put the old dataset back, if a run that was to replace it ended between two renames."""
+        has_old = not self._old.is_symlink() and (self._old / MANIFEST_NAME).is_file()
+        if has_old and not os.path.lexists(self.target):
+            self._old.rename(self.target)
+
+    def close(self, *, has_failed: bool) -> None:
+        """Remove what nobody can go on with; what this run never looked at stays."""
+        is_useless = has_failed and self._has_begun and not self.is_resumable
+        if is_useless or not entries_of(self.folder):
+            self.remove()
 
     @property
     def is_resumable(self) -> bool:
@@ -135,6 +160,8 @@ class Staging:
     def publish(self, *, overwrite: bool) -> None:
         """Make `data` the target; the manifest must be in it."""
         sync_folder(self.data)
+        if overwrite:
+            self._check_strangers()
         # What is done is done: a run after this one must not take the old dataset for its own.
         (self.folder / _PLAN).unlink(missing_ok=True)
         sync_folder(self.folder)
@@ -156,10 +183,24 @@ class Staging:
             ) from error
         self.remove()
 
+    def _check_strangers(self) -> None:
+        """Refuse to replace files that only have the names of ours."""
+        if not self.target.is_dir():
+            return
+        owned = owned_names(self.target)
+        for name in _entries(self.data):
+            place = self.target / name
+            is_taken = name not in owned and os.path.lexists(place)
+            if is_taken and not _are_alike(self.data / name, place):
+                raise WriteError(
+                    f"{place}: expected a file that Datum wrote, or none, got another, which the"
+                    " new dataset would replace\nhint: move it elsewhere, then call again"
+                )
+
     def _replace(self) -> None:
         """Swap the new dataset for the old one; files that are not of the old one stay."""
         old = self._old
-        if _exchange(self.data, self.target):
+        if exchange(self.data, self.target):
             old = self.data
         else:
             self.target.rename(old)
@@ -176,8 +217,8 @@ class Staging:
             return
         owned = owned_names(old)
         for name in _entries(old):
-            is_own = name in owned or name.endswith(NEW_SUFFIX)
-            if not is_own and not (self.target / name).exists():
+            is_own = name in owned or _is_unfinished(name)
+            if not is_own and not os.path.lexists(self.target / name):
                 (self.target / name).parent.mkdir(exist_ok=True)
                 (old / name).rename(self.target / name)
 
@@ -213,24 +254,60 @@ class Staging:
 
     def append(self) -> None:
         """Add the files of `data` to the dataset that is there; its manifest is replaced."""
+        self._check_strangers()
         self.move_in()
         self.remove()
 
     def remove(self) -> None:
         """Give up all that is in the folder."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_folder(self.folder)
 
 
 def owned_names(folder: Path) -> set[str]:
-    """The files in a folder that belong to the dataset in it."""
+    """The files in a folder that belong to the dataset in it, or to one that never got whole.
+
+    These are what the manifest names, and shards of our names beside indexes of ours: that is what
+    an addition leaves that was cut off, and what a damaged manifest says no more.
+    """
     manifest = None
+    shards = [path.name for path in folder.iterdir() if _is_own_shard(path)]
     try:
         manifest = Manifest.load(folder)
-        shards = [shard.name for split in manifest.splits.values() for shard in split.shards]
-    except ManifestError:  # then by what our files are called
-        shards = [path.name for path in folder.iterdir() if parse_shard_name(path.name)]
-    names = {MANIFEST_NAME, QUARANTINE} | owned_sidecar_names(folder, manifest)
+        shards += [shard.name for split in manifest.splits.values() for shard in split.shards]
+    except ManifestError:
+        pass
+    names = {MANIFEST_NAME} | owned_sidecar_names(folder, manifest)
+    if _is_own_quarantine(folder / QUARANTINE):
+        names.add(QUARANTINE)
     return names.union(shards, (Index.path_for(name).as_posix() for name in shards))
+
+
+def _is_own_shard(path: Path) -> bool:
+    index = Index.path_for(path)
+    return is_own_shard_name(path.name) and index.is_file() and Index.is_index(index)
+
+
+def _is_own_quarantine(path: Path) -> bool:
+    """Whether a list of rejected records is one that a write made."""
+    try:
+        with path.open("rb") as file:
+            first = json.loads(file.readline())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and {"split", "record", "reason"} <= first.keys()
+
+
+def _is_unfinished(name: str) -> bool:
+    """Whether a file is one of ours that never got its name."""
+    return Path(name).name.startswith(".") and name.endswith(NEW_SUFFIX)
+
+
+def _are_alike(made: Path, place: Path) -> bool:
+    """Whether the file to be put in a place has the content of the one that is there."""
+    try:
+        return made.is_file() and place.is_file() and filecmp.cmp(made, place, shallow=False)
+    except OSError:
+        return False
 
 
 def _entries(folder: Path) -> list[str]:
@@ -285,12 +362,16 @@ def _place_of(target: Path) -> Path:
     if target.is_dir():
         is_other_disk = target.stat().st_dev != target.parent.stat().st_dev
         if is_other_disk or not os.access(target.parent, os.W_OK):
-            return target / _INNER
-    return target.with_name(f".{target.name}.partial")
+            return target / INNER_STAGING
+    return staging_beside(target)
 
 
 def _names_in(folder: Path) -> list[str]:
-    return [entry.name for entry in folder.iterdir() if entry.name != _INNER]
+    """What is in a folder, but for a staging folder of ours."""
+    entries = (entry for entry in folder.iterdir())
+    return [
+        entry.name for entry in entries if entry.name != INNER_STAGING or not is_own_folder(entry)
+    ]
 
 
 def _is_fixed(folder: Path) -> bool:
@@ -301,60 +382,43 @@ def _is_fixed(folder: Path) -> bool:
         return False
 
 
-def _exchange(first: Path, second: Path) -> bool:
-    """Swap two folders in one step, where the system can."""
-    with contextlib.suppress(AttributeError, OSError):
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
-        here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-        return bool(rename(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0)
-    return False
-
-
 @contextlib.contextmanager
 def open_staging(target: Path) -> Iterator[Staging]:
     """Hold the staging folder of a target; a second writer of the same target is refused."""
     staging = Staging(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = _lock(staging.folder)
+    descriptor = _hold(staging.folder)
+    has_failed = True
     try:
+        staging.restore()
         yield staging
-    except BaseException:
-        if not staging.is_resumable:
-            staging.remove()
-        raise
+        has_failed = False
     finally:
-        with contextlib.suppress(OSError):
-            if _is_same(staging.folder, descriptor):
-                staging.folder.rmdir()  # only if nothing is in it
+        if is_at(staging.folder, descriptor):
+            with contextlib.suppress(OSError):
+                staging.close(has_failed=has_failed)
         os.close(descriptor)  # no sooner: the next writer may take a folder of this name
 
 
-def _lock(folder: Path) -> int:
-    import fcntl
-
-    while True:
-        if folder.is_symlink():
-            raise WriteError(f"{folder}: expected a folder of our own, got a link\nhint: remove it")
-        folder.mkdir(exist_ok=True)
-        try:
-            descriptor = os.open(folder, os.O_RDONLY)
-        except FileNotFoundError:
-            continue  # another writer has just finished and removed it
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise WriteError(
-                f"{folder}: another writer is at work on the same target\n"
-                "hint: wait until it has ended, or write to another folder"
-            ) from None
-        if _is_same(folder, descriptor):
-            return descriptor
-        os.close(descriptor)
+def _hold(folder: Path) -> int:
+    try:
+        return hold_folder(folder)
+    except BlockingIOError:
+        raise WriteError(
+            f"{folder}: another writer is at work on the same target\n"
+            "hint: wait until it has ended, or write to another folder"
+        ) from None
+    except FileExistsError:
+        raise WriteError(
+            f"{folder}: expected nothing of that name, or a folder of Datum, got"
+            f" {_describe(folder)}\nhint: move it elsewhere, or write to a folder of another name"
+        ) from None
 
 
-def _is_same(folder: Path, descriptor: int) -> bool:
-    return folder.exists() and folder.stat().st_ino == os.fstat(descriptor).st_ino
+def _describe(place: Path) -> str:
+    if place.is_symlink():
+        return "a link"
+    return "a folder with files of others" if place.is_dir() else "a file"
 
 
 def check_target(target: Path, *, overwrite: bool, append: bool) -> None:

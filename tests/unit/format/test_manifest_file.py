@@ -4,6 +4,7 @@ import pytest
 
 from datum.errors import ManifestError
 from datum.format import manifest_file
+from datum.format.durable import hold_folder
 from datum.format.manifest_file import read_manifest
 
 
@@ -23,7 +24,7 @@ def test_a_folder_without_a_manifest_was_never_published(tmp_path):
 
 
 def test_what_an_unfinished_write_left_is_pointed_at(tmp_path, monkeypatch):
-    (tmp_path / ".photos.partial").mkdir()
+    os.close(hold_folder(tmp_path / ".photos.partial"))
     with pytest.raises(ManifestError, match=r"did not finish.*\.photos\.partial"):
         read_manifest(tmp_path / "photos")
     (tmp_path / "photos").mkdir()

@@ -155,3 +155,28 @@ def test_what_is_kept_for_now_goes_with_its_process(tmp_path, method):
     assert parent.parent == again.parent != worker.parent
     assert not parent.parent.exists()
     assert not worker.parent.exists()
+
+
+KILLED = """
+import os, signal
+from datum.reading.kept import keep, keep_for_now
+
+def fill(target):
+    target.write(b"half")
+    target.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+keep_for_now("whole", lambda target: target.write(b"abc"))
+keep("a", fill)
+"""
+
+
+def test_what_killed_processes_left_is_removed_by_the_next(cache, tmp_path):
+    for _ in range(2):
+        environment = {**os.environ, "DATUM_CACHE": str(cache), "TMPDIR": str(tmp_path)}
+        ran = subprocess.run([sys.executable, "-c", KILLED], check=False, env=environment)
+        assert ran.returncode < 0
+        assert len(list(cache.iterdir())) == 1
+        assert len(list(tmp_path.glob("datum-cache-*"))) == 1
+    keep("b", write)
+    assert [path.name for path in cache.iterdir()] == ["b"]

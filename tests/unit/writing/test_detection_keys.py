@@ -97,7 +97,9 @@ def test_features_keep_their_names(bccd):
 def test_a_label_map_stands_beside(bccd):
     out, _ = bccd
     names = datum.load(out).metadata["labels"]["class_names"]
-    assert (out / "label_map.pbtxt").read_text() == "".join(
+    mark, _, text = (out / "label_map.pbtxt").read_text().partition("\n")
+    assert mark.startswith("# Datum wrote this")
+    assert text == "".join(
         f'item {{\n  id: {number}\n  name: "{name}"\n}}\n'
         for number, name in enumerate(names[1:], 1)
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import LabelEncoder
 
 import datum
 from datum import Feature, Schema, SchemaError, SourceError, WriteError
@@ -179,3 +180,20 @@ def test_a_stopped_write_says_how_to_go_on(tmp_path, capfd):
         write(stopped(), tmp_path / "out")
     assert "nothing was published\nhint: the same call starts anew" in capfd.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("sidecar", "name"),
+    [("older", "shard_info.json"), ("label_map", "label_map.pbtxt"), ("tfds", "features.json")],
+)
+def test_sidecars_replace_their_own_kind_alone(tmp_path, sidecar, name):
+    out = tmp_path / "out"
+    write([{"label": "cat"}, {"label": "background"}], out, encoders={"label": LabelEncoder()})
+    (out / name).write_text('{"mine": 1}')
+    with pytest.raises(WriteError, match="expected no such file, or one of Datum, got another"):
+        datum.write_sidecars(out, [sidecar])
+    assert (out / name).read_text() == '{"mine": 1}'
+    (out / name).unlink()
+    for _ in range(2):
+        datum.write_sidecars(out, [sidecar])
+    assert (out / name).read_text() != '{"mine": 1}'

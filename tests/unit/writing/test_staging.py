@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from datum import Feature, Schema, WriteError, _core
 from datum.format import Index
+from datum.format.durable import hold_folder
 from datum.format.manifest import Manifest, ShardInfo, SplitInfo
 from datum.writing import staging as staging_module
 from datum.writing.staging import check_target, open_staging
@@ -101,7 +103,7 @@ def test_an_overwrite_that_ends_after_the_swap_loses_nothing(tmp_path, monkeypat
     publish(target, "a")
     (target / "notes.txt").write_text("mine")
     if not can_exchange:
-        monkeypatch.setattr(staging_module, "_exchange", lambda *_: False)
+        monkeypatch.setattr(staging_module, "exchange", lambda *_: False)
 
     def end(*_):
         raise Killed
@@ -126,7 +128,7 @@ def test_links_in_the_staging_folder_are_not_followed(tmp_path):
     precious.mkdir()
     (precious / "file").write_text("mine")
     staging_folder = tmp_path / ".out.partial"
-    staging_folder.mkdir()
+    os.close(hold_folder(staging_folder))
     for name in ("data", "done.jsonl", "spill", "other"):
         (staging_folder / name).symlink_to(precious)
     publish(tmp_path / "out", "a")
@@ -144,13 +146,13 @@ def test_rubbish_in_the_staging_folder_is_removed(tmp_path):
         (staging.folder / "rubbish").write_text("x")
         staging.begin("p")
         assert names_in(staging.data) == []
-        assert names_in(staging.folder) == ["data", "done.jsonl", "plan.json"]
+        assert names_in(staging.folder) == [".datum-staging", "data", "done.jsonl", "plan.json"]
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])
 def test_an_old_dataset_is_replaced_and_other_files_stay(tmp_path, monkeypatch, can_exchange):
     if not can_exchange:
-        monkeypatch.setattr(staging_module, "_exchange", lambda *_: False)
+        monkeypatch.setattr(staging_module, "exchange", lambda *_: False)
     publish(tmp_path / "out", "a")
     (tmp_path / "out/notes.txt").write_text("mine")
     publish(tmp_path / "out", "b", overwrite=True)
@@ -307,8 +309,81 @@ def test_a_lock_whose_folder_was_removed_is_taken_anew(tmp_path, monkeypatch):
 
 def test_a_dataset_with_a_damaged_manifest_can_be_replaced(tmp_path):
     publish(tmp_path / "out", "a")
+    shard = tmp_path / "out/train-00000-of-00001.tfrecord"
+    Index(np.empty(0, np.int64), 0).save(Index.path_for(shard))
     (tmp_path / "out/datum.json").write_text("{")
     (tmp_path / "out/notes.txt").write_text("mine")
     publish(tmp_path / "out", "b", overwrite=True)
     assert text_of(tmp_path / "out") == "b"
     assert "notes.txt" in names_in(tmp_path / "out")
+
+
+# Whose files they are.
+
+
+@pytest.mark.parametrize("name", [".out.partial", "out/.datum.partial"])
+def test_a_folder_of_somebody_else_is_not_taken_for_the_staging_folder(tmp_path, monkeypatch, name):
+    folder = tmp_path / name
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "thesis.txt").write_text("mine")
+    (folder / "plan.json").write_text("mine, too")
+    if name.startswith("out"):
+        monkeypatch.setattr(staging_module, "_place_of", lambda target: folder)
+    with pytest.raises(WriteError, match=r"got a folder with files of others\nhint: move it"):
+        publish(tmp_path / "out", "a")
+    assert (folder / "data" / "thesis.txt").read_text() == "mine"
+    assert names_in(folder) == ["data", "plan.json"]
+    with pytest.raises(WriteError, match=r"expected an empty folder or none, got .*partial"):
+        check_target(folder.parent, overwrite=False, append=False)
+
+
+def test_an_empty_folder_is_what_a_write_killed_at_once_leaves(tmp_path):
+    (tmp_path / ".out.partial").mkdir()
+    publish(tmp_path / "out", "a")
+    assert names_in(tmp_path) == ["out"]
+
+
+def test_removal_that_is_cut_off_leaves_a_folder_of_ours(tmp_path, monkeypatch):
+    with open_staging(tmp_path / "out") as staging:
+        staging.begin("p")
+        finish(staging, "a")
+        monkeypatch.setattr(shutil, "rmtree", lambda *args, **options: None)
+        staging.remove()
+        assert names_in(staging.folder) == [".datum-staging", "data"]
+
+
+def test_a_call_that_is_refused_leaves_what_another_can_go_on_with(tmp_path):
+    target = tmp_path / "out"
+    with contextlib.suppress(Killed), open_staging(target) as staging:
+        staging.begin("p")
+        finish(staging, "train-00000-of-00002.tfrecord")
+        raise Killed
+    with pytest.raises(WriteError, match="refused"), open_staging(target):
+        raise WriteError("refused before it began")
+    with open_staging(target) as staging:
+        staging.begin("p")
+        assert staging.load_done("train-00000-of-00002.tfrecord") is not None
+
+
+def test_an_overwrite_that_ends_between_two_renames_loses_no_dataset(tmp_path, monkeypatch):
+    target = tmp_path / "out"
+    publish(target, "a")
+    with monkeypatch.context() as patch:
+        patch.setattr(staging_module, "exchange", lambda *_: False)
+        patch.setattr(staging_module.Staging, "remove", lambda self: None)
+        rename = Path.rename
+
+        def end_before_the_second(self, place):
+            if self.name == "data":
+                raise Killed
+            return rename(self, place)
+
+        patch.setattr(Path, "rename", end_before_the_second)
+        with contextlib.suppress(Killed), open_staging(target) as staging:
+            staging.begin(None)
+            fill(staging, "b")
+            staging.publish(overwrite=True)
+    assert not target.exists()
+    with open_staging(target):
+        assert text_of(target) == "a"
+    assert text_of(target) == "a"

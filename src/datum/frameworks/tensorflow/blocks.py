@@ -25,6 +25,7 @@ from datum.format.wording import count_of
 from datum.frameworks.tensorflow.ops import trace
 from datum.reading import Split
 from datum.reading.batches import Run
+from datum.reading.kept import process_folder
 from datum.reading.shards import Shards
 from datum.transforms.graph import leave_as_is
 
@@ -309,8 +310,11 @@ def _sound_places(file: RecordFile, run: Run) -> _Places:
 
 
 def _salvage(shards: Shards, run: Run) -> Iterator[Stretch]:
-    """The sound records of a damaged compressed run, copied to a file that can be read."""
-    copy = Path(tempfile.mkdtemp(dir=_salvage_folder().name)) / Path(run.shard.name).name
+    """The sound records of a damaged compressed run, copied to a file that can be read.
+
+    The copy lies there until the program ends: a graph may read it for as long as that.
+    """
+    copy = Path(tempfile.mkdtemp(dir=process_folder())) / Path(run.shard.name).name
     with shards.open_around(run.shard) as file, RecordWriter(copy) as writer:
         for records in file.chunks(SCANNED_RECORDS):
             inside = (records.numbers >= run.start) & (records.numbers < run.stop)
@@ -319,12 +323,6 @@ def _salvage(shards: Shards, run: Run) -> Iterator[Stretch]:
     with RecordFile(copy) as file:
         index = file.index
     yield from stretches_between(str(copy), np.arange(len(index)), index.offsets, index.lengths)
-
-
-@cache
-def _salvage_folder() -> tempfile.TemporaryDirectory[str]:
-    """The folder of copies, kept until the program ends, since a graph may read them until then."""
-    return tempfile.TemporaryDirectory(prefix="datum-salvage-")
 
 
 # Blocks read by the graph.

@@ -12,6 +12,7 @@ from typing import Any
 
 from datum.errors import CorruptRecordError, ManifestError
 from datum.format import Manifest, ShardInfo, SplitInfo
+from datum.format.durable import find_unfinished
 from datum.format.naming import MANIFEST_NAME
 from datum.reading.adopt.bare import open_files
 from datum.reading.adopt.metadata import size_of
@@ -322,8 +323,7 @@ def _describe_nothing(folder: Path) -> str:
         f" {MANIFEST_NAME}, no {SHARD_FILE}, no {INFO_FILE} and no TFRecord files, nor do its"
         " folders"
     )
-    staging = folder.absolute().with_name(f".{folder.absolute().name}.partial")
     hint = "check the path; datum.write makes a dataset of other files"
-    if staging.is_dir():
+    for staging in find_unfinished(folder):
         hint = f"a write did not finish; the same call again continues what is in {staging}"
     return f"{found}\nhint: {hint}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from datum.format import Index
-from datum.format.durable import NEW_SUFFIX
+from datum.format.durable import NEW_SUFFIX, find_unfinished
 from datum.format.index import INDEX_FOLDER
 from datum.format.naming import MANIFEST_NAME, parse_shard_name
 from datum.format.wording import count_of
@@ -18,7 +18,6 @@ __all__ = ["find_notes"]
 SHOWN = 3  # names of files, where there may be many
 
 _QUARANTINE = "quarantine.jsonl"
-_INNER_STAGING = ".datum.partial"  # where a write to a folder that cannot be swapped is made
 
 
 def find_notes(contents: Contents) -> tuple[str, ...]:
@@ -82,13 +81,11 @@ def _has_own_index(shard: Path) -> bool:
 
 
 def _staging(folder: Path) -> Iterator[str]:
-    whole = folder.absolute()
-    for place in (whole.with_name(f".{whole.name}.partial"), whole / _INNER_STAGING):
-        if place.is_dir():
-            yield (
-                f"{place}: left by a write that did not finish, or is under way;"
-                " the same write again continues it"
-            )
+    for place in find_unfinished(folder):
+        yield (
+            f"{place}: left by a write that did not finish, or is under way;"
+            " the same write again continues it"
+        )
 
 
 def _count_lines(path: Path) -> str:

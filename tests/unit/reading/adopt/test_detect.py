@@ -1,3 +1,4 @@
+import os
 import re
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from datum import Feature, Schema
 from datum.errors import CorruptRecordError, ManifestError
 from datum.format import Manifest
+from datum.format.durable import hold_folder
 from datum.reading.adopt import open_dataset
 from tests.unit.reading.adopt.files_written import numbers, write_file, write_numbers
 from tests.unit.reading.written import write_numbered
@@ -209,7 +211,7 @@ def test_datasets_in_folders_are_pointed_at(tmp_path):
 
 def test_a_write_that_did_not_finish_is_pointed_at(tmp_path):
     (tmp_path / "photos").mkdir()
-    (tmp_path / ".photos.partial").mkdir()
+    os.close(hold_folder(tmp_path / ".photos.partial"))
     with pytest.raises(ManifestError, match=r"hint: a write did not finish.*\.photos\.partial"):
         open_dataset(tmp_path / "photos")
 

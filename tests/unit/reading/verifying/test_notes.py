@@ -1,9 +1,11 @@
+import os
 from dataclasses import replace
 
 import pytest
 
 import datum
 from datum.format import Index
+from datum.format.durable import hold_folder
 from datum.reading.adopt import open_dataset
 from datum.reading.verifying.notes import find_notes
 from tests.unit.reading.written import write_numbered
@@ -51,16 +53,19 @@ def test_a_quarantine_is_told_with_its_records(tmp_path):
 @pytest.mark.parametrize("place", [".out.partial", "out/.datum.partial"])
 def test_what_an_interrupted_write_left_is_told(folder, place):
     (folder.parent / place).mkdir()
+    assert notes(folder) == ()  # it may be anybody's
+    os.close(hold_folder(folder.parent / place))
     (note,) = notes(folder)
     assert note.startswith(str(folder.parent / place))
     assert "did not finish" in note
 
 
 def test_files_that_were_not_finished_are_told(folder):
-    (folder / ".datum.json.12345678.new").touch()
-    (folder / "index" / ".of-train.index.12345678.new").touch()
+    (folder / ".datum.json.12345678.datum-new").touch()
+    (folder / "index" / ".of-train.index.12345678.datum-new").touch()
+    (folder / "mine.new").touch()
     (note,) = notes(folder)
-    names = ".datum.json.12345678.new, index/.of-train.index.12345678.new"
+    names = ".datum.json.12345678.datum-new, index/.of-train.index.12345678.datum-new"
     assert note == f"2 files of an interrupted write: {names}"
 
 
