@@ -16,7 +16,7 @@ from datum.reader import load
 from datum.reading import Split
 from datum.reading.tables import bounded_batches
 from datum.remaking.exporting_report import ExportedSplit, ExportReport
-from datum.remaking.exporting_target import open_target
+from datum.remaking.exporting_target import Names, open_target
 from datum.schema import Schema
 from datum.writing.options import names_nearest_option
 
@@ -102,6 +102,7 @@ def export_to(
         make_writer = _writers(format, folder, splits, schema, opened.metadata)
         for name, records in splits.items():
             writer = make_writer(name)
+            before = done
             try:
                 for batch, count in bounded_batches(records, schema):
                     writer.write(batch, count)
@@ -110,6 +111,7 @@ def export_to(
                         progress(done, total)
             finally:
                 writer.close()
+            _check_records(opened, name, done - before, len(records))
             found[name] = ExportedSplit(len(records), writer.nbytes, writer.files)
         _check_count(folder, sum(one.files for one in found.values()))
     return ExportReport(Path(out), format, found, time.monotonic() - started)
@@ -129,18 +131,27 @@ def _choose_splits(dataset: Dataset, split: str | Sequence[str] | None) -> dict[
         wanted: Sequence[str] = list(dataset)
     else:
         wanted = [split] if isinstance(split, str) else list(split)
-    chosen: dict[str, Split] = {}
     for one in wanted:
         if wanted.count(one) > 1:
             raise ValueError(f"expected splits of different names, got {one!r} twice")
-        plain = one if one in dataset else re.sub(r"[^A-Za-z0-9_]+", "_", one).strip("_")
-        name = plain
-        while name in chosen or (name != one and name in wanted):  # train[:50%] and train[50%:]
-            name = f"{plain}_{len(chosen) + 1}"
-        chosen[name] = dataset[one]
-    if not chosen:
+    if not wanted:
         raise WriteError(f"{dataset.path}: expected a dataset with splits, got none")
-    return chosen
+    names = Names()  # of train[:50%] and train[50%:], and of Train and train
+    for one in sorted(wanted, key=lambda one: one not in dataset):  # whole splits keep theirs
+        names.choose(_plain_name(dataset, one), meaning=one)
+    return {names.choose(one, meaning=one): dataset[one] for one in wanted}
+
+
+def _plain_name(dataset: Dataset, split: str) -> str:
+    return split if split in dataset else re.sub(r"[^A-Za-z0-9_]+", "_", split).strip("_")
+
+
+def _check_records(dataset: Dataset, split: str, exported: int, expected: int) -> None:
+    if exported != expected:
+        raise WriteError(
+            f"{dataset.path}: split {split!r}: expected {expected:,} records to export, read"
+            f" {exported:,}"
+        )
 
 
 def _check_count(folder: Path, expected: int) -> None:
@@ -166,7 +177,7 @@ def _writers(
         from datum.remaking.exporting_json import JsonSplit
 
         return lambda name: JsonSplit(folder / f"{name}.jsonl", schema)
-    from datum.remaking.exporting_images import ImageSplit, Names
+    from datum.remaking.exporting_images import ImageSplit
 
     folders, classes = Names(), Names()
     folders.reserve(

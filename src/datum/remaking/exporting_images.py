@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import re
-import unicodedata
 from collections.abc import Hashable, Mapping
 from itertools import repeat
 from pathlib import Path
@@ -13,60 +12,19 @@ from typing import Any
 import numpy as np
 
 from datum.columns import BytesColumn, Masked
-from datum.errors import SchemaError, WriteError
+from datum.errors import SchemaError
 from datum.images import sniff_format
 from datum.reading import Split
 from datum.remaking.exporting_json import json_rows
 from datum.remaking.exporting_parquet import ParquetSplit
+from datum.remaking.exporting_target import Names, create, safe_name
 from datum.schema import Feature, Schema
 
-__all__ = ["ImageSplit", "Names", "find_images", "find_label"]
+__all__ = ["ImageSplit", "find_images", "find_label"]
 
 _EXTENSIONS = {"jpeg": "jpg", "tiff": "tif"}
 _FILENAME = "filename"
 _UNLABELLED = "unlabelled"
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069/\\:*?\"<>|]+")
-_MAX_NAME_BYTES = 200  # file systems take 255, and a suffix may follow
-
-
-class Names:
-    """One-to-one names of files or folders.
-
-    Two things never share a name, not even on a file system that ignores case or composes
-    accents. A thing keeps the name it first got.
-
-    >>> names = Names()
-    >>> names.choose("a/b"), names.choose("a_b"), names.choose("A_B"), names.choose("a/b")
-    ('a_b', 'a_b_2', 'A_B_3', 'a_b')
-    """
-
-    def __init__(self) -> None:
-        self._chosen: dict[Hashable, str] = {}
-        self._taken: set[str] = set()
-
-    def choose(self, wanted: str, meaning: Hashable = None) -> str:
-        """Return the name of `meaning`, by default of `wanted`, as near to `wanted` as can be."""
-        key = wanted if meaning is None else meaning
-        if key not in self._chosen:
-            plain = name = _safe(wanted)
-            number = 1
-            while not self.take(name):
-                number += 1
-                name = f"{plain}_{number}"
-            self._chosen[key] = name
-        return self._chosen[key]
-
-    def take(self, name: str) -> bool:
-        """Reserve a name; False if it is taken."""
-        plain = _fold(name)
-        is_free = plain not in self._taken
-        self._taken.add(plain)
-        return is_free
-
-    def reserve(self, wanted: Mapping[Hashable, str]) -> None:
-        """Choose names by what they mean, so that those that can keep their own do."""
-        for meaning, name in sorted(wanted.items(), key=lambda item: item[1] != _safe(item[1])):
-            self.choose(name, meaning)
 
 
 class ImageSplit:
@@ -127,7 +85,7 @@ class ImageSplit:
 
     def _open(self, name: str) -> Any:
         self.files += 1
-        return (self._folder / name).open("w", encoding="utf-8", newline="\n")
+        return io.TextIOWrapper(create(self._folder / name), encoding="utf-8", newline="\n")
 
     def _open_table(
         self, schema: Schema, metadata: Mapping[str, Mapping[str, Any]]
@@ -197,7 +155,7 @@ class ImageSplit:
         """The name that the file had, if it can have it again, or else its number."""
         names = self._files.setdefault(within, Names())
         base = str(given or "").replace("\\", "/").rpartition("/")[2]
-        is_sound = base == _safe(base) and " " not in base and bool(_stem(base))
+        is_sound = base == safe_name(base) and " " not in base and bool(_stem(base))
         if is_sound and names.take(_stem(base)):
             return base
         return f"{names.choose(f'{self._number:06}', meaning=self._number)}.{_extension(data)}"
@@ -205,7 +163,7 @@ class ImageSplit:
     def _save(self, place: str, data: bytes) -> None:
         path = self._folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _create(path) as file:
+        with create(path) as file:
             file.write(data)
         self.files += 1
         self.nbytes += len(data)
@@ -285,26 +243,6 @@ def _values_of(column: Any) -> list[Any]:
 def _place(split: str, feature: str) -> tuple[str, Hashable]:
     """The name that the folder of further images of a split should have, and what it means."""
     return f"{split}_{feature}", (split, feature)
-
-
-def _create(path: Path) -> Any:
-    try:
-        return path.open("xb")
-    except FileExistsError:
-        raise WriteError(
-            f"{path}: the file exists already, and another image has its name"
-        ) from None
-
-
-def _safe(name: str) -> str:
-    """A name that folders and files can have anywhere, and that does not hide them."""
-    name = _UNSAFE.sub("_", name).strip(" ")
-    name = name.encode(errors="replace")[:_MAX_NAME_BYTES].decode(errors="ignore")
-    return f"_{name[1:]}" if name.startswith(".") else name or "_"
-
-
-def _fold(name: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
 def _stem(name: str) -> str:

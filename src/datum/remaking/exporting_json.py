@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
+from datum.remaking.exporting_target import create
 from datum.schema import Schema
 
 __all__ = ["JsonSplit", "json_rows"]
@@ -32,7 +34,7 @@ class JsonSplit:
         self.nbytes = 0
         self._path = path
         self._names = list(schema)
-        self._file = path.open("w", encoding="utf-8", newline="\n")
+        self._file = io.TextIOWrapper(create(path), encoding="utf-8", newline="\n")
 
     def write(self, batch: Mapping[str, Any], records: int) -> None:
         """Write the records of a batch."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from datum.reading.arrow_arrays import to_arrow
 from datum.reading.tables import arrow_schema
+from datum.remaking.exporting_target import create
 from datum.schema import Schema
 
 __all__ = ["ParquetSplit"]
@@ -31,7 +32,8 @@ class ParquetSplit:
         self._path = path
         self._features = schema
         self._schema = arrow_schema(schema, metadata)
-        self._writer = pq.ParquetWriter(path, self._schema)
+        self._file = create(path)
+        self._writer = pq.ParquetWriter(self._file, self._schema)
 
     def write(self, batch: Mapping[str, Any], records: int) -> None:
         """Write the columns of some records."""
@@ -44,4 +46,5 @@ class ParquetSplit:
     def close(self) -> None:
         """Write the end of the file."""
         self._writer.close()
+        self._file.close()
         self.nbytes = self._path.stat().st_size

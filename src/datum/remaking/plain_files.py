@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from datum.format import Framed, RecordWriter
 from datum.format.durable import sync_folder
 from datum.reading.stored_stream import frames_of
+from datum.remaking.exporting_target import Names
 from datum.remaking.salvaging import Salvaged
 from datum.writing.staging import open_staging
 
@@ -27,7 +28,7 @@ def write_files(found: Sequence[Salvaged], target: Path, *, overwrite: bool) -> 
                 continue
             path = staging.data / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as file, RecordWriter(file, compression=one.compression) as writer:
+            with path.open("xb") as file, RecordWriter(file, compression=one.compression) as writer:
                 for records in one.runs():
                     writer.write_framed(Framed(*frames_of(records)))
                 writer.close()
@@ -40,10 +41,16 @@ def write_files(found: Sequence[Salvaged], target: Path, *, overwrite: bool) -> 
 
 def _names_of(found: Sequence[Salvaged]) -> list[str]:
     """Each file's path within the dataset; of those that lay elsewhere the name, told apart."""
+    given = [PurePosixPath(one.file.name) for one in found]
+    inside = [not path.is_absolute() and ".." not in path.parts for path in given]
+    taken = Names()
+    for path, is_inside in zip(given, inside, strict=True):
+        if is_inside:
+            taken.take(path.as_posix())
     names: list[str] = []
-    for number, one in enumerate(found):
-        given = PurePosixPath(one.file.name)
-        is_inside = not given.is_absolute() and ".." not in given.parts
-        name = given.as_posix() if is_inside else given.name
-        names.append(name if name not in names else f"{number}-{given.name}")
+    for number, path in enumerate(given):
+        name = path.as_posix() if inside[number] else path.name
+        while not inside[number] and not taken.take(name):
+            name = f"{number}-{name}"
+        names.append(name)
     return names

@@ -1,9 +1,14 @@
 """Where exported files are made, and how they appear."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from datum import WriteError
-from datum.remaking.exporting_target import open_target
+from datum.remaking import exporting_target
+from datum.remaking.exporting_target import Names, create, open_target, safe_name
 
 
 def export(out, *names, format="jsonl", overwrite=False, text="new"):
@@ -101,3 +106,101 @@ def test_a_folder_is_not_named_like_another_kind_of_file(tmp_path, name):
     ):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+KILLED = """
+import os, pathlib, signal, sys
+from datum.remaking.exporting_target import open_target
+
+with open_target(pathlib.Path(sys.argv[1]), "jsonl", ["train"], overwrite=False) as folder:
+    (folder / "train.jsonl").write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def kill_export(out):
+    ran = subprocess.run([sys.executable, "-c", KILLED, out], check=False)
+    assert ran.returncode < 0
+
+
+@pytest.mark.parametrize("name", ["out", "out.jsonl"])
+def test_what_a_killed_export_left_is_removed_by_the_next(tmp_path, name):
+    kill_export(tmp_path / name)
+    assert len(names_in(tmp_path)) == 1
+    export(tmp_path / name, "train")
+    assert names_in(tmp_path) == [name]
+
+
+def test_what_is_left_of_other_targets_and_what_is_under_way_stays(tmp_path):
+    for name in ("out.b", "other"):
+        kill_export(tmp_path / name)
+    (tmp_path / ".out.abcdefgh.datum-export").mkdir()
+    (tmp_path / ".out.abcdefgh.datum-export" / "mine").touch()
+    (tmp_path / ".out.partial").mkdir()
+    before = names_in(tmp_path)
+    with open_target(tmp_path / "out", "jsonl", ["train"], overwrite=False) as folder:
+        (folder / "train.jsonl").write_text("first")
+        export(tmp_path / "out", "val")
+    assert names_in(tmp_path) == sorted([*before, "out"])
+    assert names_in(tmp_path / "out") == ["train.jsonl", "val.jsonl"]
+
+
+def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
+    target = open_target(tmp_path / "out.jsonl", "jsonl", ["train"], overwrite=False)
+    folder = target.__enter__()
+    (folder / "train.jsonl").write_text("new")
+    (tmp_path / "out.jsonl").write_text("mine")
+    with pytest.raises(WriteError, match=r"out.jsonl: expected nothing of that name"):
+        target.__exit__(None, None, None)
+    assert (tmp_path / "out.jsonl").read_text() == "mine"
+
+
+@pytest.mark.parametrize("has_failed", [False, True])
+def test_what_is_replaced_comes_back_if_nothing_was_put_in_its_place(
+    tmp_path, monkeypatch, has_failed
+):
+    out = tmp_path / "out"
+    export(out, "train", format="images", text="old")
+    monkeypatch.setattr(exporting_target, "exchange", lambda *_: False)
+    rename = Path.rename
+
+    def fail_second(self, place):
+        if has_failed and self.parent.name == "new":
+            raise OSError("the disk went away")
+        return rename(self, place)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", fail_second)
+        if has_failed:
+            with pytest.raises(WriteError, match="went away"):
+                export(out, "train", format="images", overwrite=True)
+        else:
+            export(out, "train", format="images", overwrite=True)
+    assert (out / "train" / "a.png").read_text() == ("old" if has_failed else "new")
+    assert names_in(tmp_path) == ["out"]
+
+
+def test_nothing_that_exists_is_opened_for_writing(tmp_path):
+    with create(tmp_path / "a") as file:
+        file.write(b"first")
+    with pytest.raises(WriteError, match="a: expected nothing of that name"):
+        create(tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == b"first"
+
+
+def test_many_things_of_one_name_get_names_of_their_own():
+    names = Names()
+    found = [names.choose("?" * number) for number in range(1, 20_000)]
+    assert len({name.lower() for name in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("a", "A"), ("a/b", "a:b"), ("a.", "a_"), ("e\u0301", "\u00e9"), ("a_2", "a_2"), ("ß", "SS")],
+)
+def test_names_that_some_file_system_takes_for_one_are_told_apart(first, second):
+    names = Names()
+    found = [names.choose(first, meaning=1), names.choose(second, meaning=2)]
+    assert len({name.casefold() for name in found}) == 2
+    assert all(name == safe_name(name) for name in found)
+    assert found == [names.choose(first, meaning=1), names.choose(second, meaning=2)]
