@@ -14,6 +14,7 @@ from datum.format.wording import count_of
 __all__ = ["Loss", "RepairReport"]
 
 SHOWN_LOSSES = 20
+SCHEMA_HINT = "datum.repair(..., schema={...}) takes the features that you know"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ class RepairReport:
         losses: where, in the order of the files.
         notes: what else is to be known.
         seconds: how long it took.
+        forgotten: what only the manifest told, and is lost or in doubt, a line each: types, shapes,
+            class names. The bytes of such records are kept, but they may read as other values.
     """
 
     path: Path
@@ -84,6 +87,7 @@ class RepairReport:
     losses: tuple[Loss, ...]
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    forgotten: tuple[str, ...] = ()
 
     @property
     def records(self) -> int:
@@ -98,8 +102,8 @@ class RepairReport:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was lost."""
-        return not self.losses and not self.lost_records
+        """Whether nothing was lost: neither records, nor what was known of them."""
+        return not self.losses and not self.lost_records and not self.forgotten
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -111,6 +115,7 @@ class RepairReport:
             "lost": dict(self.lost),
             "kinds": dict(sorted(Counter(loss.damage.kind for loss in self.losses).items())),
             "losses": [loss.to_json() for loss in self.losses],
+            "forgotten": list(self.forgotten),
             "notes": list(self.notes),
             "seconds": self.seconds,
         }
@@ -125,6 +130,9 @@ class RepairReport:
         lines += [f"  {loss}" for loss in self.losses[:SHOWN_LOSSES]]
         if len(self.losses) > SHOWN_LOSSES:
             lines.append(f"  and {count_of(len(self.losses) - SHOWN_LOSSES, 'place')} more")
+        lines += [f"  lost: {line}" for line in self.forgotten]
+        if self.forgotten:
+            lines.append(f"  hint: {SCHEMA_HINT}")
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     def __repr__(self) -> str:
@@ -134,6 +142,8 @@ class RepairReport:
         if self.is_whole:
             return ", nothing was lost"
         lost = self.lost_records
+        if not self.losses and not lost:
+            return ", none lost, but not all that was known of them is left"
         return f", {lost:,} lost" if lost is not None else f", damage in {self._places()}"
 
     def _places(self) -> str:

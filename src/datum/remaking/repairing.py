@@ -45,9 +45,10 @@ def repair(
 
     Left out are records that are damaged, torn or cut off, files that are missing, and records
     that are not what the schema says; the others keep their order and their bytes. A damaged
-    manifest is used as far as records agree with it. Without one, features are told from the
-    records. Where these are no Examples, what is whole is written as plain TFRecord files of the
-    same names, without a manifest. What lies at `path` is not touched.
+    manifest is used as far as it can be read and records agree with it. Without one, features are
+    told from sidecars and the records, and `forgotten` of the report lists what these do not tell.
+    Where records are no Examples, what is whole is written as plain TFRecord files of the same
+    names, without a manifest. What lies at `path` is not touched.
 
     CorruptRecordError if no record is whole, and what `datum.load` raises if there are none.
 
@@ -91,6 +92,7 @@ def repair(
             _Source(survey, found),
             target,
             shuffle=False,
+            floats="float64",  # as they are: nothing is to be rounded
             shards=_shards_of(found),
             compression=survey.compression,
             workers=workers,
@@ -217,4 +219,7 @@ def _report(survey: Survey, found: Sequence[Salvaged], out: Path, seconds: float
         notes.append("what is whole was written as plain TFRecord files, without a manifest")
     losses = tuple(loss for one in found for loss in one.losses)
     form: Literal["dataset", "files"] = "files" if survey.schema is None else "dataset"
-    return RepairReport(survey.folder, out, form, kept, lost, losses, tuple(notes), seconds)
+    forgotten = survey.forgotten if form == "dataset" else ()
+    return RepairReport(
+        survey.folder, out, form, kept, lost, losses, tuple(notes), seconds, forgotten
+    )

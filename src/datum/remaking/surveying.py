@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from datum.errors import DatumError, ManifestError
-from datum.format import Compression, Manifest
+from datum.errors import CorruptIndexError, DatumError, ManifestError
+from datum.format import Compression, Index, Manifest
+from datum.format.layout import lower
+from datum.format.manifest import VERSION
 from datum.format.manifest_file import read_manifest
-from datum.format.naming import MANIFEST_NAME
+from datum.format.naming import MANIFEST_NAME, is_own_shard_name
 from datum.reading.adopt.detect import open_dataset
 from datum.reading.adopt.names import check_sets
 from datum.reading.adopt.record_files import list_folder, select_record_files
 from datum.reading.adopt.tfds import FEATURES_FILE, read_tfds_features
 from datum.reading.contents import Contents
-from datum.schema import Schema
+from datum.schema import Feature, Schema
 
 __all__ = ["ExpectedFile", "Survey", "survey_path"]
 
@@ -50,6 +53,7 @@ class Survey:
         schema: what the records hold; None if they are no Examples, or contradict one another.
         is_certain: whether the schema is known, rather than taken from a damaged description.
         notes: what was found out on the way, for people.
+        forgotten: what only the manifest told, and is lost or in doubt, a line each.
     """
 
     folder: Path
@@ -59,6 +63,7 @@ class Survey:
     compression: Compression | None
     is_certain: bool = True
     notes: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
 
     @property
     def splits(self) -> list[str]:
@@ -71,15 +76,18 @@ def survey_path(
 ) -> Survey:
     """Find out what should be there; raises what `datum.load` does if there are no records at all.
 
-    A manifest that was damaged is used as far as it can be read, if it `trusts_damaged` ones.
+    A manifest that was damaged, and sidecars where it cannot be read at all, are used as far as
+    they can be, if it `trusts_damaged` ones.
     """
     folder = _manifest_folder(path)
     if folder is not None:
         return _survey_published(folder, schema, trusts_damaged)
     try:
-        return _of_contents(open_dataset(path, schema=schema, skips_damage=True))
+        found = _of_contents(open_dataset(path, schema=schema, skips_damage=True))
+        is_bare = schema is None and all(_has_own_index(file.path) for file in found.files)
+        return _recount(replace(found, forgotten=_tell_forgotten(found)) if is_bare else found)
     except DatumError as error:
-        return _survey_undescribed(path, schema, error)
+        return _survey_undescribed(path, schema, error, trusts_damaged=trusts_damaged)
 
 
 def _manifest_folder(path: Paths) -> Path | None:
@@ -103,10 +111,19 @@ def _survey_published(folder: Path, schema: Schema | None, trusts_damaged: bool)
     if manifest is not None:
         found = _of_contents(_with_schema(folder, manifest, schema))
         note = f"{MANIFEST_NAME} is damaged, and was used as far as records agree with it: {told}"
-        return replace(found, is_certain=False, notes=(note,))
-    note = f"{MANIFEST_NAME} is damaged, so that features were told from the records: {told}"
+        doubt = f"{MANIFEST_NAME}: features, class names and other metadata are kept as they stand"
+        doubt += " there now, and some may not be as they were written"
+        return replace(found, is_certain=False, notes=(note,), forgotten=(doubt,))
     found = _survey_files(folder, schema)
-    return replace(found, notes=(note, *found.notes))
+    sources, known = ["the records"], set[str]()
+    for source, pieces in _read_pieces(folder).items() if trusts_damaged else ():
+        found, kept = _with_pieces(found, pieces, is_given=schema is not None)
+        known |= kept
+        sources.append(source)
+    note = f"{MANIFEST_NAME} is damaged, so that features were told from {' and '.join(sources)}"
+    if schema is None:
+        found = replace(found, forgotten=_tell_forgotten(found, known))
+    return _recount(replace(found, notes=(f"{note}: {told}", *found.notes)))
 
 
 def _with_schema(folder: Path, manifest: Manifest, schema: Schema | None) -> Contents:
@@ -123,6 +140,152 @@ def _read_around_damage(folder: Path) -> Manifest | None:
         return Manifest.from_bytes(json.dumps(found).encode())
     except (DatumError, OSError, TypeError, ValueError, RecursionError):
         return None
+
+
+# What tells of features where the manifest is no JSON any more.
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """Features, and what is known of them, one by one."""
+
+    features: Mapping[str, Feature]
+    metadata: Mapping[str, Mapping[str, Any]]
+
+
+def _read_pieces(folder: Path) -> dict[str, _Pieces]:
+    """What a sidecar and what is left of the manifest tell, each by its name; the best one last."""
+    found = {
+        FEATURES_FILE: _read_sidecar(folder),
+        f"what is left of {MANIFEST_NAME}": _read_rest(folder),
+    }
+    return {name: pieces for name, pieces in found.items() if pieces.features or pieces.metadata}
+
+
+def _read_sidecar(folder: Path) -> _Pieces:
+    if not (folder / FEATURES_FILE).is_file():
+        return _Pieces({}, {})
+    try:
+        return _Pieces(*read_tfds_features(folder))
+    except DatumError:
+        return _Pieces({}, {})
+
+
+def _read_rest(folder: Path) -> _Pieces:
+    """The entries of a damaged manifest that can be read."""
+    features: dict[str, Feature] = {}
+    metadata: dict[str, Mapping[str, Any]] = {}
+    try:
+        text = read_manifest(folder)[1].decode(errors="replace")
+    except (DatumError, OSError):
+        return _Pieces(features, metadata)
+    for name, value in _read_entries(text, "schema"):
+        found = _check_piece(schema={name: value})
+        features |= found.schema if found is not None else {}
+    for name, value in _read_entries(text, "metadata"):
+        found = _check_piece(metadata={name: value})
+        metadata |= found.metadata if found is not None else {}
+    return _Pieces(features, metadata)
+
+
+def _read_entries(text: str, section: str) -> Iterator[tuple[str, Any]]:
+    """The entries of an object at the top of a manifest that can be read, by its indentation."""
+    start = re.search(rf'^  "{section}": {{$', text, re.MULTILINE)
+    if start is None:
+        return
+    after = re.compile(r'^  [}"]', re.MULTILINE).search(text, start.end())
+    end = len(text) if after is None else after.start()
+    decoder = json.JSONDecoder()
+    for entry in re.compile(r'^    ("(?:[^"\\]|\\.)*"): ', re.MULTILINE).finditer(
+        text, start.end(), end
+    ):
+        try:
+            yield json.loads(entry[1]), decoder.raw_decode(text, entry.end())[0]
+        except (ValueError, RecursionError):
+            continue
+
+
+def _check_piece(**section: Any) -> Manifest | None:
+    """An entry as a manifest of its own, if it is one that a manifest may have."""
+    bare = {"schema": {}, "splits": {}, "metadata": {}, "statistics": {}, "compression": None}
+    whole = {"format": "datum", "version": VERSION, "checksum": None} | bare | section
+    try:
+        return Manifest.from_bytes(json.dumps(whole).encode())
+    except (DatumError, TypeError, ValueError, RecursionError):
+        return None
+
+
+def _with_pieces(found: Survey, pieces: _Pieces, *, is_given: bool) -> tuple[Survey, set[str]]:
+    """A survey in which features are as the pieces say, where records may be so; and which are."""
+    metadata = {**found.metadata, **pieces.metadata}
+    if is_given or not pieces.features:
+        return replace(found, metadata=metadata), set()
+    if found.schema is None:  # records contradict one another: some may be what the pieces say
+        schema = Schema(pieces.features)
+        return replace(found, schema=schema, metadata=metadata, is_certain=False), set(schema)
+    kinds = {
+        (column.key, feature.sequence): (column.kind, name)
+        for name, feature in found.schema.items()
+        for column in lower(name, feature)
+    }
+    kept: dict[str, Feature] = {}
+    replaced: set[str] = set()  # features whose keys belong to those that are kept
+    for name, feature in pieces.features.items():
+        columns = lower(name, feature)
+        known = [kinds.get((column.key, feature.sequence), (None, "")) for column in columns]
+        if all(column.kind == kind for column, (kind, _) in zip(columns, known, strict=True)):
+            kept[name] = feature
+            replaced |= {owner for _, owner in known}
+    rest = {name: one for name, one in found.schema.items() if name not in replaced}
+    schema = Schema({**kept, **rest})
+    return replace(found, schema=schema, metadata=metadata, is_certain=False), set(kept)
+
+
+def _tell_forgotten(found: Survey, known: Container[str] = ()) -> tuple[str, ...]:
+    """What a lost manifest told of features that records do not."""
+    schema = found.schema or Schema({})
+    lines = []
+    for dtype, lost in _LOST.items():
+        names = [n for n, one in schema.items() if one.dtype == dtype and n not in known]
+        if names:
+            listed = ", ".join(map(repr, names))
+            lines.append(f"{listed}: kept as {dtype}, as the records have it; {lost}")
+    named = [name for name in found.metadata if name in schema]
+    left = f", but for those of {', '.join(map(repr, named))}" if named else ""
+    return (*lines, f"class names, encoders and other metadata of features{left}")
+
+
+# What records do not tell of features that they have as these.
+_LOST = {
+    "bytes": "whether it was an image, or an array of numbers (such as float64), is not known",
+    "str": "whether it was text, or other bytes that read as text, is not known",
+    "int64": "whether it was bool, a time or a smaller integer, and of what shape, is not known",
+    "float32": "whether it was float16 or bfloat16, and of what shape, is not known",
+}
+
+
+# How many records there were, as the indexes say.
+
+
+def _has_own_index(path: Path) -> bool:
+    """Whether a file is a shard that Datum wrote, by its name and its index."""
+    index = Index.path_for(path)
+    return is_own_shard_name(path.name) and index.is_file() and Index.is_index(index)
+
+
+def _recount(found: Survey) -> Survey:
+    """A survey with the records of files that only their indexes tell, also of missing files."""
+    return replace(found, files=tuple(map(_count_by_index, found.files)))
+
+
+def _count_by_index(file: ExpectedFile) -> ExpectedFile:
+    if file.records is not None or not _has_own_index(file.path):
+        return file
+    try:
+        index = Index.load(Index.path_for(file.path))
+    except (OSError, CorruptIndexError):
+        return file
+    return replace(file, records=len(index), bytes=index.stream_bytes)
 
 
 def _of_contents(contents: Contents) -> Survey:
@@ -155,7 +318,9 @@ def _split_of_sibling(files: list[ExpectedFile], path: Path) -> str:
     return near[0] if near else files[0].split
 
 
-def _survey_undescribed(path: Paths, schema: Schema | None, error: DatumError) -> Survey:
+def _survey_undescribed(
+    path: Paths, schema: Schema | None, error: DatumError, *, trusts_damaged: bool
+) -> Survey:
     """Records without features, or files whose description cannot be used."""
     told = str(error).partition("\n")[0]
     try:
@@ -166,6 +331,8 @@ def _survey_undescribed(path: Paths, schema: Schema | None, error: DatumError) -
         if place is None or not place.is_dir():
             raise error from None
     found = _survey_files(place, schema, error)
+    if trusts_damaged:
+        found, _ = _with_pieces(found, _read_sidecar(place), is_given=schema is not None)
     return replace(found, notes=(told, *found.notes))
 
 
@@ -174,18 +341,12 @@ def _survey_files(folder: Path, schema: Schema | None, error: DatumError | None 
     files = select_record_files(list_folder(folder)[0], skips_damage=True)
     if not files:
         raise error or ManifestError(f"{folder}: expected files of records, got none")
-    metadata: Mapping[str, Mapping[str, Any]] = {}
-    if schema is None and (folder / FEATURES_FILE).is_file():
-        try:
-            schema, metadata = read_tfds_features(folder)
-        except DatumError:
-            metadata = {}
     found = _survey_list(files, schema)
     missing = check_sets(files, may_miss=True)
     lost = [
         ExpectedFile(_split_of_sibling(list(found.files), one), one, one.name) for one in missing
     ]
-    return replace(found, files=(*found.files, *lost), metadata=metadata)
+    return replace(found, files=(*found.files, *lost))
 
 
 def _survey_list(files: list[Path], schema: Schema | None) -> Survey:

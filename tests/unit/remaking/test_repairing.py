@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import LabelEncoder
 
 import datum
 from datum.format import Index, RecordFile, RecordWriter, encode
@@ -295,11 +296,14 @@ def _all_payloads(folder):
 
 def test_a_missing_manifest_and_a_missing_shard_are_both_told(broken, tmp_path):
     (broken / "datum.json").unlink()
-    shard_of(broken, 1).unlink()
+    missing = shard_of(broken, 1)
+    missing.unlink()
     report = repair(broken, tmp_path / "out")
     assert report.kept == {"train": 60}
-    assert report.lost == {"train": None}
+    assert report.lost == {"train": 30}  # as the index of the missing one says
     assert [loss.damage.kind for loss in report.losses] == ["missing file"]
+    Index.path_for(missing).unlink()
+    assert repair(broken, tmp_path / "more").lost == {"train": None}
 
 
 def test_a_schema_can_be_given_where_the_manifest_is_lost(tmp_path):
@@ -320,6 +324,8 @@ def test_a_manifest_that_was_changed_is_used_if_records_agree_with_it(broken, tm
     )
     report = repair(broken, tmp_path / "out")
     assert (report.kept, report.lost) == ({"train": 90}, {"train": 0})
+    assert not report.is_whole
+    assert report.forgotten[0].startswith("datum.json: features, class names and other metadata")
     assert "was used as far as records agree with it" in report.notes[0]
     assert datum.load(tmp_path / "out").metadata == {"x": {"a": 1}}
 
@@ -342,6 +348,116 @@ def test_a_manifest_that_cannot_be_believed_is_passed_by(broken, tmp_path, damag
     assert report.kept == {"train": 90}
     assert "features were told from the records" in report.notes[0]
     assert sorted(datum.load(tmp_path / "out").schema) == ["text", "x"]
+
+
+FLOATS = [{"x": number / 3, "label": "ab"[number % 2]} for number in range(60)]
+
+
+def write_floats(folder, **options):
+    given = {"floats": "float64", "encoders": {"label": LabelEncoder()}, "shuffle": False}
+    datum.write(FLOATS, folder, **given, progress=False, **options)
+    return payloads(folder), datum.load(folder)
+
+
+def test_floats_of_a_sound_dataset_are_not_rounded(tmp_path):
+    before, dataset = write_floats(tmp_path / "in")
+    assert repair(tmp_path / "in", tmp_path / "out").is_whole
+    assert payloads(tmp_path / "out") == before
+    assert datum.load(tmp_path / "out").schema == dataset.schema
+
+
+@pytest.mark.parametrize("content", ["", "no JSON", "\0" * 500])
+def test_what_only_a_manifest_told_is_listed_once_it_is_lost(tmp_path, content):
+    before, _ = write_floats(tmp_path / "in")
+    (tmp_path / "in" / "datum.json").write_text(content)
+    report = repair(tmp_path / "in", tmp_path / "out")
+    assert (report.kept, report.lost, report.losses) == ({"train": 60}, {"train": 0}, ())
+    assert not report.is_whole
+    floats, labels, metadata = report.forgotten
+    assert floats.startswith("'x': kept as bytes, as the records have it; whether it was an image")
+    assert "(such as float64)" in floats
+    assert labels.startswith("'label': kept as int64, as the records have it; whether it was bool")
+    assert metadata == "class names, encoders and other metadata of features"
+    assert "nothing was lost" not in str(report)
+    assert all(f"lost: {line}" in str(report) for line in report.forgotten)
+    assert "hint: datum.repair(..., schema={...})" in str(report)
+    assert report.to_json()["forgotten"] == list(report.forgotten)
+    assert payloads(tmp_path / "out") == before
+
+
+def test_a_manifest_that_is_gone_is_missed_where_indexes_tell_that_there_was_one(tmp_path):
+    before, dataset = write_floats(tmp_path / "in")
+    (tmp_path / "in" / "datum.json").unlink()
+    report = repair(tmp_path / "in", tmp_path / "out")
+    assert not report.is_whole
+    assert report.forgotten[-1] == "class names, encoders and other metadata of features"
+    report = repair(tmp_path / "in", tmp_path / "told", schema=dataset.schema)
+    assert report.is_whole
+    assert payloads(tmp_path / "told") == before
+
+
+@pytest.mark.parametrize(
+    ("damage", "features", "has_names"),
+    [
+        (lambda text: text.replace("{", "", 1), {"x": "float64", "label": "int64"}, True),
+        (
+            lambda text: text.replace('"float64"', '"float', 1),
+            {"x": "bytes", "label": "int64"},
+            True,
+        ),
+        (lambda text: text[: text.index('"splits"')], {"x": "float64", "label": "int64"}, False),
+        (lambda text: text[: text.index('"label"') + 9], {"x": "float64", "label": "int64"}, False),
+        (
+            lambda text: text.replace('"metadata"', '"meta'),
+            {"x": "float64", "label": "int64"},
+            False,
+        ),
+        (
+            lambda text: text.replace('"format"', '"f\0rmat'),
+            {"x": "float64", "label": "int64"},
+            True,
+        ),
+    ],
+)
+def test_what_is_left_of_a_manifest_is_used(tmp_path, damage, features, has_names):
+    before, _ = write_floats(tmp_path / "in")
+    path = tmp_path / "in" / "datum.json"
+    path.write_text(damage(path.read_text()))
+    report = repair(tmp_path / "in", tmp_path / "out")
+    found = datum.load(tmp_path / "out")
+    assert {name: feature.dtype for name, feature in found.schema.items()} == features
+    assert ("class_names" in found.metadata.get("label", {})) == has_names
+    assert payloads(tmp_path / "out") == before
+    assert not report.is_whole
+    assert "what is left of datum.json" in report.notes[0]
+    is_lost = any(line.startswith("'x': kept as bytes") for line in report.forgotten)
+    assert is_lost == (features["x"] == "bytes")
+
+
+def test_a_sidecar_tells_what_a_lost_manifest_told(tmp_path):
+    before, dataset = write_floats(tmp_path / "in", sidecars=["tfds"])
+    (tmp_path / "in" / "datum.json").write_text("no JSON")
+    report = repair(tmp_path / "in", tmp_path / "out")
+    found = datum.load(tmp_path / "out")
+    assert dict(found.schema) == dict(dataset.schema)
+    assert found.metadata["label"]["class_names"] == ["a", "b"]
+    assert payloads(tmp_path / "out") == before
+    assert report.forgotten == (
+        "class names, encoders and other metadata of features, but for those of 'label'",
+    )
+    assert "features were told from the records and features.json" in report.notes[0]
+
+
+def test_a_sidecar_that_records_contradict_is_passed_by(tmp_path):
+    before, _ = write_floats(tmp_path / "in", sidecars=["tfds"])
+    (tmp_path / "in" / "datum.json").write_text("no JSON")
+    path = tmp_path / "in" / "features.json"
+    path.write_text(path.read_text().replace('"float64"', '"float32"').replace('"bytes"', '"none"'))
+    report = repair(tmp_path / "in", tmp_path / "out")
+    assert report.kept == {"train": 60}
+    assert payloads(tmp_path / "out") == before
+    assert report.forgotten[0].startswith("'x': kept as bytes")
+    assert datum.load(tmp_path / "out").metadata["label"]["class_names"] == ["a", "b"]
 
 
 def test_a_manifest_of_a_newer_version_is_not_damage(broken, tmp_path):

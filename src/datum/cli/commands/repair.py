@@ -43,8 +43,9 @@ def command(
 
     Damaged records, torn ends, cut streams, missing files and records that are not what the schema
     says are left out and listed; all others keep their order and their bytes. Where the manifest
-    is lost, features are told from the records. Records that are no tf.train.Examples are saved as
-    plain TFRecord files. PATH is not changed. The exit code is 1 if nothing could be saved.
+    is lost, features are told from sidecars and the records, and what these do not tell is listed.
+    Records that are no tf.train.Examples are saved as plain TFRecord files. PATH is not changed.
+    The exit code is 1 if nothing could be saved.
 
         $ datum repair photos photos-repaired
         $ datum repair 'logs/*.tfrecord.gz' saved --json
@@ -70,6 +71,8 @@ def _show(report: RepairReport) -> None:
         more = f"{len(report.losses) - MAX_SHOWN:,} more are listed by --json"
         console.print(Text(f"{more}\n", style="dim"), soft_wrap=True)
     console.print(_split_table(report))
+    for line in report.forgotten:
+        console.print(Text(f"lost: {printable(line)}"), soft_wrap=True)
     for note in report.notes:
         console.print(Text(f"note: {printable(note)}", style="dim"), soft_wrap=True)
 
@@ -129,6 +132,12 @@ def _conclude(report: RepairReport, out: str) -> None:
     else:
         lost = report.lost_records
         told = "some records were lost" if lost is None else f"{count_of(lost, 'record')} lost"
+        if report.forgotten:
+            told = f"{told}, and" if report.losses else "no record, but"
+            told += " some of what was known of them"
         console.print(Text("lost: ", "bold red") + Text(f"{told}, {saved}", "not bold default"))
+    if report.forgotten:
+        hint = "datum.repair(..., schema={...}) in Python takes the features that you know"
+        console.print(Text(f"hint: {hint}", "cyan"), soft_wrap=True)
     target = shlex.quote(out if report.form == "dataset" else f"{out}/*")
     console.print(Text(f"hint: datum verify {target}", "cyan"), soft_wrap=True)

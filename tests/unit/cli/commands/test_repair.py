@@ -1,6 +1,7 @@
 """`datum repair`."""
 
 import json
+import shutil
 
 import pytest
 
@@ -64,10 +65,33 @@ def test_it_says_that_nothing_was_lost(run, tmp_path):
 
 def test_where_nobody_counted_the_lost_are_not_known(run, broken):
     (broken / "datum.json").unlink()
+    shutil.rmtree(broken / "index")
     code, out, err = run("in", "out")
     assert code == 0
     assert out.splitlines()[-1].split() == ["train", "59", "?"]
     assert err.splitlines()[0] == "lost: some records were lost, 59 records saved to out"
+
+
+@pytest.mark.parametrize("has_losses", [False, True])
+def test_what_a_lost_manifest_told_is_listed(run, broken, tmp_path, has_losses):
+    folder = broken if has_losses else tmp_path / "sound"
+    if not has_losses:
+        write_numbers(folder)
+    (folder / "datum.json").write_text("no JSON")
+    code, out, err = run(folder, "out")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[-4].startswith("lost: 'text': kept as str, as the records have it; whether")
+    assert lines[-3].startswith("lost: 'x': kept as int64, as the records have it; whether")
+    assert lines[-2] == "lost: class names, encoders and other metadata of features"
+    assert lines[-1].startswith("note: datum.json is damaged")
+    told = "31 records lost, and" if has_losses else "no record, but"
+    saved = f"{59 if has_losses else 90} records saved to out"
+    assert err.splitlines() == [
+        f"lost: {told} some of what was known of them, {saved}",
+        "hint: datum.repair(..., schema={...}) in Python takes the features that you know",
+        "hint: datum verify out",
+    ]
 
 
 def test_a_report_for_programs(run, broken):
