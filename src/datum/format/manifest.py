@@ -186,12 +186,15 @@ class Manifest:
             compression=_take(found, "compression", object, "$"),
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the manifest into a folder, or to a file: whole and on the disk, or not at all."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+        """Write the manifest into a folder, or to a file: whole and on the disk, or not at all.
+
+        Unless it may `overwrite`, WriteError if there is one by then.
+        """
         path = Path(path)
         path = path / MANIFEST_NAME if path.is_dir() else path
         try:
-            replace_file(path, self.to_bytes())
+            replace_file(path, self.to_bytes(), overwrite=overwrite)
         except OSError as error:
             raise WriteError(f"{path}: expected to write the manifest, got: {error}") from error
 

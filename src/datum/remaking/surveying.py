@@ -207,7 +207,13 @@ def _read_entries(text: str, section: str) -> Iterator[tuple[str, Any]]:
 
 def _check_piece(**section: Any) -> Manifest | None:
     """An entry as a manifest of its own, if it is one that a manifest may have."""
-    bare = {"schema": {}, "splits": {}, "metadata": {}, "statistics": {}, "compression": None}
+    bare: dict[str, Any] = {
+        "schema": {},
+        "splits": {},
+        "metadata": {},
+        "statistics": {},
+        "compression": None,
+    }
     whole = {"format": "datum", "version": VERSION, "checksum": None} | bare | section
     try:
         return Manifest.from_bytes(json.dumps(whole).encode())

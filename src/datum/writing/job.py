@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datum.errors import SchemaError, SourceError
+from datum.errors import SchemaError, SourceError, WriteError
 from datum.format import stores_alike
 from datum.format.durable import replace_file
 from datum.format.manifest import Manifest, SplitInfo
@@ -189,7 +189,20 @@ class Job:
                 for name, one in shard.floats.items():
                     floats[name] = floats.get(name, FloatFacts()).merge(one)
             made[split] = MadeSplit(found, statistics, rejects[split], floats)
+        self._check_count(made)
         return made, settings.schema, images
+
+    def _check_count(self, made: Mapping[str, MadeSplit]) -> None:
+        """Raise unless every record of the source was written or rejected."""
+        parts = [part for part in self.intake.parts.values() if isinstance(part, IndexedPart)]
+        expected = sum(map(len, parts))
+        written = sum(one.shard.records for split in made.values() for one in split.shards)
+        rejected = sum(len(split.rejects) for split in made.values())
+        if written + rejected != expected:
+            raise WriteError(
+                f"{self.staging.target}: expected {expected:,} records, as the source has, got"
+                f" {written:,} written and {rejected:,} rejected"
+            )
 
     def _widen(self, settings: BlockSettings, made: WrittenBlock) -> BlockSettings:
         """Settings under which a block fits that was found to need float64; all starts anew."""

@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import datum
+from datum.sources.table_part import TablePart
 from tests.unit.writing.datasets import read, rows, write
 
 
@@ -30,3 +32,17 @@ def test_the_files_of_the_older_library_are_written_on_request(tmp_path):
     assert json.loads((tmp_path / "out/shard_info.json").read_text()) == {
         "train": {"train-00000-of-00001.tfrecord": 3}
     }
+
+
+def test_a_source_that_keeps_records_back_is_noticed(tmp_path):
+    class Forgetful(TablePart):
+        def read(self, numbers):
+            return super().read(numbers[numbers != 7])
+
+    class Source:
+        def parts(self):
+            return {"train": Forgetful({"x": np.arange(100)})}
+
+    with pytest.raises(datum.WriteError, match="expected 100 records, as the source has, got 99"):
+        write(Source(), tmp_path / "out")
+    assert not (tmp_path / "out").exists()

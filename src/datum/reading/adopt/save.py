@@ -37,7 +37,7 @@ def save_manifest(contents: Contents, *, threads: int | None = None) -> Path:
     with ThreadPoolExecutor(thread_count(threads), "datum-save") as pool:
         checked = list(pool.map(lambda shard: _check_shard(opener, shard), shards))
     manifest = _describe(contents, dict(zip(shards, checked, strict=True)))
-    manifest.save(path)
+    manifest.save(path, overwrite=False)  # nor one that was made meanwhile
     return path
 
 

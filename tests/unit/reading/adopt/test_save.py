@@ -5,7 +5,7 @@ import pytest
 from datum import Feature
 from datum.errors import CorruptRecordError, ManifestError, WriteError
 from datum.format import Manifest
-from datum.reading.adopt import open_dataset, save_manifest
+from datum.reading.adopt import open_dataset, save, save_manifest
 from datum.reading.verify import verify_shards
 from tests.unit.reading.adopt.files_written import numbers, write_file, write_numbers
 from tests.unit.reading.adopt.test_detect import write_prepared
@@ -76,3 +76,13 @@ def test_shards_that_are_not_as_told_are_refused(tmp_path):
     with pytest.raises(CorruptRecordError, match="bytes, .*, got"):
         save_manifest(found)
     assert not (tmp_path / "datum.json").exists()
+
+
+def test_a_manifest_that_was_made_meanwhile_is_not_replaced(tmp_path, monkeypatch):
+    write_numbers(tmp_path, *NAMES)
+    found = open_dataset(tmp_path)
+    made_meanwhile = lambda *_: (tmp_path / "datum.json").write_text("x")  # noqa: E731
+    monkeypatch.setattr(save, "_check_place", made_meanwhile)
+    with pytest.raises(WriteError, match=r"datum.json: expected to write the manifest, got"):
+        save_manifest(found)
+    assert (tmp_path / "datum.json").read_text() == "x"
