@@ -1,9 +1,16 @@
 #include "column_builder.h"
 
 #include <algorithm>
-#include <new>
 
 namespace datum {
+namespace {
+
+// What may be filled in for absent values beyond what the records themselves take: a schema of a
+// few bytes could ask for any amount.
+constexpr size_t kMaxBlankBytes = size_t{1} << 30;
+constexpr size_t kMaxGrowth = 16;  // the bytes of a cell for each byte of a record, at most
+
+}  // namespace
 
 ColumnBuilder::ColumnBuilder(const ColumnSpec& spec, Column& column, size_t rows,
                              size_t payload_bytes, ByteSpan buffer)
@@ -19,14 +26,18 @@ ColumnBuilder::ColumnBuilder(const ColumnSpec& spec, Column& column, size_t rows
   column.values.reserve(kSmall);
   if (is_fixed_) {
     // Required values cannot take more room than the records: a float takes four bytes, an integer
-    // or a byte string at least one. If they would, some record is too small and none is stored.
+    // or a byte string at least one. The first record that is too small ends the parsing, so that
+    // the rows before it are all that is stored.
     const size_t wire_bytes = spec.cell == Cell::kFloat32 ? 4 * spec.unit : spec.unit;
-    const size_t some_rows = std::max<size_t>(rows, 1);
-    if (spec.is_optional || wire_bytes <= payload_bytes / some_rows) {
-      if (unit_bytes_ > SIZE_MAX / 2 / some_rows) throw std::bad_alloc();
-      column.values.extend(rows * unit_bytes_);
-      fixed_stride_ = unit_bytes_;
+    size_t stored_rows = rows;
+    if (spec.is_optional) {
+      const size_t limit = kMaxBlankBytes + kMaxGrowth * payload_bytes;
+      is_too_large_ = unit_bytes_ > limit / std::max<size_t>(rows, 1);
+      if (is_too_large_) return;
+    } else if (wire_bytes > 0) {
+      stored_rows = std::min(rows, payload_bytes / wire_bytes);
     }
+    column.values.extend(stored_rows * unit_bytes_);
     fixed_start_ = column.values.data();
   } else {
     splits_ = reinterpret_cast<int64_t*>(column.splits.extend(8 * (rows + 1)));
@@ -80,7 +91,7 @@ void ColumnBuilder::drop_value(size_t row) {
 
 bool ColumnBuilder::take_long_chunk(size_t row, ByteSpan chunk) {
   size_t units = 1;
-  fixed_ = fixed_start_ + row * fixed_stride_;
+  fixed_ = fixed_start_ + row * unit_bytes_;
   switch (fast_) {
     case Fast::kCopy:
       if (chunk.size() != unit_bytes_) return false;

@@ -19,6 +19,7 @@ enum class FaultCode : uint8_t {
   kRange,      // `got` does not fit the column's cell
   kRawBytes,   // a raw value of another size than expected
   kText,       // a text that is not UTF-8
+  kBlank,      // what stands for absent values would take too much memory; `got` is for how many
 };
 
 // How adding a value went; a value is some number of units.
@@ -54,7 +55,7 @@ class ColumnBuilder {
 
   // Starts the value of `row`; what an earlier entry of the same row left is dropped.
   void begin_value(size_t row) {
-    fixed_ = fixed_start_ + row * fixed_stride_;
+    fixed_ = fixed_start_ + row * unit_bytes_;
     if (seen_row_ == row) drop_value(row);
     seen_row_ = row;
   }
@@ -88,6 +89,8 @@ class ColumnBuilder {
   // Fills in for a row that has no value; false if it must have one.
   bool fill_absent(size_t row);
 
+  // Whether there is no memory for the rows, so that none can be added.
+  bool is_too_large() const { return is_too_large_; }
   const ColumnSpec& spec() const { return spec_; }
   bool has_value(size_t row) const { return seen_row_ == row; }
   void forget_value() { seen_row_ = SIZE_MAX; }
@@ -115,9 +118,9 @@ class ColumnBuilder {
   size_t rows_;
   size_t payload_bytes_;
   size_t unit_bytes_;
-  size_t fixed_stride_ = 0;  // unit_bytes_, once there is memory for all rows
   size_t seen_row_ = SIZE_MAX;
   bool is_fixed_;
+  bool is_too_large_ = false;
   Fast fast_;
 };
 

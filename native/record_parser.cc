@@ -51,12 +51,16 @@ RecordParser::RecordParser(const Plan& plan, std::vector<Column>& columns, size_
   builders_.reserve(columns.size());
   for (size_t c = 0; c < columns.size(); ++c) {
     builders_.emplace_back(plan.columns()[c], columns[c], rows, payload_bytes, buffer);
+    if (builders_.back().is_too_large() && fault_.code == FaultCode::kNone) {
+      fault_ = {FaultCode::kBlank, 0, static_cast<int32_t>(c), -1, 0, static_cast<int64_t>(rows)};
+    }
   }
   for (Map* map : {&context_, &sequences_}) map->nameless = plan.find({}, map->is_sequence);
   context_.guesses.reserve(std::min(columns.size(), kMaxGuesses));
 }
 
 bool RecordParser::parse(ByteSpan payload, size_t row) {
+  if (fault_.code != FaultCode::kNone) return false;
   row_ = row;
   seen_count_ = 0;
   context_.position = sequences_.position = 0;

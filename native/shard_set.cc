@@ -58,12 +58,8 @@ OpenFault ShardRun::open(const std::filesystem::path& path, uint64_t bytes,
 
 OpenFault ShardRun::open_at(const std::filesystem::path& path, uint64_t bytes,
                             std::vector<int64_t> offsets) {
-  using Code = OpenFault::Code;
   const OpenFault fault = open_data(path, bytes);
-  if (fault.code != Code::kNone) return fault;
-  if (!has_room(offsets.size())) {
-    return {.code = Code::kIndexRecords, .expected = first_ + records_, .got = offsets.size()};
-  }
+  if (fault.code != OpenFault::Code::kNone) return fault;
   offsets_ = std::move(offsets);
   total_records_ = std::max<uint64_t>(offsets_.size(), 1);
   return {};
@@ -73,6 +69,7 @@ std::optional<FramePlace> ShardRun::find(uint64_t place) const {
   const uint64_t record = first_ + place;
   const uint64_t size = data_.bytes().size();
   if (table_ == nullptr) {
+    if (record >= offsets_.size()) return std::nullopt;
     const int64_t offset = offsets_[static_cast<size_t>(record)];
     if (offset < 0 || static_cast<uint64_t>(offset) > size) return std::nullopt;
     return FramePlace{.offset = static_cast<uint64_t>(offset)};

@@ -51,7 +51,8 @@ class ShardRun {
 
   OpenFault open(const std::filesystem::path& path, uint64_t bytes,
                  const std::filesystem::path& index);
-  // With offsets of all records of the shard instead of an index; -1 for one that is lost.
+  // With offsets of the records of the shard instead of an index; -1 for one that is lost, as are
+  // those after the last offset.
   OpenFault open_at(const std::filesystem::path& path, uint64_t bytes,
                     std::vector<int64_t> offsets);
 

@@ -18,7 +18,7 @@ namespace datum::python {
 namespace {
 
 constexpr const char* kFaultNames[] = {
-    "", "malformed", "kind", "count", "missing", "range", "raw bytes", "text",
+    "", "malformed", "kind", "count", "missing", "range", "raw bytes", "text", "blank",
 };
 
 // Below this, what memory a column keeps alive with it costs less than an owner of its own.

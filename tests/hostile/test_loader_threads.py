@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from datum import Feature, Schema
+from datum.errors import SchemaError
 from tests.signals import usual_signals
 from tests.unit.reading.opened import ALL, opened, parts_of, write_parts
 from tests.unit.reading.written import write_dataset
@@ -84,7 +85,7 @@ def test_whoever_waits_is_told_of_a_close(parts):
     assert outcomes == ["expected records that are open, got closed ones"] * 3
 
 
-def test_no_memory_is_an_error_of_the_batch_that_asked_for_it(tmp_path):
+def test_too_much_to_fill_in_is_an_error_of_the_batch_that_asked_for_it(tmp_path):
     rows = [{"x": 1}]
     parts = parts_of(
         tmp_path, write_dataset(tmp_path, {"train": [rows]}, Schema({"x": Feature("int64")}))
@@ -92,7 +93,7 @@ def test_no_memory_is_an_error_of_the_batch_that_asked_for_it(tmp_path):
     huge = Schema({"x": Feature("int64"), "much": Feature("int64", (2**40,), optional=True)})
     for threads in (0, 1):
         records = opened(parts, threads, schema=huge)
-        with pytest.raises(MemoryError):
+        with pytest.raises(SchemaError, match="in 100,000 records need too much memory"):
             records.read([0] * 100_000)
         records.close()
 

@@ -17,9 +17,19 @@ __all__ = ["Index"]
 
 INDEX_FOLDER = "index"  # in the folder of the shards
 FRAME_BYTES = 16  # around each payload: length and two CRCs
+MAX_DEFLATE_RATIO = 1032  # of zlib and gzip, by their format
 
 _MAGIC = b"DATUMIDX"
 _HINT = "hint: delete it; the records themselves are enough to build it again"
+
+
+def most_records(nbytes: int, compression: str | None) -> int:
+    """How many records a shard of this size can hold at most.
+
+    >>> most_records(4050, None), most_records(100, "gzip")
+    (253, 6450)
+    """
+    return nbytes * (1 if compression is None else MAX_DEFLATE_RATIO) // FRAME_BYTES
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from datum import _core
 from datum.errors import ManifestError, SchemaError, SplitError, WriteError
 from datum.format.compression import Compression
 from datum.format.durable import replace_file
-from datum.format.index import FRAME_BYTES
+from datum.format.index import most_records
 from datum.format.manifest_file import read_manifest
 from datum.format.naming import MANIFEST_NAME, check_split_name
 from datum.format.strict_json import (
@@ -301,8 +301,12 @@ def _check_shard(shard: ShardInfo, path: str, *, is_plain: bool) -> None:
             raise ManifestError(f"{path}.{name}: expected an integer up to {limit}, got {got}")
     if is_plain and (shard.bytes == 0) != (shard.records == 0):
         raise ManifestError(f"{path}: expected no bytes for no records, got {shard}")
-    if is_plain and shard.bytes < FRAME_BYTES * shard.records:
-        raise ManifestError(f"{path}: expected {FRAME_BYTES} bytes or more a record, got {shard}")
+    most = most_records(shard.bytes, shard.compression)
+    if shard.records > most:
+        raise ManifestError(
+            f"{path}.records: expected at most {most:,}, as {shard.bytes:,} bytes can hold,"
+            f" got {shard.records:,}"
+        )
 
 
 def _is_file_name(name: Any) -> bool:

@@ -17,6 +17,7 @@ from datum.format.layout import StoredColumn, check_keys, lower, stand_in
 from datum.format.payloads import Payloads, as_records
 from datum.format.records import Located, Records
 from datum.format.threads import thread_count
+from datum.format.wording import count_of
 from datum.schema import Feature, Schema, numpy_dtype
 from datum.schema.dtypes import TIMES
 
@@ -154,11 +155,14 @@ class Parser:
                 "range": f"expected {feature.dtype}, got {got}",
                 "text": "expected text in UTF-8, got other bytes",
                 "raw bytes": f"expected {exactly}{expected} bytes of {feature.dtype}, got {got}",
+                "blank": f"absent values of shape {feature.shape} in {count_of(got, 'record')}"
+                " need too much memory to fill in",
             }[code]
         hints = {
             "missing": "mark the feature optional=True, or give it a default",
             "count": "use None in the shape for a length that differs",
             "text": "use dtype bytes",
+            "blank": "read fewer records at a time, or leave the feature out with `columns`",
         }
         hint = f"\nhint: {hints[code]}" if code in hints else ""
         message = f"{where}, feature {name!r}{at}: {problem}{hint}"

@@ -143,8 +143,10 @@ class Pictures:
 
     def _common_shape(self) -> tuple[int, ...] | None:
         """The shape that all images have, as far as that is told without decoding them."""
-        if None not in self.feature.shape:
-            return self.feature.shape  # type: ignore[return-value]
+        height, width = self.feature.shape[-3:-1]
+        if None not in self.feature.shape:  # as the schema claims
+            is_small = height * width <= MAX_PIXELS  # type: ignore[operator]
+            return self.feature.shape if is_small else None  # type: ignore[return-value]
         common = None
         for view in self._encoded:
             if view is not None:

@@ -60,8 +60,10 @@ class Finisher:
                 )
             self.names += [name] if present is None else [name, present]
             if name in encoded or _is_shaped(feature):
-                blank = _blank_of(encoded.get(name, feature))
-                self.loose[name] = self.cast(name, blank)
+                found = encoded.get(name, feature)
+                zero = self.cast(name, np.zeros((), numpy_dtype(found.dtype)))
+                # One zero, whatever the shape: it is copied only where it is needed.
+                self.loose[name] = np.broadcast_to(zero, [n or 0 for n in found.shape])
             if name not in encoded:
                 make = functools.partial(self.cast, name) if name in self.casts else None
                 self._steps.append((name, make or _maker_of(feature), present))
@@ -122,11 +124,6 @@ def _maker_of(feature: Feature) -> Callable[[Any], Any] | None:
 def _is_shaped(feature: Feature) -> bool:
     """Whether its rows are tensors that each have a shape beside them."""
     return feature.encoding == "raw" and None in feature.shape[1:]
-
-
-def _blank_of(feature: Feature) -> NDArray[Any]:
-    shape = [n or 0 for n in feature.shape]
-    return np.zeros(shape, numpy_dtype(feature.dtype))
 
 
 def _unmask(column: Any) -> tuple[Any, NDArray[np.bool_]]:

@@ -15,6 +15,7 @@ from datum.loading.state import fingerprint
 from datum.loading.stream import SeededOrder
 from datum.reading import Split
 from datum.reading.batches import Run
+from datum.reading.local import check_counts
 from datum.reading.order import WINDOW_RECORDS, Order
 from datum.reading.shards import Shards
 from datum.schema import Schema
@@ -64,6 +65,7 @@ def make_order(records: int, options: LoadOptions) -> Order:
 
 def order_split(split: Split, options: LoadOptions) -> Ordered:
     """The records of a split in the order that the options ask for."""
+    check_counts(split.shards, (run.shard for run in split.runs))
     order = make_order(len(split), options)
     description = order.description
     parts = tuple((split.shards, run) for run in split.runs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -13,15 +14,16 @@ from numpy.typing import NDArray
 from datum import _core
 from datum.errors import CorruptIndexError, CorruptRecordError
 from datum.format import Index, RecordFile, Records, ShardInfo
-from datum.format.index import FRAME_BYTES
+from datum.format.index import FRAME_BYTES, most_records
 from datum.format.records import HEADER_BYTES
 from datum.reading.kept import check_unchanged, keep, keep_for_now, name_for, places
 from datum.reading.shards import Shards
 
-__all__ = ["HINT", "LocalShard", "find_local"]
+__all__ = ["HINT", "LocalShard", "check_counts", "find_local"]
 
 HINT = "hint: restore the file, or load with on_error='skip' to leave out what is damaged"
 COPIED_RECORDS = 4096  # at a time, when a shard is inflated
+MAX_LOST_RECORDS = 2**24  # what cut files may lack in all; more is a claim that was never true
 _INDEX_HEADER_BYTES = 40
 _CHECKED_RECORDS = 64  # of an index that may be another file's
 _salvaged: dict[str, LocalShard] = {}  # what this process made, by the name of the copy
@@ -35,14 +37,37 @@ class LocalShard:
         path: a plain TFRecord file: the shard itself, or its inflated copy in the cache directory.
         bytes: the size of that file.
         index: an index file that belongs to it; None only if there are `offsets`.
-        offsets: where each record of the shard starts in the file, -1 where it is lost; only of
-            damaged shards whose damage is to be skipped.
+        offsets: where each record of the shard starts in the file, -1 where it is lost; those
+            after the last of them are lost, too. Only of damaged shards whose damage is to be
+            skipped.
     """
 
     path: Path
     bytes: int
     index: Path | None
     offsets: NDArray[np.int64] | None = None
+
+
+def check_counts(shards: Shards, contents: Iterable[ShardInfo]) -> None:
+    """Refuse numbers of records that the files of shards cannot hold; memory is sized by them.
+
+    Files that were cut may lack some. Raises CorruptRecordError.
+    """
+    known = {shard.name: shard for shard in contents}
+    if sum(shard.records for shard in known.values()) <= MAX_LOST_RECORDS:
+        return
+    lacking = 0
+    for shard in known.values():
+        path = shards.folder / shard.name
+        size = path.stat().st_size if path.is_file() else 0
+        room = most_records(size, shard.compression)
+        lacking += max(0, shard.records - room)
+        if lacking > MAX_LOST_RECORDS:
+            raise CorruptRecordError(
+                f"{path}: expected {shard.records:,} records, {shards.known_from},"
+                f" got a file of {size:,} bytes, which holds {room:,} at most\n"
+                "hint: restore the file; datum.repair keeps what is left of the dataset"
+            )
 
 
 def find_local(shards: Shards, shard: ShardInfo, *, skips_damage: bool = False) -> LocalShard:
@@ -173,17 +198,27 @@ def _check_count(shards: Shards, shard: ShardInfo, records: int) -> None:
 def _find_sound(shards: Shards, shard: ShardInfo) -> LocalShard:
     """The sound records of a plain shard, found by reading all of it."""
     path = shards.folder / shard.name
-    offsets = np.full(shard.records, -1, np.int64)
+    numbers, starts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     with shards.open_around(shard) as file:
         for records in file.chunks(COPIED_RECORDS):
-            _put(offsets, records.numbers, records.starts + (records.base or 0) - HEADER_BYTES)
+            numbers.append(records.numbers)
+            starts.append(records.starts + (records.base or 0) - HEADER_BYTES)
+    offsets = _by_number(shard, np.concatenate(numbers), np.concatenate(starts))
     return LocalShard(path, path.stat().st_size, None, offsets)
 
 
-def _put(offsets: NDArray[np.int64], numbers: NDArray[np.int64], found: NDArray[np.int64]) -> None:
-    """Each damage counts as one record, so a shard may seem to have more than it should."""
-    inside = numbers < len(offsets)
-    offsets[numbers[inside]] = found[inside]
+def _by_number(
+    shard: ShardInfo, numbers: NDArray[np.int64], found: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Where each record starts, up to the last one that was found.
+
+    Each damage counts as one record, so a shard may seem to have more than it should.
+    """
+    inside = numbers < shard.records
+    numbers, found = numbers[inside], found[inside]
+    offsets = np.full(int(numbers.max(initial=-1)) + 1, -1, np.int64)
+    offsets[numbers] = found
+    return offsets
 
 
 # Compressed shards.
@@ -245,13 +280,13 @@ def _salvage(shards: Shards, shard: ShardInfo) -> LocalShard:
     made = _salvaged.get(name)
     if made is not None and made.path.is_file():
         return made
-    offsets = np.full(shard.records, -1, np.int64)
+    found: list[NDArray[np.int64]] = []
 
     def copy(target: BinaryIO) -> None:
         with shards.open_around(shard) as file:
-            found, numbers = _copy_records(file, target)
-        _put(offsets, numbers, found)
+            starts, numbers = _copy_records(file, target)
+        found.append(_by_number(shard, numbers, starts))
 
     path = keep_for_now(f"{name}.sound.tfrecord", copy)
-    made = _salvaged[name] = LocalShard(path, path.stat().st_size, None, offsets)
+    made = _salvaged[name] = LocalShard(path, path.stat().st_size, None, found[-1])
     return made
