@@ -21,7 +21,7 @@ from datum.loading.ordered import Ordered
 from datum.loading.pipeline import Finished, Pipeline
 from datum.loading.randomness import GlobalRandomness
 from datum.loading.report import LoadReport
-from datum.loading.state import Progress, check_state, to_state
+from datum.loading.state import Progress, check_state, check_state_seed, to_state
 from datum.loading.stream import EpochOrder, Place, RecordStream, Stream
 from datum.reading.numbered import NumberedRecords
 from datum.schema import Schema
@@ -297,14 +297,23 @@ class Loader:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Start the next iteration where a state was taken; StateError if it does not fit."""
         where = f"split {self.ordered.name!r}"
-        worker = self._find_worker()
-        if self.options.is_seed_drawn and isinstance(state, dict):
-            self._take_seed(state.get("seed"))
-        self._start_at(check_state(state, self._identity(), worker=worker, where=where))
+        identity = self._identity()
+        if self.options.is_seed_drawn:
+            identity["seed"] = check_state_seed(state, where)
+        progress = check_state(
+            state,
+            identity,
+            records=self.ordered.order.records,
+            worker=self._find_worker(),
+            where=where,
+        )
+        if self.options.is_seed_drawn:
+            self._take_seed(identity["seed"])
+        self._start_at(progress)
 
-    def _take_seed(self, seed: Any) -> None:
+    def _take_seed(self, seed: int) -> None:
         """Go on with the seed of a state, where the program left it open."""
-        self.options = replace(self.options, seed=check_count("seed", seed, least=0))
+        self.options = replace(self.options, seed=seed)
         self.ordered = self.ordered.with_seed(self.options.seed)
         if self._budget is not None:
             self._budget.take_order(self.ordered, self.options)

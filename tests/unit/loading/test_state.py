@@ -1,7 +1,9 @@
 """A state: a few plain values that are accepted only where they fit."""
 
 import json
+import math
 
+import numpy as np
 import pytest
 
 from datum.errors import StateError
@@ -15,7 +17,7 @@ ALONE = (0, 1)
 
 
 def check(state, *, worker=ALONE, identity=IDENTITY):
-    return check_state(state, identity, worker=worker, where="split 'train'")
+    return check_state(state, identity, records=1000, worker=worker, where="split 'train'")
 
 
 def shard(name: str = "a.tfrecord", **changes) -> ShardInfo:
@@ -61,10 +63,19 @@ def test_the_state_of_one_worker_serves_no_other(worker):
         ({"order": "none"}, "expected state of the same `shuffle`, order 'full', got 'none'"),
         ({"seed": 4}, "expected state of the same `seed`, seed 3, got 4"),
         ({"version": 2}, "expected state of version 1, got 2"),
-        ({"epoch": -1}, "expected `epoch` of 0 or more, got -1"),
-        ({"position": "8"}, "expected `position` of 0 or more, got '8'"),
-        ({"position": 1.5}, "expected `position` of 0 or more, got 1.5"),
-        ({"position": True}, "expected `position` of 0 or more, got True"),
+        ({"seed": True}, "expected state of the same `seed`, seed 3, got True"),
+        ({"seed": np.array([3, 3])}, "expected state of the same `seed`, seed 3, got array"),
+        ({"version": 1.0}, "expected state of version 1, got 1.0"),
+        ({"epoch": -1}, "expected `epoch` of 0 to 9,007,199,254,740,992, got -1"),
+        ({"epoch": 2**64}, "expected `epoch` of 0 to 9,007,199,254,740,992, got 184467"),
+        ({"position": 1001}, "expected `position` of 0 to 1,000, got 1001"),
+        ({"position": 2**100}, "expected `position` of 0 to 1,000, got 12676"),
+        ({"position": "8"}, "expected `position` of 0 to 1,000, got '8'"),
+        ({"position": 1.5}, "expected `position` of 0 to 1,000, got 1.5"),
+        ({"position": math.nan}, "expected `position` of 0 to 1,000, got nan"),
+        ({"position": None}, "expected `position` of 0 to 1,000, got None"),
+        ({"position": np.array([8, 9])}, "expected `position` of 0 to 1,000, got array"),
+        ({"position": True}, "expected `position` of 0 to 1,000, got True"),
     ],
 )
 def test_what_does_not_fit_is_told(changed, expected):
@@ -81,12 +92,26 @@ def test_what_is_no_state_is_refused(state):
 
 
 @pytest.mark.parametrize(
-    "part", [{"worker": 3}, {"worker": None}, {"worker": [0, 2]}, {"worker": [0, 2], "batches": -1}]
+    "part",
+    [
+        {"worker": 3},
+        {"worker": None},
+        {"worker": [0, 2]},
+        {"worker": [0, math.nan], "batches": 1},
+        {"worker": np.array([[0, 2], [0, 2]]), "batches": 1},
+        {"worker": [0, 2], "batches": -1},
+        {"worker": [0, 2], "batches": 2**70},
+    ],
 )
 def test_a_damaged_state_of_a_worker_is_refused(part):
     state = to_state(IDENTITY, Progress()) | part
     with pytest.raises(StateError):
         check(state, worker=(0, 2))
+
+
+def test_numbers_of_numpy_serve_as_those_of_python():
+    state = to_state(IDENTITY, Progress(Place(2, 640))) | {"seed": np.int64(3)}
+    assert check(state | {"position": np.int64(640)}) == Progress(Place(2, 640))
 
 
 def test_a_state_error_is_a_value_error_too():

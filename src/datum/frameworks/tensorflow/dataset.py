@@ -39,7 +39,6 @@ from datum.frameworks.tensorflow.position import Position
 from datum.frameworks.tensorflow.readers import Reader, ReadRequest, RecordSteps
 from datum.frameworks.tensorflow.windowed import WindowedReader
 from datum.loading.casting import find_casts
-from datum.loading.checks import check_count
 from datum.loading.missing import required_features
 from datum.loading.options import MASK, check_seed
 from datum.reading import Split
@@ -143,8 +142,9 @@ class DatumDataset(tf.data.Dataset):  # type: ignore[misc]
         pipeline, position = self._pipeline, self._known_position()
         given: Any = state
         seed = given.get("seed") if isinstance(given, Mapping) else None
-        if self._remake is not None and isinstance(seed, int) and seed != position.seed:
-            pipeline = self._remake(check_count("seed", seed, least=0))
+        is_seed = isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0
+        if self._remake is not None and is_seed and seed != position.seed:
+            pipeline = self._remake(seed)
             assert pipeline.position is not None
             position = pipeline.position
         position.load_state_dict(state)

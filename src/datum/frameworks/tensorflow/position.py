@@ -117,7 +117,13 @@ class Position:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Start the next pass where a state was taken; StateError if it does not fit."""
-        progress = check_state(state, self._identity, worker=(0, 1), where=self._where)
+        progress = check_state(
+            state,
+            self._identity,
+            records=self._stream.order.records,
+            worker=(0, 1),
+            where=self._where,
+        )
         if progress.batches:
             raise StateError(f"{self._where}: expected the state of a whole host, got a worker's")
         self._passes.set(None, progress.start)
