@@ -459,6 +459,7 @@ def load(
     *,
     schema: Schema | Mapping[str, Feature] | None = None,
     on_error: Literal["raise", "skip"] = "raise",
+    follow_links: bool = False,
 ) -> Dataset:
     """Open a dataset: of Datum, of its older library, of TFDS, or plain TFRecord files.
 
@@ -480,6 +481,9 @@ def load(
             leaves out damaged records, torn ends, records that are no Examples and missing shards,
             with a warning and in `Dataset.damage`. In described datasets the loaders meet damage,
             and have an `on_error` of their own.
+        follow_links: Whether shards that a manifest names may be links out of its folder. By
+            default such a shard raises ManifestError, because the dataset may come from a
+            stranger. Files without a manifest of Datum are always read through links.
 
     >>> import datum
     >>> report = datum.write(
@@ -491,7 +495,9 @@ def load(
     """
     if on_error not in ("raise", "skip"):
         raise ValueError(f"expected `on_error` raise or skip, got {on_error!r}")
-    contents = open_dataset(path, schema=schema, skips_damage=on_error == "skip")
+    contents = open_dataset(
+        path, schema=schema, skips_damage=on_error == "skip", follow_links=follow_links
+    )
     for note in contents.notes:
         warnings.warn(note, UserWarning, stacklevel=2)
     dataset = Dataset(contents, dataset_configs)

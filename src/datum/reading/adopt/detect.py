@@ -37,6 +37,7 @@ class _Asked:
 
     schema: Schema | None
     skips_damage: bool
+    follow_links: bool
     progress: Progress | None
 
 
@@ -45,6 +46,7 @@ def open_dataset(
     *,
     schema: Schema | Mapping[str, Any] | None = None,
     skips_damage: bool = False,
+    follow_links: bool = False,
     progress: Progress | None = None,
 ) -> Contents:
     """What lies at a folder, a manifest, a TFRecord file, a pattern (`train-*`), or some files.
@@ -57,9 +59,14 @@ def open_dataset(
     are. A pattern or a list may name some shards of a dataset of this library: its manifest then
     describes them. Otherwise no JSON is looked at.
 
+    Shards that a manifest names are files in its folder: links that lead out of it are refused,
+    unless `follow_links`. Files that nothing of this library describes are read through links.
+
     ManifestError if there is nothing of that kind, or if it is not as its description says.
     """
-    asked = _Asked(Schema(schema) if schema is not None else None, skips_damage, progress)
+    asked = _Asked(
+        Schema(schema) if schema is not None else None, skips_damage, follow_links, progress
+    )
     if not isinstance(path_or_paths, (str, os.PathLike)):
         if not isinstance(path_or_paths, Iterable):
             raise TypeError(
@@ -76,7 +83,7 @@ def open_dataset(
         return _open_list([path], asked)
     if not is_file and glob.has_magic(os.fspath(path)):
         return _open_pattern(path, asked)
-    return _open_manifest(path, asked.schema)
+    return _open_manifest(path, asked)
 
 
 def _expanded(path: str | os.PathLike[str]) -> Path:
@@ -96,10 +103,32 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _open_manifest(path: Path, schema: Schema | None) -> Contents:
+def _open_manifest(path: Path, asked: _Asked) -> Contents:
     manifest = Manifest.load(path)
     contents = Contents.of_manifest(path if path.is_dir() else path.parent, manifest)
-    return contents if schema is None else replace(contents, schema=schema)
+    if not asked.follow_links:
+        _refuse_links(contents)
+    return contents if asked.schema is None else replace(contents, schema=asked.schema)
+
+
+def _refuse_links(contents: Contents) -> None:
+    """Refuse a dataset with a shard that is a link out of its folder."""
+    folder = contents.folder
+    try:
+        with os.scandir(folder) as entries:
+            links = {entry.name for entry in entries if entry.is_symlink()}
+    except OSError:  # whoever opens the shards tells what is wrong
+        return
+    named = {shard.name for split in contents.splits.values() for shard in split.shards}
+    inside = os.path.realpath(folder)
+    for name in sorted(links & named):
+        target = os.path.realpath(folder / name)
+        if os.path.dirname(target) != inside:  # noqa: PTH120 - a path that was resolved
+            raise ManifestError(
+                f"{folder / name}: expected a file in the folder of the dataset, got a link to"
+                f" {target}\n"
+                f"hint: datum.load({str(folder)!r}, follow_links=True), if you trust its links"
+            )
 
 
 def _open_list(paths: Iterable[str | os.PathLike[str]], asked: _Asked) -> Contents:
@@ -138,7 +167,10 @@ def _open_named(files: Sequence[Path], asked: _Asked, *, missing: Sequence[Path]
     found = {path: shards[path.name] for path in files}
     changed = [path for path, (_, shard) in found.items() if size_of(path) != shard.bytes]
     if not changed and not missing:
-        return _of_shards(folder, manifest, list(found.values()), asked.schema)
+        contents = _of_shards(folder, manifest, list(found.values()), asked.schema)
+        if not asked.follow_links:
+            _refuse_links(contents)
+        return contents
     if not asked.skips_damage:
         path = changed[0]
         raise CorruptRecordError(
@@ -239,7 +271,7 @@ def _open_folder(folder: Path, asked: _Asked) -> Contents:
         return os.path.lexists(folder / name)
 
     if has(MANIFEST_NAME):
-        return _open_manifest(folder, asked.schema)
+        return _open_manifest(folder, asked)
     if has(SHARD_FILE) and has(MAPPING_FILE):
         return open_older(folder, asked.schema)
     if has(INFO_FILE):
