@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 #include <stdexcept>
+#include <unordered_map>
 #include <utility>
 
 #include "column_collector.h"
@@ -89,9 +90,11 @@ class RowCollector {
   // Other features from here on. Those that are the same objects keep what was collected; for
   // others it is collected anew, and a fault leaves everything as it was.
   void update(nb::list features, nb::list rows) {
+    std::unordered_map<PyObject*, Slot*> kept;
+    for (Slot& slot : slots_) kept.emplace(slot.feature.ptr(), &slot);
     std::vector<Slot> slots;
     for (nb::handle feature : features) {
-      if (find(feature) != nullptr) {
+      if (kept.contains(feature.ptr())) {
         slots.emplace_back();
       } else {
         slots.push_back(make_slot(feature, rows.size()));
@@ -99,7 +102,8 @@ class RowCollector {
       }
     }
     for (size_t i = 0; i < slots.size(); ++i) {
-      if (Slot* kept = find(features[i])) slots[i] = std::move(*kept);
+      const auto found = kept.find(nb::handle(features[i]).ptr());
+      if (found != kept.end()) slots[i] = std::move(*found->second);
     }
     slots_ = std::move(slots);
     set_names();
@@ -164,13 +168,6 @@ class RowCollector {
 
   void reserve(size_t rows) {
     for (Slot& slot : slots_) slot = make_slot(slot.feature, rows);
-  }
-
-  Slot* find(nb::handle feature) {
-    for (Slot& slot : slots_) {
-      if (slot.feature.is(feature)) return &slot;
-    }
-    return nullptr;
   }
 
   void recollect(Slot& slot, nb::list rows) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import reprlib
+from collections import Counter
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ from datum.schema import Schema, SchemaGuess, ValueGuess, guess_value, plain_row
 __all__ = ["GivenPlan", "GuessedPlan", "RowPlan", "collect_rows"]
 
 _MANY_ODD = 8  # rows that were not plain, among the first
+_MANY_WIDER = 8  # rows that widened the features, one after the other
 
 _Sources = dict[str, list[_core.Source]]
 
@@ -32,6 +34,10 @@ class RowPlan(Protocol):
 
     def widen(self, code: str, number: int, name: str, row: dict[str, Any]) -> bool:
         """Whether the features were changed so that `row`, which does not fit, may fit."""
+        ...
+
+    def widen_by(self, number: int, rows: list[Any]) -> None:
+        """Change the features so that rows from `number` on may fit, as far as they are plain."""
         ...
 
     def leave(self, name: str) -> None:
@@ -50,7 +56,7 @@ def collect_rows(rows: list[Any], plan: RowPlan) -> _Sources:
     """
     collector = _core.RowCollector(plan.features(), plan.ignores_none)
     is_changed = False
-    odd = 0
+    odd = wider = 0
     while True:
         try:
             if is_changed:
@@ -71,6 +77,9 @@ def collect_rows(rows: list[Any], plan: RowPlan) -> _Sources:
         is_changed = True
         if not plan.widen(code, number, name, rows[number]):
             plan.leave(name)
+        wider += 1
+        if wider % _MANY_WIDER == 0:  # to change the features for each row takes the square of time
+            plan.widen_by(number + 1, rows)
 
 
 def _as_plain(row: Any, number: int) -> dict[str, Any] | None:
@@ -117,6 +126,9 @@ class GivenPlan:
                 feature=name,
             )
         return False
+
+    def widen_by(self, number: int, rows: list[Any]) -> None:
+        """Leave the schema as it is."""
 
     def leave(self, name: str) -> None:
         """Have a feature gathered in Python."""
@@ -196,14 +208,36 @@ class GuessedPlan:
         """Merge what the values of `row` say into the guesses."""
         del code, name  # the other values may have been just as new
         before = dict(self._guesses), set(self._optional)
+        self._merge_row(number, row)
+        self._optional |= {known for known in self._guesses if row.get(known) is None}
+        return before != (self._guesses, self._optional)
+
+    def widen_by(self, number: int, rows: list[Any]) -> None:
+        """Merge what the values of all rows from `number` on say; stop at one that is odd or wrong.
+
+        That one is told of when its turn comes.
+        """
+        have: Counter[str] = Counter()
+        seen = 0
+        for at in range(number, len(rows)):
+            row = rows[at]
+            try:
+                if _as_plain(row, at) is not None:
+                    break
+                self._merge_row(at, row)
+            except SchemaError:
+                break
+            have.update(name for name, value in row.items() if value is not None)
+            seen += 1
+        self._optional |= {known for known in self._guesses if have[known] < seen}
+
+    def _merge_row(self, number: int, row: dict[str, Any]) -> None:
         for given, value in row.items():
             if value is None:
                 continue
             if given not in self._guesses and (number or self._records):
                 self._optional.add(given)
             self._merge(given, value, number)
-        self._optional |= {known for known in self._guesses if row.get(known) is None}
-        return before != (self._guesses, self._optional)
 
     def _merge(self, name: str, value: Any, number: int) -> None:
         try:
@@ -255,12 +289,10 @@ class GuessedPlan:
         if not is_widened:
             return part
         self._log.exact.pop(name, None)
-        features = [
-            self._spec(one) if one == name else skipped_feature(one) for one in self._guesses
-        ]
-        collector = _core.RowCollector(features, self.ignores_none)
-        collector.collect(rows)
-        return collector.finish()[list(self._guesses).index(name)]
+        collector = _core.RowCollector([self._spec(name)], self.ignores_none)
+        collector.collect([{name: row.get(name)} for row in rows])
+        (collected,) = collector.finish()
+        return collected
 
     def _gather(self, name: str, values: list[Any]) -> list[_core.Source]:
         column = self._merge_stacked(name, values)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -17,6 +19,9 @@ from datum.sources.splits import find_splits
 from datum.sources.table import ColumnTable
 
 __all__ = ["NumpyFile"]
+
+MAX_INFLATION = 100  # arrays of photos or measurements shrink by less, a file made to harm by 1,000
+FREE_BYTES = 2**30  # that any file may inflate to
 
 
 class NumpyFile:
@@ -31,18 +36,28 @@ class NumpyFile:
         path: the file.
         key: the column that names the records; it stays a feature, too.
         split: what the split is called.
+        max_bytes: how many bytes the arrays may take in memory; by default 1 GiB, or a hundred
+            times the size of the file if that is more.
     """
 
-    def __init__(self, path: Paths, *, key: str | None = None, split: str = "train") -> None:
+    def __init__(
+        self,
+        path: Paths,
+        *,
+        key: str | None = None,
+        split: str = "train",
+        max_bytes: int | None = None,
+    ) -> None:
         (self._path, *others) = find_files(path)
         if others:
             raise SourceError(f"{self._path}: expected one file, got {1 + len(others)}")
         self._key = key
         self._split = split
+        self._max_bytes = max_bytes
 
     def parts(self) -> Mapping[str, Part]:
         """The splits that the names of arrays tell, or the one split."""
-        columns = _load(self._path)
+        columns = _load(self._path, self._max_bytes)
         found = find_splits(columns)
         if not found:
             return ColumnTable(columns, key=self._key, split=self._split).parts()
@@ -53,9 +68,10 @@ class NumpyFile:
         return parts
 
 
-def _load(path: Path) -> dict[str, Any]:
+def _load(path: Path, max_bytes: int | None) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
+            _check_inflated(file, path, max_bytes)
             found = np.load(file, allow_pickle=False)
             if isinstance(found, np.ndarray):
                 names = found.dtype.names
@@ -63,9 +79,30 @@ def _load(path: Path) -> dict[str, Any]:
             if {"format", "shape", "data"} <= set(found.files):
                 return {"x": _load_sparse(path)}
             return {name: found[name] for name in found.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except SourceError:
+        raise
+    except MemoryError as error:  # a header may claim any shape
+        raise SourceError(f"{path}: the arrays do not fit into memory: {error}") from error
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         hint = "\nhint: save arrays of one type, not of objects" if "pickle" in str(error) else ""
         raise SourceError(f"{path}: expected arrays of NumPy, got: {error}{hint}") from error
+
+
+def _check_inflated(file: BinaryIO, path: Path, max_bytes: int | None) -> None:
+    """Refuse an archive whose arrays take far more memory than its size lets expect."""
+    if not zipfile.is_zipfile(file):
+        file.seek(0)
+        return
+    size = file.seek(0, os.SEEK_END)
+    limit = max(FREE_BYTES, MAX_INFLATION * size) if max_bytes is None else max_bytes
+    with zipfile.ZipFile(file) as archive:  # which reads no more of a member than it claims here
+        total = sum(member.file_size for member in archive.infolist())
+    file.seek(0)
+    if total > limit:
+        raise SourceError(
+            f"{path}: {size:,} bytes that inflate to {total:,} exceed the limit of {limit:,}\n"
+            f"hint: datum.sources.NumpyFile({str(path)!r}, max_bytes={total}) takes them"
+        )
 
 
 def _load_sparse(path: Path) -> Any:

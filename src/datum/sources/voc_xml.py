@@ -13,6 +13,7 @@ from datum.sources.image_part import UnusableRecordError
 __all__ = ["Annotation", "VocObject", "read_annotation"]
 
 MAX_XML_BYTES = 64 * 2**20  # of one image; real ones have kilobytes
+MAX_TAGS = 2**20  # some 50,000 objects; a tag of four bytes takes a hundred once parsed
 _UNSPECIFIED = "Unspecified"  # how VOC says that it does not know a pose
 
 
@@ -53,6 +54,8 @@ def read_annotation(path: Path) -> Annotation:
         raise UnusableRecordError(
             where, f"expected at most {MAX_XML_BYTES:,} bytes of XML, got {len(data):,}"
         )
+    if data.count(b"<") > MAX_TAGS:
+        raise UnusableRecordError(where, f"expected at most {MAX_TAGS:,} tags of XML, got more")
     try:
         root = _parse(data)
         size = root.find("size")

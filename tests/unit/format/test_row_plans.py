@@ -203,3 +203,35 @@ def test_negative_integers_among_floats_never_join_uint64():
     assert guess_from(rows)["x"] == Feature("float64")
     with pytest.raises(SchemaError, match="feature 'x': expected integers from 0 on"):
         guess_from([*rows, {"x": -1}])
+
+
+def test_rows_whose_features_all_differ_change_the_plan_a_few_times_only():
+    rows = [{f"k{i}": i, "x": 1} for i in range(300)]
+    plan = GuessedPlan(SchemaGuess(), {})
+    asked = []
+    features = plan.features
+    plan.features = lambda: asked.append(1) or features()
+    collect_rows(rows, plan)
+    assert len(plan.seen) == 301
+    assert len(asked) < 30
+
+
+def test_a_row_that_contradicts_is_told_of_in_its_turn_among_rows_that_all_widen():
+    rows = [{f"k{i}": i, "x": 1} for i in range(50)]
+    rows[30]["x"] = "text"
+    rows[40]["x"] = object()
+    with pytest.raises(SchemaError, match="record 30, feature 'x'"):
+        guess_from(rows)
+
+
+def test_rows_that_all_widen_are_guessed_as_if_one_by_one():
+    rows = [{f"k{i % 40}": i * (0.5 if i % 3 else -1), "x": [i] * (i % 4)} for i in range(100)]
+    rows[50] = {"x": None, "color": Color.RED}
+    whole = dict(guess_from([dict(row) for row in rows]))
+    guess = SchemaGuess()
+    for row in rows:
+        plan = GuessedPlan(guess, {})
+        collect_rows([dict(row)], plan)
+        guess = guess.copy()
+        guess.add_seen(plan.seen, 1)
+    assert whole == dict(guess.to_schema())

@@ -1,11 +1,14 @@
+import io
 import pickle
+import zipfile
 
 import numpy as np
 import pytest
 
+import datum
 from datum import Feature, Schema
 from datum.errors import SourceError
-from datum.sources import NumpyFile
+from datum.sources import NumpyFile, numpy_files
 
 
 def test_the_arrays_of_an_npz_file_are_columns(tmp_path):
@@ -57,3 +60,31 @@ def test_one_file_is_a_source(tmp_path):
         np.save(tmp_path / name, np.arange(3))
     with pytest.raises(SourceError, match="expected one file, got 2"):
         NumpyFile(str(tmp_path / "*.npy"))
+
+
+def test_an_archive_that_inflates_far_beyond_its_size_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(numpy_files, "FREE_BYTES", 2**20)
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, x=np.zeros(2**22, np.uint8))
+    size = path.stat().st_size
+    told = rf"a\.npz: {size:,} bytes that inflate to 4,194,\d\d\d exceed the limit of 1,048,576"
+    with pytest.raises(SourceError, match=told) as caught:
+        NumpyFile(path).parts()
+    hint = str(caught.value).partition("hint: ")[2].removesuffix(" takes them")
+    assert len(eval(hint, {"datum": datum}).parts()["train"]) == 2**22
+    with pytest.raises(SourceError, match="exceed the limit of 100"):
+        NumpyFile(path, max_bytes=100).parts()
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npz"])
+def test_a_header_that_claims_more_than_memory_is_an_error_of_the_file(tmp_path, name):
+    header = {"descr": "<f8", "fortran_order": False, "shape": (2**59,)}
+    array = io.BytesIO()
+    np.lib.format.write_array_header_1_0(array, header)
+    path = tmp_path / name
+    path.write_bytes(array.getvalue())
+    if name == "a.npz":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("x.npy", array.getvalue())
+    with pytest.raises(SourceError, match=rf"{name}: "):
+        NumpyFile(path).parts()

@@ -112,3 +112,12 @@ def test_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "a.xml")
     with pytest.raises(UnusableRecordError, match="expected a regular file, got a pipe"):
         read_annotation(tmp_path / "a.xml")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_file_of_endless_tags_is_refused_before_it_is_parsed(tmp_path, monkeypatch, encoding):
+    monkeypatch.setattr(voc_xml, "MAX_TAGS", 100)
+    many = annotation("<a/>" * 101)
+    with pytest.raises(UnusableRecordError, match="expected at most 100 tags of XML, got more"):
+        read(tmp_path, many.encode(encoding))
+    assert read(tmp_path, annotation("<a/>" * 80, size="").encode(encoding)).objects == []
