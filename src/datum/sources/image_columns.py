@@ -19,6 +19,7 @@ from datum.schema import Feature, Schema
 from datum.sources.image_part import IMAGE
 from datum.sources.listing import IMAGE_EXTENSIONS, FoundFile, fingerprint_of, list_folders
 from datum.sources.source import Block, IndexedPart, Part, Reject, Stored, find_rejects
+from datum.sources.take import take_rows
 
 __all__ = [
     "ImageColumn",
@@ -59,11 +60,13 @@ class ImageColumns:
         columns: those that do.
         notes: what was decided, a line each.
         warnings: what looks like a mistake.
+        is_confined: whether a path that leads out of its root is a bad record.
     """
 
     columns: tuple[ImageColumn, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    is_confined: bool = False
 
     def change_of(self, split: str, metadata: Mapping[str, Mapping[str, Any]]) -> _Change:
         """What makes images of the paths in blocks of a part."""
@@ -72,7 +75,8 @@ class ImageColumns:
                 (one, one.roots[split], _names_of(one.name, metadata))
                 for one in self.columns
                 if split in one.roots
-            )
+            ),
+            self.is_confined,
         )
 
     def change_schema(self, schema: Schema) -> Schema:
@@ -105,6 +109,7 @@ def with_image_columns(
     is_complete: bool = False,
     keep: Iterable[str] = (),
     needs_images: bool = False,
+    confined: Path | None = None,
 ) -> dict[str, Part]:
     """The parts of a table with images for the paths that its columns of text hold.
 
@@ -119,10 +124,20 @@ def with_image_columns(
         is_complete: whether these are all features there are.
         keep: further columns that stay as they are.
         needs_images: whether to raise SourceError if there is no column of images.
+        confined: the folder that paths are relative to, in place of all others, and that they may
+            not lead out of: a record with one that does is a bad one.
     """
+    roots = roots if confined is None else dict.fromkeys(roots, confined)
     peeked = {split: _peek(part) if split in roots else part for split, part in parts.items()}
     samples = {split: _sample(peeked[split]) for split in roots}
-    found = find_image_columns(samples, roots, features or {}, is_complete=is_complete, keep=keep)
+    found = find_image_columns(
+        samples,
+        roots,
+        features or {},
+        is_complete=is_complete,
+        keep=keep,
+        is_confined=confined is not None,
+    )
     schemas = [part.schema for part in peeked.values() if part.schema is not None]
     has_images = any(one.encoding == "image" for schema in schemas for one in schema.values())
     if needs_images and not found.columns and not has_images:
@@ -144,6 +159,7 @@ def find_image_columns(
     *,
     is_complete: bool = False,
     keep: Iterable[str] = (),
+    is_confined: bool = False,
 ) -> ImageColumns:
     """Decide by some values of each part; see `with_image_columns`."""
     kept = {name for name, one in features.items() if one.encoding != "image"} | set(keep)
@@ -161,14 +177,18 @@ def find_image_columns(
         look_alike = sum(_is_image_name(one) for some in values.values() for one in some)
         if not count or 2 * look_alike < count:
             continue
-        best = {split: _best_root(some, roots[split]) for split, some in values.items()}
+        best = {
+            split: _best_root(some, roots[split], is_only=is_confined)
+            for split, some in values.items()
+        }
         present = sum(found for _, found in best.values())
         if 2 * present >= count or given is not None:
             chosen[name] = {split: root for split, (root, _) in best.items()}
         elif look_alike == count:
             warnings.append(_missing(name, values, roots, count, present))
     columns = _name_columns(chosen, set(names) - set(chosen), features, is_complete=is_complete)
-    return ImageColumns(columns, tuple(map(_describe, columns)), tuple(warnings))
+    notes = tuple(map(_describe, columns))
+    return ImageColumns(columns, notes, tuple(warnings), is_confined)
 
 
 def _name_columns(
@@ -264,9 +284,17 @@ def _exists(root: Path, text: Any) -> bool:
         return False
 
 
-def _best_root(values: Sequence[Any], folder: Path | None) -> tuple[Path, int]:
+def _is_within(root: Path, path: Path) -> bool:
+    """Whether a path stays in a folder, its links followed."""
+    try:
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+    except (OSError, ValueError):  # no path at all; whoever reads it says so
+        return True
+
+
+def _best_root(values: Sequence[Any], folder: Path | None, *, is_only: bool) -> tuple[Path, int]:
     """The folder that most paths are relative to, that of the table first, and how many."""
-    places = [Path()] if folder is None else [folder, Path()]
+    places = [Path()] if folder is None else [folder] if is_only else [folder, Path()]
     counts = [sum(_exists(place, value) for value in values) for place in places]
     best = max(range(len(places)), key=counts.__getitem__)  # the first of equals
     return places[best], counts[best]
@@ -431,8 +459,11 @@ class _Change:
     """Makes images of the paths in a block; it can be sent to other processes."""
 
     columns: tuple[tuple[ImageColumn, Path, Sequence[str] | None], ...]
+    is_confined: bool = False
 
     def __call__(self, block: Block) -> Block:
+        if self.is_confined:
+            block = self._refuse_outside(block)
         if isinstance(block.data, list):
             return replace(block, data=[self._change_row(row) for row in block.data])
         data: dict[str, Any] = {}
@@ -451,6 +482,42 @@ class _Change:
             if one.text is not None:
                 texts[one.text] = column if names is None else values
         return replace(block, data={**data, **texts})
+
+    def _refuse_outside(self, block: Block) -> Block:
+        """The block without records whose paths lead out of their root; these are rejects."""
+        faults: dict[int, str] = {}
+        for one, root, names in self.columns:
+            for at, text in enumerate(_column_of(block, one.name, names)):
+                if isinstance(text, str) and text and not _is_within(root, _path(root, text)):
+                    faults.setdefault(
+                        at, f"{one.name!r}: expected a path within {root}, got {text!r}"
+                    )
+        if not faults:
+            return block
+        rejects = [
+            Reject(
+                int(block.numbers[at]),
+                None if block.keys is None else block.keys[at],
+                "" if block.locate is None else block.locate(at),
+                reason,
+            )
+            for at, reason in faults.items()
+        ]
+        kept = [at for at in range(len(block)) if at not in faults]
+        data: Any = block.data
+        if isinstance(data, list):
+            data = [data[at] for at in kept]
+        else:
+            places = np.array(kept, np.int64)
+            data = {name: take_rows(column, places) for name, column in data.items()}
+        locate = block.locate
+        return Block(
+            data,
+            block.numbers[kept],
+            None if block.keys is None else [block.keys[at] for at in kept],
+            sorted([*block.rejects, *rejects], key=lambda reject: reject.record),
+            None if locate is None else lambda at: locate(kept[at]),
+        )
 
     def _change_row(self, row: dict[str, Any]) -> dict[str, Any]:
         found = {one.name: (one, root) for one, root, _ in self.columns}
@@ -540,7 +607,9 @@ class _ImageIndex(_WithImages):
                 keys[number] = name if isinstance(name, str) and name else keys[number]
             self.keys = keys
         if self.fingerprint is not None:
-            self.fingerprint = fingerprint_of(files, "image columns", self.fingerprint)
+            roots = [os.fspath(root) for _, root, _ in self.change.columns]
+            confined = f"within {roots}" if self.change.is_confined else ""
+            self.fingerprint = fingerprint_of(files, "image columns", self.fingerprint, confined)
 
     def __len__(self) -> int:
         return len(self.part)

@@ -28,8 +28,9 @@ class ImageTable:
         table: the path of a CSV, Parquet, Feather, JSON or JSON Lines file, a pandas DataFrame, an
             Arrow table, a dict of columns, or rows.
         path_column: the name of the column with the paths.
-        root: what paths are relative to; by default the folder of the table's file, or else the
-            current folder.
+        root: The folder that paths are relative to, and must stay within, links followed: a path
+            that leads out of it is a bad record. By default paths are relative to the folder of
+            the table's file, or else the current folder, and may lead anywhere.
         split: what the split is called, if the table has none of its own.
     """
 
@@ -62,4 +63,4 @@ class ImageTable:
                     " their paths, are called\nhint: rename it, or leave it out"
                 )
         chosen = ImageColumn(column, "image", "filename", {split: root})
-        return wrap_part(split, part, ImageColumns((chosen,)))
+        return wrap_part(split, part, ImageColumns((chosen,), is_confined=self.root is not None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
@@ -53,6 +54,11 @@ class TableOptions(TypedDict, total=False):
         encoding: The encoding of the text, such as "utf-8", "cp1252" or "mac_roman". By default
             UTF-8, or what a byte order mark says, or else Windows-1252 or Mac Roman, whichever
             reads better; the report says so.
+        root: The folder that paths of images in a table are relative to, and must stay within:
+            one that leads out of it, by `..`, as an absolute path or through a link, is a bad
+            record. By default paths are relative to the folder of the table or to the working
+            folder, and may lead anywhere: name a root for a table that a stranger wrote. It is
+            an option of `datum.write` and `datum.plan`, for tables in memory too.
     """
 
     header: bool | Literal["auto"]
@@ -65,6 +71,7 @@ class TableOptions(TypedDict, total=False):
     rename: Mapping[str, str]
     null_values: Sequence[str]
     encoding: str
+    root: str | os.PathLike[str]
 
 
 def check_table_options(options: Mapping[str, Any], *, of: str) -> None:

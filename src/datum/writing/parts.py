@@ -73,6 +73,7 @@ class Wanted:
         is_complete: whether there are to be no others.
         encoded: those that an encoder is applied to.
         table: options of tables in files.
+        root: the folder that paths of images in tables must stay within.
         guide: how to read the texts of a source.
     """
 
@@ -80,6 +81,7 @@ class Wanted:
     is_complete: bool = False
     encoded: Collection[str] = ()
     table: Mapping[str, Any] = field(default_factory=dict)
+    root: Path | None = None
     guide: Mapping[str, Feature] = field(default_factory=dict)
 
     @classmethod
@@ -90,7 +92,9 @@ class Wanted:
         is_complete = options.schema is not None
         features = options.schema or options.features
         guide = options.guide(encoders)
-        return cls(features, is_complete, frozenset(encoders), table, guide)
+        others = {name: value for name, value in table.items() if name != "root"}
+        root = _checked_root(table["root"]) if table.get("root") is not None else None
+        return cls(features, is_complete, frozenset(encoders), others, root, guide)
 
     def source_of(self, given: Any, problem: str | None) -> Source:
         """The source that was given, which reads its texts as features say."""
@@ -102,6 +106,11 @@ class Wanted:
     ) -> dict[str, Part]:
         """The parts, with images for the paths in their columns of text."""
         if not roots:
+            if self.root is not None:
+                raise SourceError(
+                    "`root` applies to tables with columns of paths; the source is no such table\n"
+                    "hint: datum.sources.ImageTable(table, path_column='path', root='images')"
+                )
             return dict(parts)
         return with_image_columns(
             parts,
@@ -110,7 +119,17 @@ class Wanted:
             is_complete=self.is_complete,
             keep=self.encoded,
             needs_images=problem == "image_clf",
+            confined=self.root,
         )
+
+
+def _checked_root(root: Any) -> Path:
+    if not isinstance(root, (str, os.PathLike)):
+        raise SourceError(f"expected `root` to be a path, got {root!r}")
+    folder = Path(os.fspath(root)).expanduser()
+    if not folder.is_dir():
+        raise SourceError(f"{folder}: expected `root` to be a folder, got none there")
+    return folder
 
 
 def parts_of(given: Any, problem: str | None, wanted: Wanted) -> dict[str, Part]:

@@ -114,8 +114,8 @@ def write(
         progress: whether to show it; None shows a bar on a terminal and lines elsewhere.
         **table: How tables in files are read, where `source` is a path: `header`, `names`,
             `delimiter`, `skip_rows`, `comment`, `decimal`, `columns`, `rename`, `null_values` and
-            `encoding`; see `datum.sources.TableOptions`. One that the source does not take is a
-            SourceError.
+            `encoding`; and `root`, the folder that paths of images in a table must stay within.
+            See `datum.sources.TableOptions`. One that the source does not take is a SourceError.
 
     >>> import tempfile
     >>> report = write([{"x": i} for i in range(10)], tempfile.mkdtemp(), progress=False)

@@ -84,6 +84,7 @@ COLUMNS = _tabled(
 RENAME = _tabled("New names of columns; repeated.", metavar="OLD=NEW")
 NULL_VALUES = _tabled("Cells that mean no value; '' is an empty one; repeated.", metavar="TEXT,...")
 ENCODING = _tabled("Of the text (found out).", metavar="NAME")
+ROOT = _tabled("The folder that paths of images must stay within.", metavar="FOLDER")
 SPLITS = _made("Divide the records: train=0.9,val=0.1.", metavar="SPLIT=FRACTION,...")
 STRATIFY = _made("Divide each value of this feature exactly.", metavar="FEATURE")
 SCHEMA = _made(
@@ -130,6 +131,7 @@ def command(
     rename: Annotated[Texts, RENAME] = None,
     null_values: Annotated[Texts, NULL_VALUES] = None,
     encoding: Annotated[Text, ENCODING] = None,
+    root: Annotated[Text, ROOT] = None,
     splits: Annotated[Texts, SPLITS] = None,
     stratify: Annotated[Text, STRATIFY] = None,
     schema: Annotated[Texts, SCHEMA] = None,
@@ -186,6 +188,7 @@ def command(
             "rename": tuple(rename or ()),
             "null_values": tuple(null_values or ()),
             "encoding": encoding,
+            "root": root,
         },
         stratify=stratify,
         schema=schema or (),

@@ -21,7 +21,8 @@ __all__ = ["given_on_line", "parse_fractions", "parse_shards", "read_options"]
 
 _FLAGS = ("append", "overwrite", "progress", "shuffle", "verify")
 _NUMBERS = ("max_side", "quality", "records_per_shard", "seed", "workers")
-_WORDS = ("compression", "executor", "floats", "keys", "on_error", "out", "problem", "stratify")
+_TEXTS = ("compression", "executor", "floats", "keys", "on_error", "out", "problem", "root")
+_WORDS = (*_TEXTS, "stratify")
 
 
 def given_on_line(
