@@ -317,7 +317,7 @@ class BudgetStream(Stream):
                 " records\nhint: smaller `batch_tokens` or `batch_size`, or drop_remainder=False"
             )
 
-    def _plan(self, place: Place) -> BatchPlan:
+    def _plan(self, place: Place, step: int) -> BatchPlan:  # noqa: ARG002
         layout, (host, hosts) = self._layout(place.epoch), self.host
         records, index = len(layout.numbers), self._index(place)
         bucket = int(layout.buckets[index])

@@ -22,13 +22,13 @@ from datum.loading.options import LoadOptions
 from datum.schema import Feature, Schema
 
 __all__ = [
+    "BatchImageLists",
+    "BatchImages",
     "Decoders",
-    "PictureLists",
-    "Pictures",
     "encoded_images",
     "find_decoders",
-    "kept_pictures",
-    "open_pictures",
+    "kept_images",
+    "open_images",
 ]
 
 _COLOURS = {1: "GRAY", 3: "RGB", 4: "RGBA"}
@@ -79,20 +79,20 @@ def _as_image(feature: Feature) -> Feature:
     return Feature("uint8", shape, encoding="image", optional=feature.optional)
 
 
-def open_pictures(
+def open_images(
     feature: Feature, column: Any, *, is_stacked: bool = True, is_kept: bool = False
-) -> Pictures | PictureLists:
+) -> BatchImages | BatchImageLists:
     """The images of a parsed column, not yet decoded."""
     if feature.holds_images:
-        return PictureLists(feature, column, is_stacked=is_stacked, is_kept=is_kept)
-    return Pictures(feature, encoded_images(column), is_stacked=is_stacked, is_kept=is_kept)
+        return BatchImageLists(feature, column, is_stacked=is_stacked, is_kept=is_kept)
+    return BatchImages(feature, encoded_images(column), is_stacked=is_stacked, is_kept=is_kept)
 
 
-def kept_pictures(feature: Feature, rows: list[Any]) -> Pictures | PictureLists:
+def kept_images(feature: Feature, rows: list[Any]) -> BatchImages | BatchImageLists:
     """Images that somebody else keeps, decoded."""
     if feature.holds_images:
-        return PictureLists(feature, None, decoded=rows, is_kept=True)
-    return Pictures(feature, [None] * len(rows), decoded=rows, is_stacked=False, is_kept=True)
+        return BatchImageLists(feature, None, decoded=rows, is_kept=True)
+    return BatchImages(feature, [None] * len(rows), decoded=rows, is_stacked=False, is_kept=True)
 
 
 def encoded_images(column: BytesColumn | Masked) -> list[memoryview | None]:
@@ -104,7 +104,7 @@ def encoded_images(column: BytesColumn | Masked) -> list[memoryview | None]:
     return [memory[at : at + length] for at, length in column.slices.tolist()]
 
 
-class Pictures:
+class BatchImages:
     """The images of one feature in one batch; rows may be decoded by several threads.
 
     Pixels are what `datum.images.decode` gives. JPEG and PNG are decoded straight to their place
@@ -226,7 +226,7 @@ class Pictures:
         return as_objects(rows)  # of one shape they are copied when they are stacked
 
     @classmethod
-    def merged(cls, first: Pictures, second: Pictures, order: list[int]) -> Pictures:
+    def merged(cls, first: BatchImages, second: BatchImages, order: list[int]) -> BatchImages:
         """The images of both, `order` telling which comes where."""
         encoded = [*first._encoded, *second._encoded]
         decoded = [*first.rows, *second.rows]
@@ -239,7 +239,7 @@ class Pictures:
         )
 
 
-class PictureLists:
+class BatchImageLists:
     """The lists of images of one feature in one batch; rows may be decoded by several threads.
 
     Args:
@@ -261,8 +261,8 @@ class PictureLists:
     ) -> None:
         self.feature = feature
         self._is_kept = is_kept
-        self._pending: list[tuple[Pictures, range] | None]  # where the images of each row are
-        self._all: Pictures | None = None
+        self._pending: list[tuple[BatchImages, range] | None]  # where the images of each row are
+        self._all: BatchImages | None = None
         if decoded is not None:
             self.rows: list[Any] = decoded
             self._pending = [None] * len(decoded)
@@ -281,10 +281,10 @@ class PictureLists:
                     view if is_there else None for view in views[ends[row] : ends[row + 1]]
                 ]
         has_gaps = present is not None and feature.shape[0] is not None
-        pictures = Pictures(feature.single_image, views, is_stacked=is_stacked and not has_gaps)
-        self._all = pictures
+        images = BatchImages(feature.single_image, views, is_stacked=is_stacked and not has_gaps)
+        self._all = images
         self._pending = [
-            (pictures, range(*pair)) if present is None or present[row] else None
+            (images, range(*pair)) if present is None or present[row] else None
             for row, pair in enumerate(pairwise(ends))
         ]
 
@@ -293,16 +293,16 @@ class PictureLists:
         pending = self._pending[row]
         if pending is None:
             return
-        pictures, places = pending
+        images, places = pending
         for at in places:
-            pictures.decode(at)
+            images.decode(at)
         from datum.images.decode import stack_images
 
-        block = pictures.block
+        block = images.block
         if block is not None:
             self.rows[row] = block[places.start : places.stop]
         else:
-            found: list[Any] = [pictures.rows[at] for at in places]
+            found: list[Any] = [images.rows[at] for at in places]
             self.rows[row] = stack_images(found, self.feature)
         self._pending[row] = None
 
@@ -322,7 +322,9 @@ class PictureLists:
         return block.reshape(-1, count, *block.shape[1:])
 
     @classmethod
-    def merged(cls, first: PictureLists, second: PictureLists, order: list[int]) -> PictureLists:
+    def merged(
+        cls, first: BatchImageLists, second: BatchImageLists, order: list[int]
+    ) -> BatchImageLists:
         """The images of both, `order` telling which comes where."""
         rows, pending = [*first.rows, *second.rows], [*first._pending, *second._pending]
         made = cls(first.feature, None, decoded=[rows[at] for at in order], is_kept=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from datum.errors import Damage
 from datum.loading.caching import copy_column, join_columns
-from datum.loading.decoding import PictureLists, Pictures, kept_pictures, open_pictures
+from datum.loading.decoding import BatchImageLists, BatchImages, kept_images, open_images
 from datum.loading.finishing import Finisher, as_objects
 from datum.schema import Feature
 
@@ -83,7 +83,7 @@ class Fetched:
 
     Attributes:
         columns: finished ones by name.
-        pictures: the images of each feature that is decoded.
+        images: the images of each feature that is decoded.
         rows: which of the records asked for these are; None for all of them.
         lost: those of them that are not here, and why.
         fresh: what to keep once images are decoded: the rows here that were read.
@@ -91,7 +91,7 @@ class Fetched:
     """
 
     columns: dict[str, Any]
-    pictures: dict[str, Pictures | PictureLists]
+    images: dict[str, BatchImages | BatchImageLists]
     count: int
     rows: Numbers | None
     lost: list[tuple[int, Damage]] = field(default_factory=list)
@@ -153,11 +153,11 @@ class Fetcher:
         columns = self._finisher.finish(taken.columns)
         is_kept = self._cache is not None
         how = {"is_stacked": self._is_stacked and not is_kept, "is_kept": is_kept}
-        pictures = {
-            name: open_pictures(feature, taken.columns[name], **how)
+        images = {
+            name: open_images(feature, taken.columns[name], **how)
             for name, feature in self._images.items()
         }
-        return Fetched(columns, pictures, count, rows, lost)
+        return Fetched(columns, images, count, rows, lost)
 
     def _combine(self, cache: ColumnCache, request: Request) -> Fetched:
         """What was read, what is kept, or both in the order they were asked for."""
@@ -185,13 +185,13 @@ class Fetcher:
 
     def _kept(self, cache: ColumnCache, places: Numbers, held: Numbers) -> Fetched:
         columns = cache.gather(places[held])
-        pictures = {
-            name: kept_pictures(feature, list(columns.pop(name)))
+        images = {
+            name: kept_images(feature, list(columns.pop(name)))
             for name, feature in self._images.items()
         }
         for name in self._finisher.loose.keys() & columns.keys():  # what they hold may be changed
             columns[name] = copy_column(columns[name], np.arange(len(held)))
-        return Fetched(columns, pictures, len(held), held)
+        return Fetched(columns, images, len(held), held)
 
     def _note(self, cache: ColumnCache, request: Request, found: Fetched) -> None:
         """Copy what is to be kept before anybody can change it."""
@@ -212,13 +212,13 @@ class Fetcher:
             gone, fresh = fresh[~is_sound], fresh[is_sound]
             self._cache.add_lost(numbers[gone], [lost[row] for row in gone.tolist()])
             columns = {name: column[is_sound] for name, column in columns.items()}
-        for name, pictures in found.pictures.items():
-            columns[name] = as_objects([pictures.rows[row] for row in fresh.tolist()])
+        for name, images in found.images.items():
+            columns[name] = as_objects([images.rows[row] for row in fresh.tolist()])
         self._cache.add(numbers[fresh], columns)
 
 
-def _merge_pictures(kept: Any, read: Any, order: list[int]) -> Pictures | PictureLists:
-    merged: Pictures | PictureLists = type(read).merged(kept, read, order)
+def _merge_images(kept: Any, read: Any, order: list[int]) -> BatchImages | BatchImageLists:
+    merged: BatchImages | BatchImageLists = type(read).merged(kept, read, order)
     return merged
 
 
@@ -230,10 +230,10 @@ def _merge(kept: Fetched, held: Numbers, found: Fetched, read: Numbers) -> Fetch
         name: join_columns([kept.columns[name], column])[back]
         for name, column in found.columns.items()
     }
-    pictures = {
-        name: _merge_pictures(kept.pictures[name], images, back.tolist())
-        for name, images in found.pictures.items()
+    images = {
+        name: _merge_images(kept.images[name], images, back.tolist())
+        for name, images in found.images.items()
     }
     fresh = np.empty(len(read), np.int64)
     fresh[back[back >= len(held)] - len(held)] = np.flatnonzero(back >= len(held))
-    return Fetched(columns, pictures, len(order), order[back], found.lost, fresh, found.kept)
+    return Fetched(columns, images, len(order), order[back], found.lost, fresh, found.kept)

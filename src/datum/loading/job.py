@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-from datum.loading.making import Finished, Making, Work
+from datum.loading.making import BatchBuilder, Finished, Work
 from datum.loading.stream import BatchPlan
 
 __all__ = ["BatchJob"]
@@ -35,20 +35,20 @@ class BatchJob:
         self._gate.acquire()
         self._failure: tuple[int, BaseException] | None = None  # of the first piece that failed
         self._cancelled: BaseException | None = None
-        self._making: Making | None = None
+        self._builder: BatchBuilder | None = None
         self._finished: Finished | None = None
 
     def run(self, piece: int) -> None:
         """Work on one piece; what goes wrong is kept for `result`."""
         try:
-            making = self._open(piece)
-            if making is not None and self._size is not None:
+            builder = self._open(piece)
+            if builder is not None and self._size is not None:
                 start = piece * self._size
-                for row in range(start, min(start + self._size, len(making))):
+                for row in range(start, min(start + self._size, len(builder))):
                     if self._cancelled is not None:
                         self._fail(piece, self._cancelled)
                         break
-                    making.run(row)
+                    builder.run(row)
         except BaseException as error:  # whatever it is, the one who takes the batch has to know
             self._fail(piece, error)
         with self._lock:
@@ -57,18 +57,18 @@ class BatchJob:
         if is_last:
             self._finish()
 
-    def _open(self, piece: int) -> Making | None:
+    def _open(self, piece: int) -> BatchBuilder | None:
         """The columns, fetched by whoever comes first; None if an earlier piece has failed."""
         with self._lock:
             if self._failure is not None:
-                return self._making if self._failure[0] > piece else None
-            if self._making is None:
+                return self._builder if self._failure[0] > piece else None
+            if self._builder is None:
                 try:
                     fetched = self._work.fetcher.take(self._request)
-                    self._making = Making(self._work, self._plan, self._request, fetched)
+                    self._builder = BatchBuilder(self._work, self._plan, self._request, fetched)
                 except BaseException as error:
                     self._failure = -1, error
-            return self._making
+            return self._builder
 
     def _fail(self, piece: int, error: BaseException) -> None:
         with self._lock:
@@ -77,13 +77,13 @@ class BatchJob:
 
     def _finish(self) -> None:
         if self._failure is None:
-            assert self._making is not None
+            assert self._builder is not None
             try:
-                self._finished = self._making.finish()
+                self._finished = self._builder.finish()
             except BaseException as error:
                 self._fail(self.pieces, error)
         if self._finished is None or self._finished.batch is not None:
-            self._making = None  # frees the memory before the batch is taken
+            self._builder = None  # frees the memory before the batch is taken
         self._open_gate()
 
     def run_all(self) -> None:
@@ -119,9 +119,9 @@ class BatchJob:
                 raise failure[1]
             finally:
                 del failure  # its traceback holds this frame
-        finished, making = self._finished, self._making
+        finished, builder = self._finished, self._builder
         assert finished is not None
         if finished.batch is None:  # here and in order, since it is modelled on those before it
-            assert making is not None
-            return replace(finished, batch=making.empty())
+            assert builder is not None
+            return replace(finished, batch=builder.empty())
         return finished

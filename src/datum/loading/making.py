@@ -22,7 +22,7 @@ from datum.loading.padding import Padder
 from datum.loading.stream import BatchPlan
 from datum.loading.supervised import Supervised, select_parts
 
-__all__ = ["Finished", "Making", "Work"]
+__all__ = ["BatchBuilder", "Finished", "Work"]
 
 Rows = NDArray[np.int64]
 
@@ -100,7 +100,7 @@ class Work:
             raise
 
 
-class Making:
+class BatchBuilder:
     """One batch whose columns are here. Rows may be worked on by several threads."""
 
     def __init__(self, work: Work, plan: BatchPlan, request: Request, fetched: Fetched) -> None:
@@ -131,10 +131,10 @@ class Making:
         blank = self._work.finisher.loose.get(name)
         if name in self._called:
             return self._called[name].__getitem__
-        if name in self._fetched.pictures:
+        if name in self._fetched.images:
             assert blank is not None
-            pictures, cast = self._fetched.pictures[name], self._work.finisher.cast
-            return lambda row: cast(name, pictures.value(row, blank))
+            images, cast = self._fetched.images[name], self._work.finisher.cast
+            return lambda row: cast(name, images.value(row, blank))
         take = row_taker(self._fetched.columns[name])
         if blank is None:
             return take
@@ -144,9 +144,9 @@ class Making:
 
     def run(self, row: int) -> None:
         """Decode the images of a record, and give it to the functions of the user."""
-        for name, pictures in self._fetched.pictures.items():
+        for name, images in self._fetched.images.items():
             try:
-                pictures.decode(row)
+                images.decode(row)
             except SourceError as error:
                 self._lose(row, name, error)
                 return
@@ -236,8 +236,8 @@ class Making:
     def _columns(self, index: Rows | None) -> dict[str, Any]:
         """The columns of the rows that `index` chooses, None for all; before `map`."""
         columns = dict(self._fetched.columns)
-        for name, pictures in self._fetched.pictures.items():
-            columns[name] = self._work.finisher.cast(name, pictures.column())
+        for name, images in self._fetched.images.items():
+            columns[name] = self._work.finisher.cast(name, images.column())
         for name, values in self._called.items():
             columns[name] = as_objects(values)
         if index is not None:

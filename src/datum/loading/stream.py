@@ -166,8 +166,9 @@ class Stream:
         end = None if epochs is None else start.epoch + epochs
         place = self.after(self._normal(start), index + done * count)
         while self.order.records and (end is None or place.epoch < end):
-            yield self._plan(place)
-            place = self.after(place, count)
+            plan = self._plan(place, count)
+            yield plan
+            place = self.after(place, plan.turns * count)
 
     def _refuse_nothing(self) -> None:
         records = self.order.records
@@ -178,7 +179,8 @@ class Stream:
                 "hint: a smaller `batch_size`, or drop_remainder=False"
             )
 
-    def _plan(self, place: Place) -> BatchPlan:
+    def _plan(self, place: Place, step: int) -> BatchPlan:  # noqa: ARG002
+        """The batch at a place; workers take each `step`th of them."""
         records, (host, hosts) = self.order.records, self.host
         left = records - place.position
         stop = min(records, place.position + self.global_batch)
@@ -227,26 +229,10 @@ class RecordStream(Stream):
         """Of single records none is short."""
         return [1] * self.host[1]
 
-    def plans(
-        self, start: Place, *, worker: tuple[int, int] = (0, 1), done: int = 0
-    ) -> Iterator[BatchPlan]:
-        """The records from `start` to the end of the pass, some at a time.
-
-        Of several workers each takes the turns `index`, `index + count` and so on.
-        """
-        self._refuse_nothing()
-        index, count = worker
-        epochs = self._epochs_from(start.epoch)
-        end = None if epochs is None else start.epoch + epochs
-        place = self.after(self._normal(start), index + done * count)
-        while self.order.records and (end is None or place.epoch < end):
-            own = -(-self._left(place.position) // count)
-            turns = min(own, RECORDS_AT_ONCE)
-            yield self._plan_turns(place, turns, count)
-            place = self.after(place, turns * count)
-
-    def _plan_turns(self, place: Place, turns: int, step: int) -> BatchPlan:
+    def _plan(self, place: Place, step: int) -> BatchPlan:
+        """The records of the next turns of a worker, which takes each `step`th turn."""
         records, (host, hosts) = self.order.records, self.host
+        turns = min(-(-self._left(place.position) // step), RECORDS_AT_ONCE)
         positions = place.position + host + np.arange(turns) * step * hosts
         if self.remainder == "wrap":
             positions %= records

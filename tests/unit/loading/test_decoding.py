@@ -12,7 +12,7 @@ from datum.columns import BytesColumn, Masked
 from datum.errors import SourceError
 from datum.images import ImageError, decode
 from datum.loading.caching import RecordCache
-from datum.loading.decoding import Pictures, encoded_images, find_decoders
+from datum.loading.decoding import BatchImages, encoded_images, find_decoders
 from datum.loading.options import LoadOptions
 from datum.schema import Feature, Schema
 from tests.unit.images.samples import encoded, palette_image, pixels, png_of_16_bits
@@ -211,7 +211,7 @@ def test_skipped_images_are_replaced_with_pad() -> None:
 
 
 def test_pictures_tell_an_image_error_of_their_own() -> None:
-    pictures = Pictures(ANY, encoded_images(BytesColumn.from_values([b"xx"])))
+    pictures = BatchImages(ANY, encoded_images(BytesColumn.from_values([b"xx"])))
     with pytest.raises(ImageError):
         pictures.decode(0)
 
@@ -230,7 +230,7 @@ def test_real_images_of_all_kinds_are_decoded_or_refused_alike(shared_data: Path
     for feature in (ANY, Feature("uint8", (None, None, 1), encoding="image")):
         for file in files:
             data = file.read_bytes()
-            pictures = Pictures(feature, [memoryview(data)])
+            pictures = BatchImages(feature, [memoryview(data)])
             try:
                 wanted = decode(data, feature)
             except ImageError:

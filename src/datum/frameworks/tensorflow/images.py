@@ -11,7 +11,7 @@ import numpy as np
 
 from datum.errors import DatumError, SchemaError
 from datum.frameworks.tensorflow.options import TfOptions
-from datum.loading.decoding import Pictures, encoded_images
+from datum.loading.decoding import BatchImages, encoded_images
 from datum.schema import Feature, Schema
 from datum.transforms.channels import Wanted
 from datum.transforms.decoding import CHANNELS, decode_any
@@ -192,7 +192,7 @@ def as_pixels(schema: Schema, names: Collection[str]) -> Schema:
 def decode_small(columns: dict[str, Any], schema: Schema, names: Collection[str]) -> dict[str, Any]:
     """Replace these images in parsed columns by their pixels."""
     for name in names:
-        images = Pictures(schema[name], encoded_images(columns[name]))
+        images = BatchImages(schema[name], encoded_images(columns[name]))
         for row in range(len(images.rows)):
             images.decode(row)
         columns[name] = images.column()

@@ -8,8 +8,8 @@ from PIL import Image
 from datum import problem
 from datum.configs import TFRWriteConfigs
 from datum.errors import SchemaError, SourceError, SplitError
-from datum.export import export
 from datum.format import encode
+from datum.paper import export
 from datum.schema import Feature, Schema
 
 CLF, DET, SEG, TEXT = problem.PROBLEMS
