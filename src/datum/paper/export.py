@@ -57,9 +57,9 @@ def export_to_tfrecord(
 ) -> WriteReport:
     """Write the dataset at `input_path` as TFRecord files at `output_path`.
 
-    `write_configs.splits` names the splits to write, each with its options; None writes all that
-    are found. Every problem has `num_examples`: how many records to take, and an error if there
-    are fewer. Paths are within `input_path`.
+    `write_configs.splits` names the splits to write, each with its options; None writes all splits.
+    Every problem has the option `num_examples`, the number of records to write; fewer are an error.
+    Paths are relative to `input_path`.
 
     - `image_clf`: images in `<split>/`, labels in `<split>.csv` with a column `filename`. Options:
       `extension`, `image_dir`, `csv_path`. Where there is no table, `<split>/` holds a folder for
@@ -70,7 +70,7 @@ def export_to_tfrecord(
       `image_extension`, `label_extension`.
     - `text_clf`: `<split>*.json`. Options: `json_path`.
 
-    The options behind the settings are those of `datum.write`.
+    The keyword options are those of `datum.write`.
     """
     configs = TFRWriteConfigs() if write_configs is None else write_configs
     if not isinstance(configs, TFRWriteConfigs):
@@ -119,7 +119,7 @@ def export_to_tfrecord(
 def _with_sparse(
     schema: Schema | Mapping[str, Feature] | None, sparse: Mapping[str, Feature]
 ) -> Schema | dict[str, Feature]:
-    """The schema with sparse features, of the types that it gives; `floats` decides on others."""
+    """Add sparse features to a schema, which may fix their types; `floats` decides on others."""
     given = {
         name: dataclasses.replace(feature, dtype=schema[name].dtype)
         if schema and name in schema
@@ -150,7 +150,7 @@ def _is_plain(configs: TFRWriteConfigs) -> bool:
 
 
 def _read_splits(configs: TFRWriteConfigs, problem: str) -> tuple[_Splits | None, dict[str, int]]:
-    """The options of each split, and how many records of it are asked for."""
+    """The options of each split, and the number of records asked for."""
     counts: dict[str, Any] = {
         "train": configs.num_train_examples,
         "val": configs.num_val_examples,
@@ -224,7 +224,7 @@ def _make_generator(path: str | os.PathLike[str], generator: Callable[[Any], Any
 
 
 def _make_classification(root: Path, splits: _Splits | None) -> Source:
-    """Images with a table of labels; or in folders, where there is no table."""
+    """Images with a table of labels, or in folders of classes if there is no table."""
     if splits is None:
         has_table = any((root / table.stem).is_dir() for table in root.glob("*.csv"))
         return sources.LabelledImages(root) if has_table else sources.ClassFolders(root)
@@ -283,13 +283,13 @@ def _entries(folder: Path) -> list[Path]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Generated:
-    """Records of a generator of the user's own."""
+    """Records of a generator of the user."""
 
     generate: Callable[..., Any]
     splits: _Splits | None
 
     def parts(self) -> dict[str, Part]:
-        """Each split from a call of its own."""
+        """The records of each split, from one call each."""
         if self.splits is None:
             raise SplitError(
                 "expected `splits` to name those that the generator has, got None\n"

@@ -36,14 +36,14 @@ _Records = Iterator[tuple[Any, dict[str, Any]]]
 
 
 class DatumGenerator(abc.ABC):
-    """The base of generators: a subclass implements `generate_datum`.
+    """Base of generators: a subclass implements `generate_datum`.
 
     Args:
         path: The folder of the dataset.
         gen_config: Settings that the subclass reads.
 
     Attributes:
-        features: What features are, as far as their values do not tell.
+        features: Features whose values do not show what they are.
     """
 
     features: ClassVar[Mapping[str, Feature]] = {}
@@ -55,7 +55,7 @@ class DatumGenerator(abc.ABC):
         self.gen_config = gen_config
 
     def __call__(self, **kwargs: Any) -> _Records:
-        """The records of one split, as `generate_datum` yields them."""
+        """Yield the records of one split; see `generate_datum`."""
         return self.generate_datum(**kwargs)
 
     @abc.abstractmethod
@@ -211,7 +211,7 @@ def _split_of(kwargs: dict[str, Any]) -> str:
 
 
 def _literal(value: Any) -> Any:
-    """The number or list that a text is; other texts as they are, None for an empty one."""
+    """The number or list that a text represents; other text stays, and empty text is None."""
     if not isinstance(value, str):
         return value
     try:

@@ -113,7 +113,7 @@ class DatumDataset(tf.data.Dataset):  # type: ignore[misc]
     def _known_position(self) -> Position:
         if self._pipeline.position is None:
             raise StateError(
-                f"{self!r}: expected a dataset in the order of `seed`, whose place can be told\n"
+                f"{self!r}: expected a dataset in the order of `seed`, whose position is known\n"
                 "hint: leave out bucket_fn, shuffle_files, host='service', deterministic=False"
                 " and settings of `read`"
             )
@@ -266,12 +266,12 @@ def _make_reader(choice: EngineChoice, request: ReadRequest) -> Reader:
         return NativeReader(request)
     if required_features(split.schema.select(request.schema), options.missing):
         raise ValueError(
-            "expected no missing='drop' with engine='graph', which cannot look at them before"
+            "expected no missing='drop' with engine='graph', which does not know them beforehand"
             "\nhint: engine='native', or leave such records out for good: `datum reshard --where`"
         )
     if options.bucket_by is not None:
         raise ValueError(
-            "expected no `bucket_by` with engine='graph', which cannot look at lengths beforehand\n"
+            "expected no `bucket_by` with engine='graph', which does not know lengths beforehand\n"
             "hint: engine='native', or bucket_fn and bucket_op"
         )
     return WindowedReader(request) if has_own_order(split, options) else GraphReader(request)

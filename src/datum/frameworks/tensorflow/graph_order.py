@@ -99,7 +99,7 @@ def _permuting(*, is_inverse: bool) -> Any:
             return left * right_count + right
 
         def walk(x: Any, at: Any) -> tuple[Any, Any]:
-            """Permute again what is not a number of a record; at first, all places."""
+            """Permute places that are beyond the records again; at first, all places."""
             own = tf.gather(groups, at)
             moved = once(tf.gather(x, at), own)
             x = tf.tensor_scatter_nd_update(x, at[:, tf.newaxis], moved)

@@ -117,7 +117,7 @@ def _lacking_formats() -> frozenset[str]:
 
 
 def _decode_natively(data: Any, wanted: Wanted, name: str, feature: Feature) -> Any:
-    """JPEG and plain PNG by TensorFlow's operations, on all cores; all else by Datum's decoders."""
+    """Decode JPEG and plain PNG with TensorFlow's ops, on all cores, and the rest with Datum."""
     tf = tensorflow()
 
     def decode(data: bytes) -> Any:

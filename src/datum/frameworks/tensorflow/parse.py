@@ -58,7 +58,7 @@ class GraphParser:
             beside = present_name(name, feature)
             if beside in schema:
                 raise SchemaError(
-                    f"feature {name!r} is optional, so {beside!r} tells which records have it;"
+                    f"feature {name!r} is optional, so {beside!r} says which records have it;"
                     " there is a feature of that name\n"
                     f"hint: give {name!r} a default, or rename one of them",
                     feature=name,

@@ -1,7 +1,7 @@
 """What serialized records hold under the keys of a schema, read by few graph operations.
 
-The parsing ops do not tell an empty list from a missing one. Both are told apart only in records
-whose list came out empty, so that other records cost nothing.
+The parsing ops return the same for an empty list and a missing one. Only records whose list is
+empty are searched for the difference, so that other records cost nothing.
 """
 
 from __future__ import annotations
@@ -308,7 +308,7 @@ def _look_up(serialized: Any, key: str, *, is_sequence: bool) -> Any:
     values, rows = tf.boolean_mask(values, is_here), tf.boolean_mask(rows, is_here)
     if is_sequence:
         counts = tf.ones_like(rows)
-    else:  # a value without a kind is as good as absent
+    else:  # a value without a kind counts as absent
         kinds, _ = _decode(values, 1, 2, 3)
         counts = tf.cast(tf.reduce_sum(tf.add_n(kinds), axis=1), tf.int64)
     # The last entry of a record counts: those after others have the larger number.

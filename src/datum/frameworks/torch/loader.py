@@ -162,7 +162,7 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
         super()._start_at(progress)
         self._told_in = os.getpid()
         if not is_worker():
-            self._passes.tell(progress.start)
+            self._passes.set_next(progress.start)
 
     def _is_told_here(self) -> bool:
         """Whether the start was set in this very process, as torchdata does in workers."""
@@ -302,7 +302,7 @@ class Passes:
             table = torch.zeros((_BASES + 2) * _WIDTH + _MAX_WORKERS, dtype=torch.int64)
         self._hold(table if table.is_shared() else table.share_memory_())
         if is_new:
-            self.tell(Place())
+            self.set_next(Place())
         _alive.add(self)
 
     def _hold(self, table: Any) -> None:
@@ -322,7 +322,7 @@ class Passes:
 
     # In the main process.
 
-    def tell(self, place: Place) -> None:
+    def set_next(self, place: Place) -> None:
         """Set where the next pass starts, whichever process makes it."""
         self._write(_MAIN, _Row(self._next_number(), 0, _TOLD, place))
 

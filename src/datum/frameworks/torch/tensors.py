@@ -45,7 +45,7 @@ def _to_tensor(column: Any) -> Any:
 
 
 def to_own_tensors(record: Any) -> Any:
-    """Convert a record to tensors in memory of their own, all of which is sent with them."""
+    """Convert a record to tensors of their own memory, since sending one sends all its memory."""
     return replace_columns(record, lambda value: _to_tensor(_copy_of(value)))
 
 

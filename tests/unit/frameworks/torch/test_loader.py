@@ -432,7 +432,7 @@ def test_what_the_main_process_says_counts_for_the_next_pass():
     assert passes.begun_by_workers() is None
     begin(passes, 11, 0)
     assert passes.begun_by_workers() == Place()
-    passes.tell(Place(5, 30))
+    passes.set_next(Place(5, 30))
     assert passes.begun_by_workers() is None
     assert [passes.next_start(11, worker, following) for worker in (0, 1)] == [Place(5, 30)] * 2
     assert [begin(passes, 22, worker) for worker in (0, 1)] == [5, 5]
