@@ -14,7 +14,7 @@ from datum.format.wording import count_of
 __all__ = ["Loss", "RepairReport"]
 
 SHOWN_LOSSES = 20
-SCHEMA_HINT = "datum.repair(..., schema={...}) takes the features that you know"
+SCHEMA_HINT = "pass the features you know: datum.repair(path, out, schema={...})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ class RepairReport:
         losses: where, in the order of the files.
         notes: what else is to be known.
         seconds: how long it took.
-        forgotten: what only the manifest told, and is lost or in doubt, a line each: types, shapes,
-            class names. The bytes of such records are kept, but they may read as other values.
+        forgotten: what only the manifest recorded and is lost or doubtful, one line each: types,
+            shapes, class names. The records keep their bytes, but may be read as other types.
     """
 
     path: Path
@@ -143,7 +143,7 @@ class RepairReport:
             return ", nothing was lost"
         lost = self.lost_records
         if not self.losses and not lost:
-            return ", none lost, but not all that was known of them is left"
+            return ", no records lost, but part of the schema or metadata"
         return f", {lost:,} lost" if lost is not None else f", damage in {self._places()}"
 
     def _places(self) -> str:

@@ -46,7 +46,7 @@ def repair(
     Left out are records that are damaged, torn or cut off, files that are missing, and records
     that are not what the schema says; the others keep their order and their bytes. A damaged
     manifest is used as far as it can be read and records agree with it. Without one, features are
-    told from sidecars and the records, and `forgotten` of the report lists what these do not tell.
+    inferred from sidecars and the records, and the report lists what was lost in `forgotten`.
     Where records are no Examples, what is whole is written as plain TFRecord files of the same
     names, without a manifest. What lies at `path` is not touched.
 

@@ -53,7 +53,7 @@ class Survey:
         schema: what the records hold; None if they are no Examples, or contradict one another.
         is_certain: whether the schema is known, rather than taken from a damaged description.
         notes: what was found out on the way, for people.
-        forgotten: what only the manifest told, and is lost or in doubt, a line each.
+        forgotten: what only the manifest recorded and is lost or doubtful, one line each.
     """
 
     folder: Path
@@ -111,8 +111,8 @@ def _survey_published(folder: Path, schema: Schema | None, trusts_damaged: bool)
     if manifest is not None:
         found = _of_contents(_with_schema(folder, manifest, schema))
         note = f"{MANIFEST_NAME} is damaged, and was used as far as records agree with it: {told}"
-        doubt = f"{MANIFEST_NAME}: features, class names and other metadata are kept as they stand"
-        doubt += " there now, and some may not be as they were written"
+        doubt = f"{MANIFEST_NAME} fails its checksum: schema, class names and other metadata were"
+        doubt += " kept as they read now, and may be wrong"
         return replace(found, is_certain=False, notes=(note,), forgotten=(doubt,))
     found = _survey_files(folder, schema)
     sources, known = ["the records"], set[str]()
@@ -120,7 +120,7 @@ def _survey_published(folder: Path, schema: Schema | None, trusts_damaged: bool)
         found, kept = _with_pieces(found, pieces, is_given=schema is not None)
         known |= kept
         sources.append(source)
-    note = f"{MANIFEST_NAME} is damaged, so that features were told from {' and '.join(sources)}"
+    note = f"{MANIFEST_NAME} is damaged, so features were inferred from {' and '.join(sources)}"
     if schema is None:
         found = replace(found, forgotten=_tell_forgotten(found, known))
     return _recount(replace(found, notes=(f"{note}: {told}", *found.notes)))
@@ -248,25 +248,25 @@ def _with_pieces(found: Survey, pieces: _Pieces, *, is_given: bool) -> tuple[Sur
 
 
 def _tell_forgotten(found: Survey, known: Container[str] = ()) -> tuple[str, ...]:
-    """What a lost manifest told of features that records do not."""
+    """What a lost manifest recorded of features and the records do not show."""
     schema = found.schema or Schema({})
     lines = []
     for dtype, lost in _LOST.items():
         names = [n for n, one in schema.items() if one.dtype == dtype and n not in known]
         if names:
             listed = ", ".join(map(repr, names))
-            lines.append(f"{listed}: kept as {dtype}, as the records have it; {lost}")
+            lines.append(f"{listed}: kept as {dtype}, inferred from the records; {lost}")
     named = [name for name in found.metadata if name in schema]
-    left = f", but for those of {', '.join(map(repr, named))}" if named else ""
+    left = f", except those of {', '.join(map(repr, named))}" if named else ""
     return (*lines, f"class names, encoders and other metadata of features{left}")
 
 
-# What records do not tell of features that they have as these.
+# What records stored as these types do not show.
 _LOST = {
-    "bytes": "whether it was an image, or an array of numbers (such as float64), is not known",
-    "str": "whether it was text, or other bytes that read as text, is not known",
-    "int64": "whether it was bool, a time or a smaller integer, and of what shape, is not known",
-    "float32": "whether it was float16 or bfloat16, and of what shape, is not known",
+    "bytes": "whether it was an image or an array of numbers (such as float64) is unknown",
+    "str": "whether it was text or other bytes that read as text is unknown",
+    "int64": "whether it was bool, a time or a smaller integer, and its shape, is unknown",
+    "float32": "whether it was float16 or bfloat16, and its shape, is unknown",
 }
 
 

@@ -325,7 +325,7 @@ def test_a_manifest_that_was_changed_is_used_if_records_agree_with_it(broken, tm
     report = repair(broken, tmp_path / "out")
     assert (report.kept, report.lost) == ({"train": 90}, {"train": 0})
     assert not report.is_whole
-    assert report.forgotten[0].startswith("datum.json: features, class names and other metadata")
+    assert report.forgotten[0].startswith("datum.json fails its checksum: schema")
     assert "was used as far as records agree with it" in report.notes[0]
     assert datum.load(tmp_path / "out").metadata == {"x": {"a": 1}}
 
@@ -346,7 +346,7 @@ def test_a_manifest_that_cannot_be_believed_is_passed_by(broken, tmp_path, damag
     path.write_text(damage(path.read_text()))
     report = repair(broken, tmp_path / "out")
     assert report.kept == {"train": 90}
-    assert "features were told from the records" in report.notes[0]
+    assert "features were inferred from the records" in report.notes[0]
     assert sorted(datum.load(tmp_path / "out").schema) == ["text", "x"]
 
 
@@ -374,13 +374,17 @@ def test_what_only_a_manifest_told_is_listed_once_it_is_lost(tmp_path, content):
     assert (report.kept, report.lost, report.losses) == ({"train": 60}, {"train": 0}, ())
     assert not report.is_whole
     floats, labels, metadata = report.forgotten
-    assert floats.startswith("'x': kept as bytes, as the records have it; whether it was an image")
+    assert floats.startswith(
+        "'x': kept as bytes, inferred from the records; whether it was an image"
+    )
     assert "(such as float64)" in floats
-    assert labels.startswith("'label': kept as int64, as the records have it; whether it was bool")
+    assert labels.startswith(
+        "'label': kept as int64, inferred from the records; whether it was bool"
+    )
     assert metadata == "class names, encoders and other metadata of features"
     assert "nothing was lost" not in str(report)
     assert all(f"lost: {line}" in str(report) for line in report.forgotten)
-    assert "hint: datum.repair(..., schema={...})" in str(report)
+    assert "hint: pass the features you know: datum.repair(path, out, schema={...})" in str(report)
     assert report.to_json()["forgotten"] == list(report.forgotten)
     assert payloads(tmp_path / "out") == before
 
@@ -443,9 +447,9 @@ def test_a_sidecar_tells_what_a_lost_manifest_told(tmp_path):
     assert found.metadata["label"]["class_names"] == ["a", "b"]
     assert payloads(tmp_path / "out") == before
     assert report.forgotten == (
-        "class names, encoders and other metadata of features, but for those of 'label'",
+        "class names, encoders and other metadata of features, except those of 'label'",
     )
-    assert "features were told from the records and features.json" in report.notes[0]
+    assert "features were inferred from the records and features.json" in report.notes[0]
 
 
 def test_a_sidecar_that_records_contradict_is_passed_by(tmp_path):

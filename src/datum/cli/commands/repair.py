@@ -43,7 +43,7 @@ def command(
 
     Damaged records, torn ends, cut streams, missing files and records that are not what the schema
     says are left out and listed; all others keep their order and their bytes. Where the manifest
-    is lost, features are told from sidecars and the records, and what these do not tell is listed.
+    is lost, features are inferred from sidecars and the records, and what was lost is listed.
     Records that are no tf.train.Examples are saved as plain TFRecord files. PATH is not changed.
     The exit code is 1 if nothing could be saved.
 
@@ -133,11 +133,11 @@ def _conclude(report: RepairReport, out: str) -> None:
         lost = report.lost_records
         told = "some records were lost" if lost is None else f"{count_of(lost, 'record')} lost"
         if report.forgotten:
-            told = f"{told}, and" if report.losses else "no record, but"
-            told += " some of what was known of them"
+            part = "part of the schema or metadata"
+            told = f"{told}, {part} lost" if report.losses else f"{part}, no records"
         console.print(Text("lost: ", "bold red") + Text(f"{told}, {saved}", "not bold default"))
     if report.forgotten:
-        hint = "datum.repair(..., schema={...}) in Python takes the features that you know"
+        hint = "pass the features you know, in Python: datum.repair(path, out, schema={...})"
         console.print(Text(f"hint: {hint}", "cyan"), soft_wrap=True)
     target = shlex.quote(out if report.form == "dataset" else f"{out}/*")
     console.print(Text(f"hint: datum verify {target}", "cyan"), soft_wrap=True)

@@ -81,15 +81,16 @@ def test_what_a_lost_manifest_told_is_listed(run, broken, tmp_path, has_losses):
     code, out, err = run(folder, "out")
     lines = out.splitlines()
     assert code == 0
-    assert lines[-4].startswith("lost: 'text': kept as str, as the records have it; whether")
-    assert lines[-3].startswith("lost: 'x': kept as int64, as the records have it; whether")
+    assert lines[-4].startswith("lost: 'text': kept as str, inferred from the records; whether")
+    assert lines[-3].startswith("lost: 'x': kept as int64, inferred from the records; whether")
     assert lines[-2] == "lost: class names, encoders and other metadata of features"
     assert lines[-1].startswith("note: datum.json is damaged")
-    told = "31 records lost, and" if has_losses else "no record, but"
+    part = "part of the schema or metadata"
+    told = f"31 records lost, {part} lost" if has_losses else f"{part}, no records"
     saved = f"{59 if has_losses else 90} records saved to out"
     assert err.splitlines() == [
-        f"lost: {told} some of what was known of them, {saved}",
-        "hint: datum.repair(..., schema={...}) in Python takes the features that you know",
+        f"lost: {told}, {saved}",
+        "hint: pass the features you know, in Python: datum.repair(path, out, schema={...})",
         "hint: datum verify out",
     ]
 
