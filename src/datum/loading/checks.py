@@ -37,8 +37,10 @@ def check_known(option: str, names: Iterable[str], known: Iterable[str]) -> None
             raise ValueError(f"expected `{option}` to name features, got {name!r}\nhint: {hint}")
 
 
-def check_count(name: str, value: Any, *, least: int, hint: str = "") -> int:
-    """Refuse what is no whole number of at least `least`; gives it as a plain one.
+def check_count(
+    name: str, value: Any, *, least: int, most: int | None = None, hint: str = ""
+) -> int:
+    """Refuse what is no whole number from `least` to `most`; gives it as a plain one.
 
     A number of NumPy would overflow when it is counted with, and does not fit into JSON.
     """
@@ -48,6 +50,8 @@ def check_count(name: str, value: Any, *, least: int, hint: str = "") -> int:
         raise _wrong_kind(name, "a whole number", value) from None
     if isinstance(value, bool) or number < least:
         raise ValueError(f"expected `{name}` of {least} or more, got {value!r}{hint}")
+    if most is not None and number > most:
+        raise ValueError(f"expected `{name}` of at most {most:,}, got {value!r}{hint}")
     return number
 
 

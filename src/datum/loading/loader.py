@@ -21,7 +21,7 @@ from datum.loading.ordered import Ordered
 from datum.loading.pipeline import Finished, Pipeline
 from datum.loading.randomness import GlobalRandomness
 from datum.loading.report import LoadReport
-from datum.loading.state import Progress, check_state, check_state_seed, to_state
+from datum.loading.state import MAX_COUNT, Progress, check_state, check_state_seed, to_state
 from datum.loading.stream import EpochOrder, Place, RecordStream, Stream
 from datum.reading.numbered import NumberedRecords
 from datum.schema import Schema
@@ -257,7 +257,7 @@ class Loader:
         Right after `load_state_dict` of a state within the same epoch it stays where that was
         taken: a program that goes on can name the epoch, as it does before any other.
         """
-        epoch = check_count("epoch", epoch, least=0)
+        epoch = check_count("epoch", epoch, least=0, most=MAX_COUNT)
         if not (self._is_told and self._begin.start.epoch == epoch):
             self._start_at(Progress(Place(epoch)))
 
@@ -270,7 +270,7 @@ class Loader:
         if batches is None:
             progress = self._current()
         else:
-            batches = check_count("batches", batches, least=0)
+            batches = check_count("batches", batches, least=0, most=MAX_COUNT)
             progress = Progress(self._pass_start(), batches=batches)
         if progress.worker[1] == 1:
             progress = Progress(self._stream().reached(progress.start, progress.batches))

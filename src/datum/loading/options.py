@@ -45,6 +45,7 @@ Decode = bool | Mapping[str, bool | Callable[[bytes], Any]]
 RECORDS_AT_ONCE = 128  # of single records: to make little of what each step costs
 MASK = "batch_mask"  # the column that tells records from those that only fill up a batch
 SEED_BITS = 62  # of a seed that is drawn
+MAX_HOSTS = 2**20  # far above any cluster; some figures are kept for each
 
 
 class LoadKeywords(TypedDict, total=False):
@@ -305,6 +306,10 @@ class LoadOptions:
             index, count = host = tuple(operator.index(number) for number in self.host)
         except (TypeError, ValueError):
             raise TypeError(f"expected `host` to be (index, count), got {self.host!r}") from None
+        if any(isinstance(number, bool) for number in self.host):
+            raise TypeError(f"expected `host` to be (index, count), got {self.host!r}")
+        if count > MAX_HOSTS:
+            raise ValueError(f"expected `host` with a count of at most {MAX_HOSTS:,}, got {host!r}")
         if not 0 <= index < count:
             raise ValueError(f"expected `host` with an index from 0 to its count - 1, got {host!r}")
         object.__setattr__(self, "host", host)

@@ -15,7 +15,7 @@ from datum.errors import StateError
 from datum.loading.stream import Place
 from datum.reading.batches import Run
 
-__all__ = ["Progress", "check_state", "check_state_seed", "fingerprint", "to_state"]
+__all__ = ["MAX_COUNT", "Progress", "check_state", "check_state_seed", "fingerprint", "to_state"]
 
 VERSION = 1
 MAX_COUNT = 2**53  # of epochs and batches: what every reader of JSON holds exactly

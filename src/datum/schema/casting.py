@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ __all__ = [
     "InexactError",
     "as_array",
     "cast_exactly",
+    "in_one_unit",
     "is_encodable",
     "is_wide",
     "read_named_floats",
 ]
 
 _NAMED_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_NO_TIMES = frozenset((str, bytes, bool, int, float, complex, type(None)))
 _WIDE_FROM = 2.0**24  # from here on float32 skips integers
 
 
@@ -38,7 +41,7 @@ def as_array(value: Any, dtype: str) -> NDArray[Any]:
     other way to write them.
     """
     try:
-        array = np.asarray(value)
+        array = np.asarray(in_one_unit(value) if isinstance(value, list) else value)
     except ValueError:
         raise ValueError("expected rows of one length, got differing ones") from None
     wanted = numpy_dtype(dtype)
@@ -53,6 +56,43 @@ def as_array(value: Any, dtype: str) -> NDArray[Any]:
         else:
             _check_integers(value)
     return cast_exactly(array, dtype)
+
+
+def in_one_unit(values: list[Any]) -> list[Any]:
+    """A list, or list of lists, with times in the finest unit of any of them.
+
+    NumPy lets times overflow when it makes an array of several units; here that raises
+    InexactError.
+
+    >>> in_one_unit([np.datetime64("2020-01-01"), np.datetime64("2020-01-01T00:00:01")])
+    [np.datetime64('2020-01-01T00:00:00'), np.datetime64('2020-01-01T00:00:01')]
+    """
+    if _NO_TIMES.issuperset(map(type, values)):
+        return values
+    units = set(_time_units(values))
+    if len(units) < 2 or len({unit.kind for unit in units}) > 1:
+        return values
+    unit = np.result_type(*units)
+    return [_in_unit(value, unit, at) for at, value in enumerate(values)]
+
+
+def _time_units(value: Any) -> Iterator[np.dtype[Any]]:
+    if isinstance(value, (list, tuple)):
+        for item in () if _NO_TIMES.issuperset(map(type, value)) else value:
+            yield from _time_units(item)
+    elif isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in "mM":
+        yield value.dtype
+
+
+def _in_unit(value: Any, unit: np.dtype[Any], position: int) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(_in_unit(item, unit, position) for item in value)
+    if not isinstance(value, (np.generic, np.ndarray)) or value.dtype == unit:
+        return value
+    moved = value.astype(unit)
+    if not np.array_equal(moved.astype(value.dtype), value, equal_nan=True):
+        raise InexactError(str(value), position)
+    return moved
 
 
 def read_named_floats(value: Any) -> Any:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Ragged, Sparse
 from datum.errors import SchemaError
-from datum.schema.casting import is_encodable
+from datum.schema.casting import InexactError, in_one_unit, is_encodable
 from datum.schema.dtypes import numpy_dtype
 
 __all__ = [
@@ -150,6 +150,12 @@ def _is_of(value: Any, package: str) -> bool:
 
 def _plain_list(values: list[Any] | tuple[Any, ...]) -> Any:
     plain = [item if type(item) in _PLAIN else _plain(item) for item in values]
+    try:
+        plain = in_one_unit(plain)
+    except InexactError as error:
+        raise SchemaError(
+            f"expected times that one unit holds, got {error}\nhint: give all of them in one unit"
+        ) from None
     if len(plain) == len(values) and all(map(operator.is_, plain, values)):
         return values
     return tuple(plain) if isinstance(values, tuple) else plain
