@@ -29,7 +29,12 @@ from datum.writing.options import WriteOptions
 from datum.writing.order import hash_records, shuffled_places
 from datum.writing.parts import Intake, block_ranges, blocks_of
 from datum.writing.pictures import ImageFacts
-from datum.writing.pool import WorkerProcesses, can_use_processes, map_ordered
+from datum.writing.pool import (
+    WorkerProcesses,
+    can_use_processes,
+    describe_records,
+    map_ordered,
+)
 from datum.writing.progress import Progress
 from datum.writing.spill import Run, Spill
 
@@ -172,7 +177,9 @@ def _write_elsewhere(
         except (SchemaError, SourceError):
             return *piece, None
 
-    with WorkerProcesses(work, count=options.workers) as processes:
+    with WorkerProcesses(
+        work, count=options.workers, describe=lambda numbers: describe_records(numbers, part.keys)
+    ) as processes:
         done = map_ordered(write, pieces(), workers=options.workers, stop=processes.close)
         for split, numbers, written in done:
             if written is None or written.rejects or not _learns(writer, written):

@@ -21,7 +21,12 @@ from datum.writing.block_writer import WrittenBlock
 from datum.writing.direct import DirectSplit
 from datum.writing.options import WriteOptions
 from datum.writing.pictures import ImageFacts
-from datum.writing.pool import WorkerProcesses, can_use_processes, map_ordered
+from datum.writing.pool import (
+    WorkerProcesses,
+    can_use_processes,
+    describe_records,
+    map_ordered,
+)
 from datum.writing.progress import Progress
 from datum.writing.shard import ShardWriter
 from datum.writing.staging import Staging
@@ -168,12 +173,18 @@ def _shard_ranges(
 
 def _worker(plan: SplitPlan, options: WriteOptions) -> Callable[[Any], WrittenBlock | Framed]:
     """What does a piece of work: this process, or others where the interpreter is the limit."""
-    is_slow = isinstance(plan, DirectSplit) and plan.part.is_slow_python
-    if not is_slow or options.workers == 1 or len(plan.pieces(0, plan.records)) == 1:
+    if not isinstance(plan, DirectSplit) or not plan.part.is_slow_python:
+        return plan.write_piece
+    if options.workers == 1 or len(plan.pieces(0, plan.records)) == 1:
         return plan.write_piece
     if not can_use_processes(plan.write_piece):
         return plan.write_piece
-    return WorkerProcesses(plan.write_piece, count=options.workers)
+    keys = plan.part.keys
+    return WorkerProcesses(
+        plan.write_piece,
+        count=options.workers,
+        describe=lambda numbers: describe_records(numbers, keys),
+    )
 
 
 def _run(jobs: list[_Job], options: WriteOptions, staging: Staging, progress: Progress) -> None:

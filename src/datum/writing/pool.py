@@ -15,21 +15,32 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from datum.errors import WriteError
+from datum.format.wording import count_of
 
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["WorkerProcesses", "can_use_processes", "map_ordered", "worker_main"]
+__all__ = [
+    "WorkerProcesses",
+    "can_use_processes",
+    "describe_records",
+    "map_ordered",
+    "worker_main",
+]
 
 _Piece = TypeVar("_Piece")
 _Result = TypeVar("_Result")
 _LENGTH = struct.Struct("<Q")
 _STEP_S = 0.01
+_SHOWN_RECORDS = 8
 MAX_SENT_BYTES = 16 * 2**20
 _GRACE_STEPS = 100  # a second to end by itself, once it has closed its pipes
 _CHILD = (
@@ -104,6 +115,19 @@ def can_use_processes(work: Any) -> bool:
         return False
 
 
+def describe_records(numbers: NDArray[np.int64], keys: Sequence[str] | None) -> str:
+    """Some records of a source, for messages; they may be in any order.
+
+    >>> describe_records(np.array([7, 3, 9]), None)
+    '3 records of the source, numbers 3 to 9: 3, 7, 9'
+    """
+    found = np.sort(numbers).tolist()
+    named = [str(one) if keys is None else f"{one} ({keys[one]})" for one in found[:_SHOWN_RECORDS]]
+    more = ", ..." if len(found) > len(named) else ""
+    span = f"numbers {found[0]} to {found[-1]}"
+    return f"{count_of(len(found), 'record')} of the source, {span}: {', '.join(named)}{more}"
+
+
 class WorkerProcesses:
     """Processes that each do one piece of work at a time, for code that keeps the interpreter busy.
 
@@ -111,10 +135,22 @@ class WorkerProcesses:
     again in them. Work that cannot be sent, as it lives in the main script, is done by copies of
     this process; they are made here and now, before threads are. A process that dies is replaced,
     and its piece done again, once.
+
+    Args:
+        work: what is done with each piece.
+        count: Number of processes.
+        describe: names a piece, for the error if two processes die of it.
     """
 
-    def __init__(self, work: Callable[[Any], Any], *, count: int) -> None:
+    def __init__(
+        self,
+        work: Callable[[Any], Any],
+        *,
+        count: int,
+        describe: Callable[[Any], str] = lambda _: "one piece of work",
+    ) -> None:
         self._work = work
+        self._describe = describe
         self._message = _pickled(work)
         self._idle: list[_Process] = []
         self._all: list[_Process] = []
@@ -135,7 +171,8 @@ class WorkerProcesses:
                     code = process.stop()
                     if is_last or self._is_closed:
                         raise WriteError(
-                            f"a worker process ended twice on one piece of work (exit {code})\n"
+                            f"a worker process ended twice on {self._describe(piece)}"
+                            f" (exit {code})\n"
                             "hint: is memory short? try fewer `workers`; the same call goes on"
                             " where this one stopped"
                         ) from error

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from datum.errors import CorruptRecordError, Damage, SchemaError
 from datum.format import ShardInfo, SplitInfo
+from datum.format.wording import count_of
 from datum.reading.adopt.names import split_order
 from datum.reading.adopt.record_files import no_record_file
 from datum.reading.adopt.scan import ScannedFile, common_compression, merge_found, scan_files
@@ -69,18 +70,21 @@ def schema_of(folder: Path, files: Sequence[ScannedFile]) -> Schema:
     """A schema that reads all records of some files; what is UTF-8 in all of them is text."""
     schema = merge_found(files).schema(text=True)
     if not schema:
-        raise _no_features(folder, sum(file.records for file in files))
+        raise _no_features(folder, files)
     return schema
 
 
-def _no_features(folder: Path, records: int) -> SchemaError:
+def _no_features(folder: Path, files: Sequence[ScannedFile]) -> SchemaError:
+    records = sum(file.records for file in files)
     if records:
         return SchemaError(
             f"{folder}: expected tf.train.Example or SequenceExample records with features,"
             f" got {records} record(s) without\n"
             "hint: datum.format.RecordFile reads records of any kind"
         )
+    where = files[0].path if files else folder
+    others = f", as {count_of(len(files) - 1, 'other file')} here" if len(files) > 1 else ""
     return SchemaError(
-        f"{folder}: expected records to tell the features from, got files without any\n"
+        f"{where}: expected records to tell the features from, got a file without any{others}\n"
         "hint: pass schema= with the features"
     )
