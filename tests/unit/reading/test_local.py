@@ -270,7 +270,7 @@ def test_sound_records_are_found_as_many_as_the_graph_finds(tmp_path, cache, com
     path.write_bytes(spoil(path.read_bytes()))
     shards = Shards(tmp_path / "out")
     found = payloads_of(find_local(shards, shard, skips_damage=True))
-    assert len(found) == 500
+    assert len(found) <= 500  # those after the last one that was found are lost
     sound = [payload for payload in found if payload is not None]
     assert len(sound) == graph_finds(shards, shard)
     assert sound == [payload for payload in expected if payload in set(sound)]

@@ -142,8 +142,7 @@ class DatumDataset(tf.data.Dataset):  # type: ignore[misc]
         pipeline, position = self._pipeline, self._known_position()
         given: Any = state
         seed = given.get("seed") if isinstance(given, Mapping) else None
-        is_seed = isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0
-        if self._remake is not None and is_seed and seed != position.seed:
+        if self._remake is not None and type(seed) is int and seed >= 0 and seed != position.seed:
             pipeline = self._remake(seed)
             assert pipeline.position is not None
             position = pipeline.position
