@@ -20,7 +20,7 @@ constexpr uint64_t kLargeFrame = 64 * 1024;  // worth a call of the system to ha
 void read_ahead(const ShardSet& shards, std::span<const int64_t> numbers) {
   for (const int64_t number : numbers) {
     const size_t run = shards.find_run(number);
-    const ShardRun* opened = shards.get(run);
+    const ShardRunPointer opened = shards.get_if_open(run);
     if (opened == nullptr || opened->mean_frame_bytes() < kLargeFrame) continue;
     const auto place = opened->find(static_cast<uint64_t>(number - shards.start_of(run)));
     if (!place || !place->length) continue;

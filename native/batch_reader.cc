@@ -14,6 +14,8 @@ constexpr size_t kLine = 64;
 constexpr size_t kHeadersAhead = 16;
 constexpr size_t kPayloadsAhead = 3;
 constexpr size_t kPrefetchedBytes = 2048;  // what comes after the processor foresees itself
+constexpr size_t kMaxPinned = 256;         // runs that one batch uses at a time
+constexpr size_t kRowsPerCheck = 256;      // of a file: to look at it costs as much as some rows
 
 int64_t now_ms() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -23,42 +25,86 @@ int64_t now_ms() {
 }  // namespace
 
 BatchReader::BatchReader(const Plan& plan, const ShardSet& shards, bool skips_damage)
-    : plan_(plan), shards_(shards), skips_damage_(skips_damage) {
+    : plan_(plan),
+      shards_(shards),
+      skips_damage_(skips_damage),
+      pin_of_(std::make_unique<uint32_t[]>(shards.runs())) {
   for (const ColumnSpec& spec : plan.columns()) has_slices_ |= spec.cell == Cell::kSlice;
 }
 
+// Rows are read in stretches, so that a batch of any size holds few files open at a time.
 BatchFault BatchReader::read(std::span<const int64_t> numbers, const std::atomic<bool>& stop,
                              Batch& batch) {
-  const BatchFault fault = find_runs(numbers);
-  if (fault.code != BatchFault::Code::kNone) return fault;
+  guard_mapped_files();
   damage_.clear();
+  starts_.clear();
+  lengths_.clear();
+  rows_.clear();
+  found_.resize(numbers.size());
   end_ = numbers.size();
-  find_frames();
-  if (!copy_payloads(stop, batch.payloads)) return {.code = BatchFault::Code::kStopped};
+  size_t begin = 0;
+  do {
+    size_t end = begin;
+    BatchFault fault = find_runs(numbers, end);
+    if (fault.code == BatchFault::Code::kNone) {
+      find_frames(begin, std::min(end, end_));
+      const bool is_done = copy_payloads(begin, std::min(end, end_), stop, batch.payloads);
+      if (!is_done) fault.code = BatchFault::Code::kStopped;
+      if (is_done) fault = check_files();
+    }
+    pinned_.clear();
+    if (fault.code != BatchFault::Code::kNone) return fault;
+    begin = end;
+  } while (begin < end_);
   return parse(batch);
 }
 
+// Finds the runs of as many rows as may be read together, from `end` on, which becomes their end.
 // Each pass asks for the memory that the next one reads, so that records wait for it together.
-BatchFault BatchReader::find_runs(std::span<const int64_t> numbers) {
-  const int64_t now = now_ms();
-  const int64_t every_ms = shards_.check_every_ms();
-  found_.resize(numbers.size());
-  for (size_t row = 0; row < numbers.size(); ++row) {
-    const size_t run = shards_.find_run(numbers[row]);
-    const ShardRun* opened = shards_.get(run);
-    if (opened == nullptr) return {.code = BatchFault::Code::kNotOpen, .run = run};
-    if (const std::optional<uint64_t> bytes = opened->size_if_cut(now, every_ms)) {
-      return {.code = BatchFault::Code::kCut, .run = run, .bytes = *bytes};
+BatchFault BatchReader::find_runs(std::span<const int64_t> numbers, size_t& end) {
+  for (; end < end_; ++end) {
+    const size_t run = shards_.find_run(numbers[end]);
+    const ShardRun* opened = pin(run);
+    if (opened == nullptr) {
+      if (pinned_.size() == kMaxPinned) return {};
+      return {.code = BatchFault::Code::kNotOpen, .run = run};
     }
-    const auto place = static_cast<uint64_t>(numbers[row] - shards_.start_of(run));
+    const auto place = static_cast<uint64_t>(numbers[end] - shards_.start_of(run));
     opened->prefetch(place);
-    found_[row] = {opened, place, nullptr, 0};
+    found_[end] = {opened, place, nullptr, 0};
+  }
+  return {};
+}
+
+// Null if it cannot be opened, or if too many are in use.
+const ShardRun* BatchReader::pin(size_t run) {
+  const size_t at = pin_of_[run];
+  if (at < pinned_.size() && pinned_[at].number == run) return pinned_[at].run.get();
+  if (pinned_.size() == kMaxPinned) return nullptr;
+  ShardRunPointer opened = shards_.get(run);
+  if (!opened) return nullptr;
+  pin_of_[run] = static_cast<uint32_t>(pinned_.size());
+  pinned_.push_back({run, std::move(opened)});
+  return pinned_.back().run.get();
+}
+
+// What was copied counts only if its files are still those that were opened.
+BatchFault BatchReader::check_files() const {
+  const int64_t now = now_ms();
+  const bool is_cheap = found_.size() >= kRowsPerCheck * pinned_.size();
+  const int64_t every_ms = is_cheap || !damage_.empty() ? 0 : shards_.check_every_ms();
+  for (const Pinned& pinned : pinned_) {
+    uint64_t bytes = 0;
+    const FileState state = pinned.run->state(now, every_ms, bytes);
+    if (state == FileState::kSame) continue;
+    return {
+        .code = BatchFault::Code::kChanged, .run = pinned.number, .state = state, .bytes = bytes};
   }
   return {};
 }
 
 // Finds the payload of each row, and checks its header: only then is its length to be believed.
-void BatchReader::find_frames() {
+void BatchReader::find_frames(size_t begin, size_t end) {
   std::optional<FramePlace> ahead[kHeadersAhead];
   const auto look_ahead = [&](size_t row) {
     const Found& found = found_[row];
@@ -66,10 +112,10 @@ void BatchReader::find_frames() {
     place = found.run->find(found.place);
     if (place) prefetch(found.run->bytes().data() + place->offset);
   };
-  for (size_t row = 0; row < std::min(kHeadersAhead, end_); ++row) look_ahead(row);
-  for (size_t row = 0; row < end_; ++row) {
+  for (size_t row = begin; row < std::min(begin + kHeadersAhead, end); ++row) look_ahead(row);
+  for (size_t row = begin; row < std::min(end, end_); ++row) {
     std::optional<FramePlace> place = ahead[row % kHeadersAhead];
-    if (row + kHeadersAhead < end_) look_ahead(row + kHeadersAhead);
+    if (row + kHeadersAhead < end) look_ahead(row + kHeadersAhead);
     Found& found = found_[row];
     if (!place) {
       add_damage(row, DamageKind::kLost);
@@ -86,20 +132,19 @@ void BatchReader::find_frames() {
 }
 
 // False if it was stopped.
-bool BatchReader::copy_payloads(const std::atomic<bool>& stop, Buffer& payloads) {
+bool BatchReader::copy_payloads(size_t begin, size_t end, const std::atomic<bool>& stop,
+                                Buffer& payloads) {
+  end = std::min(end, end_);
   size_t total = 0;
-  for (size_t row = 0; row < end_; ++row) total += found_[row].length;
-  payloads.reserve(total + 1);  // never null
-  starts_.clear();
-  lengths_.clear();
-  rows_.clear();
+  for (size_t row = begin; row < end; ++row) total += found_[row].length;
+  if (begin == 0) payloads.reserve(total + 1);  // never null
   const auto look_ahead = [](const Found& found) {
     const size_t size = std::min(found.length, kPrefetchedBytes);
     for (size_t at = 0; at < size; at += kLine) prefetch(found.payload + at);
   };
-  for (size_t row = 0; row < end_; ++row) {
+  for (size_t row = begin; row < std::min(end, end_); ++row) {
     if (stop.load(std::memory_order_relaxed)) return false;
-    if (row + kPayloadsAhead < end_) look_ahead(found_[row + kPayloadsAhead]);
+    if (row + kPayloadsAhead < end) look_ahead(found_[row + kPayloadsAhead]);
     const Found& found = found_[row];
     if (found.payload == nullptr) continue;
     const size_t start = payloads.size();

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -31,8 +32,8 @@ struct BatchFault {
     kNone,
     kDamaged,   // `row` and `damage`
     kMismatch,  // `mismatch` tells how a record does not fit the plan, or is malformed
-    kNotOpen,   // `run` was not opened
-    kCut,       // a file of `run` was cut to `bytes` while it was mapped
+    kNotOpen,   // the place of `run` is not known, or holds something else by now
+    kChanged,   // a file of `run` was `state` while it was read, and has `bytes`
     kStopped,
   };
 
@@ -40,6 +41,7 @@ struct BatchFault {
   DamagedRow damage{};
   Fault mismatch{};
   size_t run = 0;
+  FileState state = FileState::kSame;
   uint64_t bytes = 0;
 };
 
@@ -53,6 +55,11 @@ class BatchReader {
   BatchFault read(std::span<const int64_t> numbers, const std::atomic<bool>& stop, Batch& batch);
 
  private:
+  // A run that is in use, and stays open for so long.
+  struct Pinned {
+    size_t number;
+    ShardRunPointer run;
+  };
   struct Found {
     const ShardRun* run;
     uint64_t place;          // in the run
@@ -60,9 +67,11 @@ class BatchReader {
     size_t length;
   };
 
-  BatchFault find_runs(std::span<const int64_t> numbers);
-  void find_frames();
-  bool copy_payloads(const std::atomic<bool>& stop, Buffer& payloads);
+  BatchFault find_runs(std::span<const int64_t> numbers, size_t& end);
+  const ShardRun* pin(size_t run);
+  void find_frames(size_t begin, size_t end);
+  bool copy_payloads(size_t begin, size_t end, const std::atomic<bool>& stop, Buffer& payloads);
+  BatchFault check_files() const;
   BatchFault parse(Batch& batch);
   RecordRun copied(const Buffer& payloads) const;
   void drop_malformed(const Buffer& payloads);
@@ -72,6 +81,8 @@ class BatchReader {
   const ShardSet& shards_;
   bool skips_damage_;
   bool has_slices_ = false;
+  std::vector<Pinned> pinned_;
+  std::unique_ptr<uint32_t[]> pin_of_;  // by run; `pinned_` tells whether it is so
   std::vector<Found> found_;
   std::vector<int64_t> starts_;  // of the payloads that were copied
   std::vector<int64_t> lengths_;

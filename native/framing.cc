@@ -1,11 +1,17 @@
 #include "framing.h"
 
+#include <algorithm>
+
 namespace datum {
 namespace {
 
 // This many times the bytes of the stream may be checksummed in vain. Honest files need about one
 // pass; the bound keeps a file made of false headers from costing quadratic time.
 constexpr uint64_t kMaxWastedPasses = 16;
+
+// Bytes copied at a time, which should stay in the cache until they are checked.
+constexpr uint64_t kMinCopy = 16 * 1024;
+constexpr uint64_t kMaxCopy = 512 * 1024;
 
 uint64_t load_u64(const uint8_t* at) {
   uint64_t value;
@@ -78,6 +84,38 @@ void Scanner::scan(ByteSpan piece, bool last, size_t max_records, std::vector<Re
   }
 }
 
+void scan_copy(ByteSpan file, Scanner& scanner, size_t max_records, uint64_t max_bytes,
+               CopiedRecords& found) {
+  Buffer& bytes = found.bytes;
+  found.base = scanner.position();
+  scanner.set_stream_bytes(file.size());
+  while (found.records.size() < max_records && !scanner.fatal()) {
+    const uint64_t position = scanner.position();
+    if (found.records.empty() && position >= found.base + bytes.size()) {
+      bytes.truncate(0);  // nothing was found in it
+      found.base = position;
+    }
+    const uint64_t copied = found.base + bytes.size();
+    const uint64_t left = max_records - found.records.size();
+    // About what the records take that are wanted, if they are like those before.
+    const uint64_t mean = position / std::max<uint64_t>(scanner.records_seen(), 1) + 1;
+    const uint64_t likely = left > kMaxCopy / mean ? kMaxCopy : left * mean + left * mean / 16;
+    const uint64_t wanted = std::min(scanner.bytes_wanted(), file.size() - position);
+    const uint64_t step =
+        std::clamp(position + likely > copied ? position + likely - copied : 0, kMinCopy, kMaxCopy);
+    const uint64_t end =
+        std::min<uint64_t>(std::max(position + wanted, copied + step), file.size());
+    if (!found.records.empty() && end - found.base > max_bytes) return;
+    const auto size = static_cast<size_t>(end - copied);
+    if (size > 0) std::memcpy(bytes.extend(size), file.data() + copied, size);
+    const bool is_last = end == file.size();
+    const auto skip = static_cast<size_t>(position - found.base);
+    const ByteSpan piece = ByteSpan(bytes.data(), bytes.size()).subspan(skip);
+    scanner.scan(piece, is_last, static_cast<size_t>(left), found.records);
+    if (is_last) return;
+  }
+}
+
 Scanner::Step Scanner::read_one(ByteSpan rest, bool last, RecordRef& record) {
   bytes_wanted_ = kHeaderBytes;
   if (rest.size() < kHeaderBytes) {
@@ -94,7 +132,7 @@ Scanner::Step Scanner::read_one(ByteSpan rest, bool last, RecordRef& record) {
     return on_damage(rest, last, DamageKind::kOversized, 0);
   }
   if (size > rest.size()) {
-    if (last) return on_damage(rest, last, DamageKind::kTornPayload, 0);
+    if (size > bytes_left(rest, last)) return on_damage(rest, last, DamageKind::kTornPayload, 0);
     bytes_wanted_ = size;
     return Step::kNeedMore;
   }
@@ -114,11 +152,19 @@ Scanner::Step Scanner::read_one(ByteSpan rest, bool last, RecordRef& record) {
   return Step::kRecord;
 }
 
+// How many bytes the stream has from `position()` on, as far as is known.
+uint64_t Scanner::bytes_left(ByteSpan rest, bool last) const {
+  if (last) return rest.size();
+  return options_.stream_bytes == UINT64_MAX ? UINT64_MAX : options_.stream_bytes - position_;
+}
+
 // Where damage that is not stepped over ends, as far as is known; the same for any piece.
 uint64_t Scanner::fatal_end(ByteSpan rest, DamageKind kind) const {
   if (kind == DamageKind::kPayloadChecksum) return position_ + frame_size(load_u64(rest.data()));
   const bool is_torn = kind == DamageKind::kTornHeader || kind == DamageKind::kTornPayload;
-  return position_ + (is_torn ? rest.size() : kHeaderBytes);
+  if (!is_torn) return position_ + kHeaderBytes;
+  return std::max(position_ + rest.size(),
+                  options_.stream_bytes == UINT64_MAX ? 0 : options_.stream_bytes);
 }
 
 // `certain_bytes` is how much is known to be lost; 0 means that a search has to tell.
@@ -132,7 +178,7 @@ Scanner::Step Scanner::on_damage(ByteSpan rest, bool last, DamageKind kind,
     fatal_ = open_damage_;
     return Step::kEnd;
   }
-  if (options_.recovery == Recovery::kTail) return finish_damage(position_ + rest.size());
+  if (options_.recovery == Recovery::kTail) return finish_damage(fatal_end(rest, kind));
   if (certain_bytes > 0) return finish_damage(position_ + certain_bytes);
   search_from_ = position_ + 1;
   return resynchronise(rest, last);
@@ -145,7 +191,7 @@ Scanner::Step Scanner::resynchronise(ByteSpan rest, bool last) {
     const uint8_t* candidate = rest.data() + at;
     const uint64_t length = load_u64(candidate);
     const uint64_t size = frame_size(length);
-    if (length > options_.max_record_bytes || (last && size > rest.size() - at)) continue;
+    if (length > options_.max_record_bytes || size > bytes_left(rest, last) - at) continue;
     if (!header_crc_matches(candidate)) continue;
     if (size > rest.size() - at) {
       search_from_ = position_ + at;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "columns.h"
 #include "crc32c.h"
 #include "wire.h"
 
@@ -57,6 +58,7 @@ struct ScanOptions {
   bool check_lengths = true;   // the CRC of each length
   bool check_payloads = true;  // the CRC of each payload
   uint64_t max_record_bytes = UINT64_MAX;
+  uint64_t stream_bytes = UINT64_MAX;  // of all pieces, if it is known: a longer record is torn
 };
 
 struct RecordRef {
@@ -88,12 +90,15 @@ class Scanner {
   std::vector<Damage> take_damage() { return std::exchange(damage_, {}); }
   // How many bytes from `position()` the scanner must see to make progress.
   uint64_t bytes_wanted() const { return bytes_wanted_; }
+  // The size of the stream, once it is known.
+  void set_stream_bytes(uint64_t bytes) { options_.stream_bytes = bytes; }
 
  private:
   enum class Step : uint8_t { kRecord, kNeedMore, kEnd, kLost };
 
   Step read_one(ByteSpan rest, bool last, RecordRef& record);
   Step on_damage(ByteSpan rest, bool last, DamageKind kind, uint64_t certain_bytes);
+  uint64_t bytes_left(ByteSpan rest, bool last) const;
   uint64_t fatal_end(ByteSpan rest, DamageKind kind) const;
   Step resynchronise(ByteSpan rest, bool last);
   Step finish_damage(uint64_t end);
@@ -110,6 +115,19 @@ class Scanner {
   std::optional<Damage> fatal_;
   std::vector<Damage> damage_;
 };
+
+// Records of a file, and the bytes that they lie in.
+struct CopiedRecords {
+  Buffer bytes;
+  uint64_t base = 0;  // where they start in the file
+  std::vector<RecordRef> records;
+};
+
+// Copies what follows in a file, and finds up to `max_records` records in the copy; fewer, but at
+// least one, if they have more than `max_bytes`. What is checked is what is kept, whatever happens
+// to the file.
+void scan_copy(ByteSpan file, Scanner& scanner, size_t max_records, uint64_t max_bytes,
+               CopiedRecords& found);
 
 // Whether `bytes` starts with a header whose CRC is right.
 bool has_valid_header(ByteSpan bytes);

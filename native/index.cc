@@ -9,7 +9,7 @@ namespace datum {
 namespace {
 
 constexpr size_t kVersionAt = 8;
-constexpr size_t kReservedAt = 12;
+constexpr size_t kShardCrcAt = 12;
 constexpr size_t kRecordsAt = 16;
 constexpr size_t kStreamBytesAt = 24;
 constexpr size_t kTableCrcAt = 32;
@@ -49,13 +49,12 @@ IndexFault read_index_header(ByteSpan file, IndexView& view) {
   if (mask_crc(crc32c(data, kHeaderCrcAt)) != load<uint32_t>(data + kHeaderCrcAt)) {
     return IndexFault::kHeaderChecksum;
   }
-  if (load<uint32_t>(data + kVersionAt) != kIndexVersion || load<uint32_t>(data + kReservedAt)) {
-    return IndexFault::kVersion;
-  }
+  if (load<uint32_t>(data + kVersionAt) != kIndexVersion) return IndexFault::kVersion;
   const uint64_t records = load<uint64_t>(data + kRecordsAt);
   const uint64_t table_bytes = file.size() - kIndexHeaderBytes;
   if (table_bytes % 8 != 0 || table_bytes / 8 != records) return IndexFault::kSize;
-  view = {records, load<uint64_t>(data + kStreamBytesAt), data + kIndexHeaderBytes};
+  view = {records, load<uint64_t>(data + kStreamBytesAt), load<uint32_t>(data + kShardCrcAt),
+          data + kIndexHeaderBytes};
   return IndexFault::kNone;
 }
 
@@ -70,14 +69,15 @@ IndexFault read_index(ByteSpan file, IndexView& view) {
   return IndexFault::kNone;
 }
 
-std::vector<uint8_t> write_index(std::span<const uint64_t> offsets, uint64_t stream_bytes) {
+std::vector<uint8_t> write_index(std::span<const uint64_t> offsets, uint64_t stream_bytes,
+                                 uint32_t shard_crc) {
   std::vector<uint8_t> file(kIndexHeaderBytes + offsets.size_bytes());
   uint8_t* data = file.data();
   uint8_t* table = data + kIndexHeaderBytes;
   if (!offsets.empty()) std::memcpy(table, offsets.data(), offsets.size_bytes());
   std::memcpy(data, kIndexMagic.data(), kIndexMagic.size());
   store<uint32_t>(data + kVersionAt, kIndexVersion);
-  store<uint32_t>(data + kReservedAt, 0);
+  store<uint32_t>(data + kShardCrcAt, shard_crc);
   store<uint64_t>(data + kRecordsAt, offsets.size());
   store<uint64_t>(data + kStreamBytesAt, stream_bytes);
   store<uint32_t>(data + kTableCrcAt, mask_crc(crc32c(table, offsets.size_bytes())));

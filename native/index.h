@@ -30,6 +30,7 @@ enum class IndexFault : uint8_t {
 struct IndexView {
   uint64_t records = 0;
   uint64_t stream_bytes = 0;       // of the shard, decompressed if it is compressed
+  uint32_t shard_crc = 0;          // of the whole file, as it is on the disk; 0 if nobody told
   const uint8_t* table = nullptr;  // `records` little-endian u64 offsets, perhaps unaligned
 };
 
@@ -41,7 +42,8 @@ IndexFault read_index_header(ByteSpan file, IndexView& view);
 
 // The whole file for records that start at `offsets` and fill `stream_bytes` without gaps.
 // The caller guarantees what `offsets_are_sound` tells.
-std::vector<uint8_t> write_index(std::span<const uint64_t> offsets, uint64_t stream_bytes);
+std::vector<uint8_t> write_index(std::span<const uint64_t> offsets, uint64_t stream_bytes,
+                                 uint32_t shard_crc = 0);
 
 // Whether the offsets start at 0, leave room for each frame and end within `stream_bytes`.
 bool offsets_are_sound(const uint8_t* table, uint64_t records, uint64_t stream_bytes);

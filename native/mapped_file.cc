@@ -1,60 +1,260 @@
 #include "mapped_file.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 
 namespace datum {
+namespace {
 
-int MappedFile::open(const std::filesystem::path& path) {
+// Mappings, as the handler sees them: it may run at any moment in any thread, so that nothing here
+// is ever locked or freed.
+struct Guard {
+  std::atomic<uintptr_t> begin{0};  // 0 if it is free, 1 while it is being taken
+  std::atomic<uintptr_t> end{0};
+  std::atomic<bool> has_lost_bytes{false};
+};
+
+constexpr uintptr_t kFree = 0;
+constexpr uintptr_t kTaken = 1;
+
+Guard guards[kMaxMappedFiles];
+std::atomic<size_t> guard_count{0};
+std::atomic<size_t> next_guard{0};
+
+const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+
+// The number of a free guard; `kMaxMappedFiles` if there is none.
+size_t take_guard() {
+  for (size_t tried = 0; tried < kMaxMappedFiles; ++tried) {
+    const size_t at = next_guard.fetch_add(1, std::memory_order_relaxed) % kMaxMappedFiles;
+    uintptr_t expected = kFree;
+    if (guards[at].begin.compare_exchange_strong(expected, kTaken)) {
+      guard_count.fetch_add(1, std::memory_order_relaxed);
+      return at;
+    }
+  }
+  return kMaxMappedFiles;
+}
+
+void release_guard(size_t at) {
+  guards[at].begin.store(kFree);
+  guard_count.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// The handler.
+
+struct sigaction previous_actions[2];
+std::atomic<const struct sigaction*> previous_action{nullptr};
+std::atomic<uintptr_t> chaining_thread{0};  // calls the handler that was there before
+
+uintptr_t this_thread() {
+  const pthread_t self = pthread_self();
+  uintptr_t number = 0;
+  static_assert(sizeof self <= sizeof number);
+  std::copy_n(reinterpret_cast<const uint8_t*>(&self), sizeof self,
+              reinterpret_cast<uint8_t*>(&number));
+  return number;
+}
+
+bool is_lost_page(const siginfo_t& info) {
+#ifdef BUS_MCEERR_AR
+  if (info.si_code == BUS_MCEERR_AR || info.si_code == BUS_MCEERR_AO) return false;  // of memory
+#endif
+  return info.si_code > 0;  // not sent by a process
+}
+
+// Puts zeros in the place of all that follows an address of a mapping; false if it is in none.
+bool replace_lost_pages(uintptr_t address) {
+  for (Guard& guard : guards) {
+    const uintptr_t begin = guard.begin.load();
+    if (begin <= kTaken || address < begin) continue;
+    const uintptr_t end = guard.end.load();
+    if (address >= end || guard.begin.load() != begin) continue;
+    const uintptr_t start = address - (address - begin) % page_bytes;
+    void* zeros = mmap(reinterpret_cast<void*>(start), end - start, PROT_READ,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (zeros == MAP_FAILED) return false;
+    guard.has_lost_bytes.store(true);
+    return true;
+  }
+  return false;
+}
+
+void end_process(const siginfo_t& info) {
+  struct sigaction standard = {};
+  standard.sa_handler = SIG_DFL;
+  sigaction(SIGBUS, &standard, nullptr);
+  if (!is_lost_page(info)) raise(SIGBUS);  // what is no fault does not come again by itself
+}
+
+void on_bus_error(int number, siginfo_t* info, void* context) {
+  const int error = errno;
+  if (is_lost_page(*info) && replace_lost_pages(reinterpret_cast<uintptr_t>(info->si_addr))) {
+    errno = error;
+    return;
+  }
+  const struct sigaction* previous = previous_action.load();
+  const uintptr_t self = this_thread();
+  // One that was installed after this one, and calls it in turn, must not do so for ever.
+  const bool is_circle = chaining_thread.load() == self;
+  const bool is_handler =
+      previous != nullptr && ((previous->sa_flags & SA_SIGINFO) != 0 ||
+                              (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN));
+  if (is_circle || !is_handler) {
+    end_process(*info);
+  } else {
+    chaining_thread.store(self);
+    if ((previous->sa_flags & SA_SIGINFO) != 0) {
+      previous->sa_sigaction(number, info, context);
+    } else {
+      previous->sa_handler(number);
+    }
+    chaining_thread.store(0);
+  }
+  errno = error;
+}
+
+void install_handler() {
+  struct sigaction current;
+  if (sigaction(SIGBUS, nullptr, &current) != 0) return;
+  if ((current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == on_bus_error) return;
+  static std::atomic_flag is_installing = ATOMIC_FLAG_INIT;
+  if (is_installing.test_and_set()) return;  // another thread does; nobody waits, for a fork's sake
+  const bool is_first = previous_action.load() != &previous_actions[0];
+  struct sigaction& kept = previous_actions[is_first ? 0 : 1];
+  kept = current;
+  previous_action.store(&kept);
+  struct sigaction ours = {};
+  ours.sa_sigaction = on_bus_error;
+  // SA_NODEFER: a handler that was there before may raise the signal to end the process.
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  sigemptyset(&ours.sa_mask);
+  sigaction(SIGBUS, &ours, nullptr);
+  is_installing.clear();
+}
+
+int64_t modified_ns(const struct stat& status) {
+#ifdef __APPLE__
+  const timespec& time = status.st_mtimespec;
+#else
+  const timespec& time = status.st_mtim;
+#endif
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+FileVersion version_of(const struct stat& status) {
+  return {static_cast<uint64_t>(status.st_dev), static_cast<uint64_t>(status.st_ino),
+          static_cast<uint64_t>(status.st_size), modified_ns(status)};
+}
+
+}  // namespace
+
+size_t mapped_files() { return guard_count.load(std::memory_order_relaxed); }
+
+void guard_mapped_files() {
+  static std::atomic<int64_t> installed_ms{INT64_MIN};
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  if (installed_ms.exchange(now_ms, std::memory_order_relaxed) != now_ms) install_handler();
+}
+
+int MappedFile::open(const std::filesystem::path& path, size_t max_copied) {
   // Not blocking: a FIFO would wait for a writer before it could be refused.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return errno;
   struct stat status;
   int error = fstat(descriptor, &status) == 0 ? 0 : errno;
   if (error == 0 && !S_ISREG(status.st_mode)) error = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
-  if (error == 0 && status.st_size > 0) {
+  if (error == 0) {
+    path_ = path;
+    version_ = version_of(status);
     const auto size = static_cast<size_t>(status.st_size);
-    void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
-    if (data == MAP_FAILED) {
-      error = errno;
-    } else {
-      data_ = static_cast<const uint8_t*>(data);
-      size_ = size;
-      path_ = path;
-      device_ = static_cast<uint64_t>(status.st_dev);
-      inode_ = static_cast<uint64_t>(status.st_ino);
-    }
+    if (size > 0) error = size <= max_copied ? copy(descriptor, size) : map(descriptor, size);
   }
   close(descriptor);
   return error;
 }
 
+int MappedFile::copy(int descriptor, size_t size) {
+  copy_.resize(size);
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t got =
+        pread(descriptor, copy_.data() + done, size - done, static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno;
+    if (got == 0) break;  // it was cut a moment ago: `version` says so, by its size
+    done += static_cast<size_t>(got);
+  }
+  copy_.resize(done);
+  version_.bytes = done;
+  data_ = done > 0 ? copy_.data() : nullptr;
+  size_ = done;
+  return 0;
+}
+
+int MappedFile::map(int descriptor, size_t size) {
+  const size_t guard = take_guard();
+  if (guard == kMaxMappedFiles) return ENFILE;
+  void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
+  if (data == MAP_FAILED) {
+    const int error = errno;
+    release_guard(guard);
+    return error;
+  }
+  data_ = static_cast<const uint8_t*>(data);
+  size_ = size;
+  guard_ = guard;
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  guards[guard].has_lost_bytes.store(false);
+  guards[guard].end.store(begin + size);
+  guards[guard].begin.store(begin);
+  guard_mapped_files();
+  return 0;
+}
+
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) munmap(const_cast<uint8_t*>(data_), size_);
+  if (!is_mapped()) return;
+  release_guard(guard_);
+  munmap(const_cast<uint8_t*>(data_), size_);
 }
 
-std::optional<uint64_t> MappedFile::size_if_cut() const {
+bool MappedFile::has_lost_bytes() const {
+  return is_mapped() && guards[guard_].has_lost_bytes.load();
+}
+
+FileState MappedFile::state(uint64_t& bytes_now) const {
+  bytes_now = size_;
+  if (!is_mapped()) return FileState::kSame;
   struct stat status;
-  if (data_ == nullptr || stat(path_.c_str(), &status) != 0) return std::nullopt;
-  const bool is_this = static_cast<uint64_t>(status.st_dev) == device_ &&
-                       static_cast<uint64_t>(status.st_ino) == inode_;
-  const auto size = static_cast<uint64_t>(status.st_size);
-  return is_this && size < size_ ? std::optional(size) : std::nullopt;
+  if (stat(path_.c_str(), &status) == 0) {
+    const FileVersion now = version_of(status);
+    if (now.device == version_.device && now.inode == version_.inode) {
+      bytes_now = now.bytes;
+      if (now.bytes < version_.bytes) return FileState::kCut;
+      if (now.bytes == version_.bytes && now != version_) return FileState::kRewritten;
+      if (now != version_ && !has_lost_bytes()) return FileState::kGrown;
+    }
+  }
+  return has_lost_bytes() ? FileState::kUnreadable : FileState::kSame;
 }
 
-void MappedFile::drop_pages() const {
-  if (data_ != nullptr) madvise(const_cast<uint8_t*>(data_), size_, MADV_DONTNEED);
+void MappedFile::drop_pages(size_t end) const {
+  if (is_mapped()) madvise(const_cast<uint8_t*>(data_), std::min(end, size_), MADV_DONTNEED);
 }
 
 void MappedFile::read_ahead(size_t offset, size_t size) const {
-  if (data_ == nullptr || offset >= size_) return;
-  static const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const size_t start = offset - offset % page;
+  if (!is_mapped() || offset >= size_) return;
+  const size_t start = offset - offset % page_bytes;
   const size_t end = offset + std::min(size, size_ - offset);
   madvise(const_cast<uint8_t*>(data_) + start, end - start, MADV_WILLNEED);
 }

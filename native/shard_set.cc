@@ -10,11 +10,12 @@
 namespace datum {
 namespace {
 
-// How often a file is looked at, whether it was cut: with few of them nearly for each batch, with
-// many so seldom that all together cost some percent of the time.
-constexpr int64_t kMaxSizeCheckMs = 20;
-constexpr size_t kSizeChecksPerMs = 16;
+// How often it is asked what became of a file: with few of them nearly for each batch, with many so
+// seldom that all together cost some percent of the time.
+constexpr int64_t kMaxCheckMs = 20;
+constexpr size_t kChecksPerMs = 16;
 constexpr uint64_t kDropBytes = 256 * 1024 * 1024;  // to drop more often costs time to map again
+constexpr size_t kMaxCopied = 16 * 1024;            // to read a small file is faster than to map it
 
 uint64_t load_u64(const uint8_t* at) {
   uint64_t value;
@@ -24,44 +25,54 @@ uint64_t load_u64(const uint8_t* at) {
 
 }  // namespace
 
-OpenFault ShardRun::open_data(const std::filesystem::path& path, uint64_t bytes) {
+OpenFault ShardRun::open(const ShardPlace& place, uint64_t records) {
   using Code = OpenFault::Code;
-  if (const int error = data_.open(path)) {
+  if (const int error = data_.open(place.path, kMaxCopied)) {
     return {.code = Code::kSystem, .got = static_cast<uint64_t>(error)};
   }
-  const uint64_t size = data_.bytes().size();
-  if (size != bytes) return {.code = Code::kBytes, .expected = bytes, .got = size};
+  const FileVersion& version = data_.version();
+  if (version.bytes != place.version.bytes) {
+    return {.code = Code::kBytes, .expected = place.version.bytes, .got = version.bytes};
+  }
+  if (version != place.version) return {.code = Code::kVersion};
+  uint64_t total = 0;
+  if (place.offsets) {
+    offsets_ = place.offsets;
+    total = offsets_->size();
+  } else {
+    if (const OpenFault fault = open_index(place); fault.code != Code::kNone) return fault;
+    total = place.total_records;
+  }
+  first_ = place.first;
+  total_records_ = std::max<uint64_t>(total, 1);
+  if (!place.offsets && (first_ > total || records > total - first_)) {
+    return {.code = Code::kIndexRecords, .expected = first_ + records, .got = total};
+  }
   return {};
 }
 
-OpenFault ShardRun::open(const std::filesystem::path& path, uint64_t bytes,
-                         const std::filesystem::path& index) {
+OpenFault ShardRun::open_index(const ShardPlace& place) {
   using Code = OpenFault::Code;
-  const OpenFault fault = open_data(path, bytes);
-  if (fault.code != Code::kNone) return fault;
-  if (const int error = index_.open(index)) {
+  if (const int error = index_.open(place.index, kMaxCopied)) {
     return {.code = Code::kIndexSystem, .got = static_cast<uint64_t>(error)};
   }
+  if (place.index_version && index_.version() != *place.index_version) {
+    return {.code = Code::kVersion};
+  }
   IndexView view;
-  const IndexFault index_fault = read_index_header(index_.bytes(), view);
-  if (index_fault != IndexFault::kNone) return {.code = Code::kIndex, .index = index_fault};
+  const IndexFault fault = read_index_header(index_.bytes(), view);
+  if (fault != IndexFault::kNone) return {.code = Code::kIndex, .index = fault};
+  const uint64_t bytes = place.version.bytes;
   if (view.stream_bytes != bytes) {
     return {.code = Code::kIndexBytes, .expected = bytes, .got = view.stream_bytes};
   }
-  if (!has_room(view.records)) {
-    return {.code = Code::kIndexRecords, .expected = first_ + records_, .got = view.records};
+  if (view.records != place.total_records) {
+    return {.code = Code::kIndexRecords, .expected = place.total_records, .got = view.records};
+  }
+  if (place.crc && view.shard_crc != 0 && view.shard_crc != *place.crc) {
+    return {.code = Code::kIndexShard, .expected = *place.crc, .got = view.shard_crc};
   }
   table_ = view.table;
-  total_records_ = std::max<uint64_t>(view.records, 1);
-  return {};
-}
-
-OpenFault ShardRun::open_at(const std::filesystem::path& path, uint64_t bytes,
-                            std::vector<int64_t> offsets) {
-  const OpenFault fault = open_data(path, bytes);
-  if (fault.code != OpenFault::Code::kNone) return fault;
-  offsets_ = std::move(offsets);
-  total_records_ = std::max<uint64_t>(offsets_.size(), 1);
   return {};
 }
 
@@ -69,8 +80,8 @@ std::optional<FramePlace> ShardRun::find(uint64_t place) const {
   const uint64_t record = first_ + place;
   const uint64_t size = data_.bytes().size();
   if (table_ == nullptr) {
-    if (record >= offsets_.size()) return std::nullopt;
-    const int64_t offset = offsets_[static_cast<size_t>(record)];
+    if (record >= offsets_->size()) return std::nullopt;
+    const int64_t offset = (*offsets_)[static_cast<size_t>(record)];
     if (offset < 0 || static_cast<uint64_t>(offset) > size) return std::nullopt;
     return FramePlace{.offset = static_cast<uint64_t>(offset)};
   }
@@ -85,12 +96,13 @@ void ShardRun::prefetch(uint64_t place) const {
   if (table_ != nullptr) datum::prefetch(table_ + 8 * (first_ + place));
 }
 
-std::optional<uint64_t> ShardRun::size_if_cut(int64_t now_ms, int64_t every_ms) const {
-  if (now_ms - checked_ms_.load(std::memory_order_relaxed) < every_ms) return std::nullopt;
-  std::optional<uint64_t> size = data_.size_if_cut();
-  if (!size) size = index_.size_if_cut();
-  if (!size) checked_ms_.store(now_ms, std::memory_order_relaxed);
-  return size;
+FileState ShardRun::state(int64_t now_ms, int64_t every_ms, uint64_t& bytes_now) const {
+  const bool is_due = now_ms - checked_ms_.load(std::memory_order_relaxed) >= every_ms;
+  if (!is_due && !data_.has_lost_bytes() && !index_.has_lost_bytes()) return FileState::kSame;
+  FileState state = data_.state(bytes_now);
+  if (state == FileState::kSame) state = index_.state(bytes_now);
+  if (state == FileState::kSame) checked_ms_.store(now_ms, std::memory_order_relaxed);
+  return state;
 }
 
 void ShardRun::drop_pages() const {
@@ -98,22 +110,20 @@ void ShardRun::drop_pages() const {
   index_.drop_pages();
 }
 
-ShardSet::ShardSet(std::vector<int64_t> ends) : ends_(std::move(ends)) {
+ShardSet::ShardSet(std::vector<int64_t> ends, size_t max_open)
+    : ends_(std::move(ends)), max_open_(std::max<size_t>(max_open, 1)) {
   if (ends_.empty() || ends_[0] != 0 || !std::is_sorted(ends_.begin(), ends_.end())) {
     throw std::invalid_argument("expected ends of runs: 0, then numbers that never fall");
   }
-  opened_ = std::make_unique<std::atomic<const ShardRun*>[]>(runs());
+  is_known_ = std::make_unique<std::atomic<bool>[]>(runs());
+  entries_.resize(runs());
   if (records() > 0)
     runs_per_record_ = static_cast<double>(runs()) / static_cast<double>(records());
 }
 
 int64_t ShardSet::check_every_ms() const {
-  const auto wanted = static_cast<int64_t>(std::min<size_t>(runs() / kSizeChecksPerMs, 1000));
-  return std::clamp<int64_t>(wanted, 1, kMaxSizeCheckMs);
-}
-
-ShardSet::~ShardSet() {
-  for (size_t run = 0; run < runs(); ++run) delete get(run);
+  const auto wanted = static_cast<int64_t>(std::min<size_t>(runs() / kChecksPerMs, 1000));
+  return std::clamp<int64_t>(wanted, 1, kMaxCheckMs);
 }
 
 bool ShardSet::contains(std::span<const int64_t> numbers) const {
@@ -132,32 +142,94 @@ size_t ShardSet::find_run(int64_t number) const {
 
 std::vector<size_t> ShardSet::missing(std::span<const int64_t> numbers) const {
   std::vector<size_t> found;
-  if (open_count_.load(std::memory_order_acquire) == runs()) return found;
   for (const int64_t number : numbers) {
     const size_t run = find_run(number);
-    if (get(run) == nullptr) found.push_back(run);
+    if (!is_known_[run].load(std::memory_order_acquire)) found.push_back(run);
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 
-void ShardSet::add(size_t run, std::unique_ptr<const ShardRun> opened) {
-  const ShardRun* none = nullptr;
-  const uint64_t bytes = opened->bytes().size();
-  if (!opened_[run].compare_exchange_strong(none, opened.get(), std::memory_order_acq_rel)) return;
-  static_cast<void>(opened.release());
-  open_count_.fetch_add(1, std::memory_order_acq_rel);
-  mapped_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+OpenFault ShardSet::add(size_t run, ShardPlace place) {
+  const auto opened = std::make_shared<ShardRun>();
+  const OpenFault fault = opened->open(place, records_of(run));
+  if (fault.code != OpenFault::Code::kNone) return fault;
+  if (!place.offsets) place.index_version = opened->index().version();
+  {
+    const std::lock_guard lock(mutex_);
+    entries_[run].place = std::make_shared<const ShardPlace>(std::move(place));
+  }
+  keep(run, opened);
+  is_known_[run].store(true, std::memory_order_release);
+  return {};
+}
+
+ShardRunPointer ShardSet::get_if_open(size_t run) const {
+  const std::lock_guard lock(mutex_);
+  return entries_[run].opened;
+}
+
+ShardRunPointer ShardSet::get(size_t run) const {
+  std::shared_ptr<const ShardPlace> place;
+  {
+    const std::lock_guard lock(mutex_);
+    Entry& entry = entries_[run];
+    if (entry.opened) {
+      uses_.splice(uses_.begin(), uses_, entry.use);
+      return entry.opened;
+    }
+    place = entry.place;
+  }
+  if (!place) return nullptr;
+  auto opened = std::make_shared<ShardRun>();
+  const OpenFault fault = opened->open(*place, records_of(run));
+  if (fault.code == OpenFault::Code::kNone) return keep(run, std::move(opened));
+  forget(run, place);  // whoever told it finds out what happened when it is to be told again
+  return nullptr;
+}
+
+// Two threads may have opened the same run: the first one's stays.
+ShardRunPointer ShardSet::keep(size_t run, ShardRunPointer opened) const {
+  std::vector<ShardRunPointer> closed;  // outside of the lock
+  const std::lock_guard lock(mutex_);
+  Entry& entry = entries_[run];
+  if (!entry.opened) {
+    entry.opened = std::move(opened);
+    entry.use = uses_.insert(uses_.begin(), run);
+    open_bytes_ += entry.opened->bytes().size();
+    ShardRunPointer kept = entry.opened;
+    close_some(closed);
+    return kept;
+  }
+  return entry.opened;
+}
+
+void ShardSet::close_some(std::vector<ShardRunPointer>& closed) const {
+  size_t count = uses_.size() > max_open_ ? uses_.size() - max_open_ : 0;
+  if (mapped_files() > kMaxMappedFiles / 2) count = std::max<size_t>(count, 2);  // other sets' too
+  count = std::min(count, uses_.size() - 1);
+  for (; count > 0; --count) {
+    Entry& entry = entries_[uses_.back()];
+    uses_.pop_back();
+    open_bytes_ -= entry.opened->bytes().size();
+    closed.push_back(std::exchange(entry.opened, nullptr));
+  }
+}
+
+void ShardSet::forget(size_t run, const std::shared_ptr<const ShardPlace>& place) const {
+  const std::lock_guard lock(mutex_);
+  if (entries_[run].place != place) return;  // another one was told meanwhile
+  entries_[run].place = nullptr;
+  is_known_[run].store(false, std::memory_order_release);
 }
 
 void ShardSet::count_read(uint64_t bytes) const {
   const uint64_t before = read_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   if (before / kDropBytes == (before + bytes) / kDropBytes) return;
-  if (mapped_bytes_.load(std::memory_order_relaxed) <= kDropBytes) return;
-  for (size_t run = 0; run < runs(); ++run) {
-    if (const ShardRun* opened = get(run)) opened->drop_pages();
-  }
+  const std::lock_guard lock(mutex_);
+  if (open_bytes_ <= kDropBytes) return;
+  for (const size_t run : uses_) entries_[run].opened->drop_pages();
 }
 
 }  // namespace datum

@@ -1,15 +1,18 @@
 // Runs of records in shard files, and where the record of each number lies.
 //
-// Files are mapped when a run is opened. Nothing is read or checked then but the header of the
-// index: a billion records open at once. A wrong offset cannot give wrong records, for every frame
-// is checked when it is read.
+// Nothing is read or checked when a run is opened but the header of the index: a billion records
+// open at once. A wrong offset cannot give wrong records, for every frame is checked when it is
+// read. Only so many runs are open at a time; the others are opened again when they are needed, as
+// long as their files are the same.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -27,15 +30,31 @@ struct OpenFault {
     kSystem,        // `got` is the number of the system's error
     kIndexSystem,   // the same, of the index
     kBytes,         // the file has another size
+    kVersion,       // the file is another one, or was changed
     kIndex,         // the header of the index is wrong: `index` tells how
     kIndexBytes,    // the index is of a file of another size
-    kIndexRecords,  // the index has too few records for the run
+    kIndexRecords,  // the index has another number of records
+    kIndexShard,    // the index is of a file with another checksum
   };
 
   Code code = Code::kNone;
   uint64_t expected = 0;
   uint64_t got = 0;
   IndexFault index = IndexFault::kNone;
+};
+
+// Where a run is, and what its files have to be.
+struct ShardPlace {
+  uint64_t first = 0;  // record of the run, within the shard
+  std::filesystem::path path{};
+  FileVersion version{};
+  std::filesystem::path index{};
+  std::optional<FileVersion> index_version{};  // once it was opened
+  uint64_t total_records = 0;                  // of the shard
+  std::optional<uint32_t> crc{};               // of the shard, if it is known
+  // Of the records of the shard, instead of an index; -1 for one that is lost, as are those after
+  // the last offset.
+  std::shared_ptr<const std::vector<int64_t>> offsets{};
 };
 
 // The frame of a record, as far as is known without having read it.
@@ -47,17 +66,11 @@ struct FramePlace {
 // Some records of one shard that follow one another.
 class ShardRun {
  public:
-  ShardRun(uint64_t first, uint64_t records) : first_(first), records_(records) {}
-
-  OpenFault open(const std::filesystem::path& path, uint64_t bytes,
-                 const std::filesystem::path& index);
-  // With offsets of the records of the shard instead of an index; -1 for one that is lost, as are
-  // those after the last offset.
-  OpenFault open_at(const std::filesystem::path& path, uint64_t bytes,
-                    std::vector<int64_t> offsets);
+  OpenFault open(const ShardPlace& place, uint64_t records);
 
   ByteSpan bytes() const { return data_.bytes(); }
   const MappedFile& file() const { return data_; }
+  const MappedFile& index() const { return index_; }
   uint64_t mean_frame_bytes() const { return bytes().size() / total_records_; }
 
   // Where the record lies that is the `place`-th of the run; nothing if it is lost, or if its
@@ -66,37 +79,35 @@ class ShardRun {
   // Asks for the memory that `find` will read.
   void prefetch(uint64_t place) const;
 
-  // The size that is left if the file or its index was found cut; looked at `every_ms` at most.
-  // `now_ms` is a clock that never goes back.
-  std::optional<uint64_t> size_if_cut(int64_t now_ms, int64_t every_ms) const;
+  // What became of the file or its index. The system is asked `every_ms` at most, or always if
+  // bytes were lost. `now_ms` is a clock that never goes back.
+  FileState state(int64_t now_ms, int64_t every_ms, uint64_t& bytes_now) const;
   void drop_pages() const;
 
  private:
-  OpenFault open_data(const std::filesystem::path& path, uint64_t bytes);
-  // Whether the run is one of a shard of so many records.
-  bool has_room(uint64_t total) const { return first_ <= total && records_ <= total - first_; }
+  OpenFault open_index(const ShardPlace& place);
 
-  uint64_t first_;              // of the run, within the shard
-  uint64_t records_;            // of the run
+  uint64_t first_ = 0;          // of the run, within the shard
   uint64_t total_records_ = 1;  // of the shard
   MappedFile data_;
   MappedFile index_;
-  const uint8_t* table_ = nullptr;  // of the index
-  std::vector<int64_t> offsets_;    // instead of the index
+  const uint8_t* table_ = nullptr;                       // of the index
+  std::shared_ptr<const std::vector<int64_t>> offsets_;  // instead of the index
   mutable std::atomic<int64_t> checked_ms_{INT64_MIN / 2};
 };
 
-// Many runs; those that are open can be read from any thread while others are opened.
+using ShardRunPointer = std::shared_ptr<const ShardRun>;
+
+// Many runs, to be used from any number of threads.
 class ShardSet {
  public:
   // Run r holds the numbers from ends[r] up to ends[r + 1]; throws std::invalid_argument unless
-  // they start at 0 and never fall.
-  explicit ShardSet(std::vector<int64_t> ends);
-  ~ShardSet();
+  // they start at 0 and never fall. At most `max_open` runs stay open when nobody uses them.
+  explicit ShardSet(std::vector<int64_t> ends, size_t max_open = kMaxOpen);
   ShardSet(const ShardSet&) = delete;
   ShardSet& operator=(const ShardSet&) = delete;
 
-  // How often to ask a run whether its files were cut.
+  // How often to ask what became of the files of a run.
   int64_t check_every_ms() const;
   size_t runs() const { return ends_.size() - 1; }
   int64_t records() const { return ends_.back(); }
@@ -108,24 +119,45 @@ class ShardSet {
 
   // The run of a number that is one of the set's.
   size_t find_run(int64_t number) const;
-  // The runs of these numbers that are not open, each once, from the first on.
+  // The runs of these numbers whose places are not known, each once, from the first on.
   std::vector<size_t> missing(std::span<const int64_t> numbers) const;
 
-  // Adds a run that was opened; the first one stays if two are added.
-  void add(size_t run, std::unique_ptr<const ShardRun> opened);
-  // Null if the run is not open.
-  const ShardRun* get(size_t run) const { return opened_[run].load(std::memory_order_acquire); }
+  // Opens a run, whose place is known from then on unless there is a fault.
+  OpenFault add(size_t run, ShardPlace place);
+  // The run, opened again if need be; null if its place is not known. A place that does not hold
+  // what it did is forgotten.
+  ShardRunPointer get(size_t run) const;
+  // The run if it is open.
+  ShardRunPointer get_if_open(size_t run) const;
 
   // Counts bytes that were read: now and then the pages of all files are handed back, unless they
   // are few. They would all count as memory of this process in the end.
   void count_read(uint64_t bytes) const;
 
  private:
+  // Of tables in files that are mapped twice, data and index: a fraction of what a process may map.
+  static constexpr size_t kMaxOpen = 2048;
+
+  struct Entry {
+    std::shared_ptr<const ShardPlace> place;
+    ShardRunPointer opened;
+    std::list<size_t>::iterator use;  // if it is open
+  };
+
+  ShardRunPointer keep(size_t run, ShardRunPointer opened) const;
+  void close_some(std::vector<ShardRunPointer>& closed) const;
+  void forget(size_t run, const std::shared_ptr<const ShardPlace>& place) const;
+
   std::vector<int64_t> ends_;
-  std::unique_ptr<std::atomic<const ShardRun*>[]> opened_;
-  std::atomic<size_t> open_count_{0};
+  size_t max_open_;
   double runs_per_record_ = 0;  // to guess the run of a number
-  std::atomic<uint64_t> mapped_bytes_{0};
+  std::unique_ptr<std::atomic<bool>[]> is_known_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::vector<Entry> entries_;
+  mutable std::list<size_t> uses_;  // runs that are open, the last one used first
+  mutable uint64_t open_bytes_ = 0;
+
   mutable std::atomic<uint64_t> read_bytes_{0};
 };
 

@@ -5,13 +5,16 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "../columns.h"
 #include "../framing.h"
 #include "../index.h"
+#include "../mapped_file.h"
 #include "../record_parser.h"
 
 namespace datum::python {
@@ -21,6 +24,7 @@ namespace nb = nanobind;
 void import_numpy();
 void bind_arrays(nb::module_& module);
 void bind_checksums(nb::module_& module);
+void bind_files(nb::module_& module);
 void bind_framing(nb::module_& module);
 void bind_parsing(nb::module_& module);
 void bind_encoding(nb::module_& module);
@@ -40,7 +44,22 @@ void bind_loading(nb::module_& module);
 
 // What Python calls these.
 const char* name_of(DamageKind kind);
+const char* name_of(FileState state);
 const char* describe(IndexFault fault);
+
+// An OSError that names the file.
+[[noreturn]] void raise_system_error(int number, const std::filesystem::path& path);
+
+// Raises a fault ("changed", state, bytes) if a file has not all the bytes that it had when it was
+// opened; more of them do no harm to whoever reads it on its own.
+void refuse_changed(const MappedFile& file);
+
+// Device, inode, bytes and time of change of a file, as Python holds them.
+using VersionTuple = std::tuple<uint64_t, uint64_t, uint64_t, int64_t>;
+inline FileVersion to_version(const VersionTuple& version) {
+  const auto& [device, inode, bytes, modified_ns] = version;
+  return {device, inode, bytes, modified_ns};
+}
 
 // For each column (values, splits, inner splits, present).
 nb::list to_arrays(const Plan& plan, std::vector<Column>&& columns);

@@ -51,6 +51,15 @@ void make_scanner(Scanner* scanner, const std::string& recovery, bool check_leng
       ScanOptions{recovery_named(recovery), check_lengths, check_payloads, max_record_bytes});
 }
 
+// Where a file is read in order, the disk reads ahead, and pages behind are handed back.
+void move_window(const MappedFile& file, uint64_t from, uint64_t to) {
+  constexpr uint64_t kWindow = 16 * 1024 * 1024;
+  const uint64_t window = to / kWindow;
+  if (from != 0 && from / kWindow == window) return;
+  file.read_ahead(static_cast<size_t>(to), static_cast<size_t>(2 * kWindow));
+  if (window > 1) file.drop_pages(static_cast<size_t>((window - 1) * kWindow));
+}
+
 // Payload starts within `buffer`, lengths, and numbers of the records found.
 nb::tuple scan(Scanner& scanner, nb::handle object, uint64_t skip, bool last, size_t max_records) {
   const BufferView buffer(object);
@@ -65,6 +74,32 @@ nb::tuple scan(Scanner& scanner, nb::handle object, uint64_t skip, bool last, si
   return nb::make_tuple(copy_to_array(records, &RecordRef::offset),
                         copy_to_array(records, &RecordRef::length),
                         copy_to_array(records, &RecordRef::number));
+}
+
+// The same, of a file: the buffer, a copy, and where it starts in the file come first. If it may
+// have no bytes, nothing is kept but the places, counted from the start of the file.
+nb::tuple scan_file(Scanner& scanner, const MappedFile& file, size_t max_records,
+                    uint64_t max_bytes) {
+  const bool copies = max_bytes > 0;
+  CopiedRecords found;
+  {
+    nb::gil_scoped_release release;
+    guard_mapped_files();
+    const uint64_t start = scanner.position();
+    if (copies) {
+      scan_copy(file.bytes(), scanner, max_records, max_bytes, found);
+    } else {
+      scanner.scan(file.bytes().subspan(start), true, max_records, found.records);
+    }
+    move_window(file, start, scanner.position());
+    for (RecordRef& record : found.records) record.offset += kHeaderBytes - found.base;
+  }
+  refuse_changed(file);
+  const nb::object bytes =
+      copies ? to_array(Cell::kUint8, std::move(found.bytes)) : nb::object(nb::none());
+  return nb::make_tuple(bytes, found.base, copy_to_array(found.records, &RecordRef::offset),
+                        copy_to_array(found.records, &RecordRef::length),
+                        copy_to_array(found.records, &RecordRef::number));
 }
 
 std::vector<DamageTuple> take_damage(Scanner& scanner) {
@@ -97,7 +132,7 @@ std::optional<std::tuple<size_t, std::string>> first_damage(nb::handle object,
   return std::tuple{i - 1, std::string(name_of(*kind))};
 }
 
-// The offsets and the stream's size; the fault is why the file is no index.
+// The offsets, the stream's size and the CRC of the shard; the fault is why the file is no index.
 nb::tuple load_index(nb::handle object) {
   const BufferView buffer(object);
   IndexView view;
@@ -110,16 +145,18 @@ nb::tuple load_index(nb::handle object) {
     std::memcpy(offsets.extend(8 * static_cast<size_t>(view.records)), view.table,
                 8 * static_cast<size_t>(view.records));
   }
-  return nb::make_tuple(to_array(Cell::kInt64, std::move(offsets)), view.stream_bytes);
+  return nb::make_tuple(to_array(Cell::kInt64, std::move(offsets)), view.stream_bytes,
+                        view.shard_crc);
 }
 
-nb::bytes dump_index(const Int64Input& offsets, uint64_t stream_bytes) {
+nb::bytes dump_index(const Int64Input& offsets, uint64_t stream_bytes, uint32_t shard_crc) {
   const auto* table = reinterpret_cast<const uint8_t*>(offsets.data());
   if (!offsets_are_sound(table, offsets.shape(0), stream_bytes)) {
     throw std::invalid_argument(describe(IndexFault::kOrder));
   }
-  const std::vector<uint8_t> file = write_index(
-      {reinterpret_cast<const uint64_t*>(offsets.data()), offsets.shape(0)}, stream_bytes);
+  const std::vector<uint8_t> file =
+      write_index({reinterpret_cast<const uint64_t*>(offsets.data()), offsets.shape(0)},
+                  stream_bytes, shard_crc);
   return nb::bytes(reinterpret_cast<const char*>(file.data()), file.size());
 }
 
@@ -134,6 +171,7 @@ void bind_framing(nb::module_& module) {
            nb::arg("check_payloads"), nb::arg("max_record_bytes"))
       .def("scan", scan, nb::arg("buffer"), nb::arg("skip"), nb::arg("last"),
            nb::arg("max_records"))
+      .def("scan_file", scan_file, nb::arg("file"), nb::arg("max_records"), nb::arg("max_bytes"))
       .def_prop_ro("position", &Scanner::position)
       .def_prop_ro("records_seen", &Scanner::records_seen)
       .def_prop_ro("unread_from", &Scanner::unread_from)
@@ -147,7 +185,8 @@ void bind_framing(nb::module_& module) {
   module.def("first_damage", first_damage, nb::arg("buffer"), nb::arg("offsets"),
              nb::arg("lengths"));
   module.def("load_index", load_index, nb::arg("data"));
-  module.def("dump_index", dump_index, nb::arg("offsets"), nb::arg("stream_bytes"));
+  module.def("dump_index", dump_index, nb::arg("offsets"), nb::arg("stream_bytes"),
+             nb::arg("shard_crc32c") = 0);
 }
 
 }  // namespace datum::python

@@ -4,7 +4,6 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <cerrno>
 #include <chrono>
 #include <stdexcept>
 #include <string>
@@ -56,57 +55,64 @@ std::vector<int64_t> checked_numbers(const ShardSet& shards, const Int64Input& n
 
 // Runs.
 
-void make_shards(ShardSet* self, const Int64Input& ends) { new (self) ShardSet(to_vector(ends)); }
-
-[[noreturn]] void raise_system_error(uint64_t number, const Path& path) {
-  errno = static_cast<int>(number);
-  PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, nb::cast(path).ptr());
-  throw nb::python_error();
+void make_shards(ShardSet* self, const Int64Input& ends, std::optional<size_t> max_open) {
+  if (max_open) {
+    new (self) ShardSet(to_vector(ends), *max_open);
+  } else {
+    new (self) ShardSet(to_vector(ends));
+  }
 }
 
-[[noreturn]] void raise_open_fault(const OpenFault& fault, const Path& path, const Path& index) {
+[[noreturn]] void raise_open_fault(const OpenFault& fault, const ShardPlace& place) {
   using Code = OpenFault::Code;
   switch (fault.code) {
     case Code::kSystem:
-      raise_system_error(fault.got, path);
+      raise_system_error(static_cast<int>(fault.got), place.path);
     case Code::kIndexSystem:
-      raise_system_error(fault.got, index);
+      raise_system_error(static_cast<int>(fault.got), place.index);
     case Code::kIndex:
       raise_fault(nb::make_tuple("index", describe(fault.index)));
+    case Code::kVersion:
+      raise_fault(nb::make_tuple("version"));
     default:
       break;
   }
-  const char* name = fault.code == Code::kBytes        ? "bytes"
-                     : fault.code == Code::kIndexBytes ? "index bytes"
-                                                       : "index records";
+  const char* name = fault.code == Code::kBytes          ? "bytes"
+                     : fault.code == Code::kIndexBytes   ? "index bytes"
+                     : fault.code == Code::kIndexRecords ? "index records"
+                                                         : "index shard";
   raise_fault(nb::make_tuple(name, fault.expected, fault.got));
 }
 
-template <typename Open>
-void open_run(ShardSet& shards, size_t run, uint64_t first, const Path& path, const Path& index,
-              Open open) {
+void open_run(ShardSet& shards, size_t run, const ShardPlace& place) {
   if (run >= shards.runs()) throw std::out_of_range("no such run");
-  auto opened = std::make_unique<ShardRun>(first, shards.records_of(run));
   OpenFault fault;
   {
     nb::gil_scoped_release release;
-    fault = open(*opened);
+    fault = shards.add(run, place);
   }
-  if (fault.code != OpenFault::Code::kNone) raise_open_fault(fault, path, index);
-  shards.add(run, std::move(opened));
+  if (fault.code != OpenFault::Code::kNone) raise_open_fault(fault, place);
 }
 
-void open_indexed(ShardSet& shards, size_t run, const Path& path, uint64_t bytes, const Path& index,
-                  uint64_t first) {
-  open_run(shards, run, first, path, index,
-           [&](ShardRun& opened) { return opened.open(path, bytes, index); });
+void open_indexed(ShardSet& shards, size_t run, const Path& path, const VersionTuple& version,
+                  const Path& index, uint64_t first, uint64_t records,
+                  std::optional<uint32_t> crc) {
+  open_run(shards, run,
+           {.first = first,
+            .path = path,
+            .version = to_version(version),
+            .index = index,
+            .total_records = records,
+            .crc = crc});
 }
 
-void open_at(ShardSet& shards, size_t run, const Path& path, uint64_t bytes,
+void open_at(ShardSet& shards, size_t run, const Path& path, const VersionTuple& version,
              const Int64Input& offsets, uint64_t first) {
-  std::vector<int64_t> copy = to_vector(offsets);
-  open_run(shards, run, first, path, {},
-           [&](ShardRun& opened) { return opened.open_at(path, bytes, std::move(copy)); });
+  open_run(shards, run,
+           {.first = first,
+            .path = path,
+            .version = to_version(version),
+            .offsets = std::make_shared<const std::vector<int64_t>>(to_vector(offsets))});
 }
 
 // Run, number in the run and, if known, start and end in its file of the record of a number.
@@ -114,10 +120,10 @@ nb::tuple find_record(const ShardSet& shards, int64_t number) {
   if (!shards.contains({&number, 1})) throw std::out_of_range("expected a number of the records");
   const size_t run = shards.find_run(number);
   const auto place = static_cast<uint64_t>(number - shards.start_of(run));
-  const ShardRun* opened = shards.get(run);
+  const ShardRunPointer opened = shards.get_if_open(run);
   nb::object offset = nb::none();
   nb::object end = nb::none();
-  if (opened != nullptr && !opened->file().size_if_cut()) {
+  if (opened != nullptr) {
     if (const auto found = opened->find(place)) {
       offset = nb::cast(found->offset);
       if (found->length) end = nb::cast(found->offset + *found->length + kFrameBytes);
@@ -141,8 +147,8 @@ void refuse_inherited(const BatchLoader& loader) {
       raise_fault(fault.mismatch);
     case Code::kNotOpen:
       raise_fault(nb::make_tuple("not open", fault.run));
-    case Code::kCut:
-      raise_fault(nb::make_tuple("cut", fault.run, fault.bytes));
+    case Code::kChanged:
+      raise_fault(nb::make_tuple("changed", fault.run, name_of(fault.state), fault.bytes));
     default:
       raise_fault(nb::make_tuple("closed"));
   }
@@ -235,16 +241,16 @@ void bind_loading(nb::module_& module) {
   module.def("permute", permute, nb::arg("positions"), nb::arg("records"), nb::arg("key"),
              nb::arg("inverse") = false);
   nb::class_<ShardSet>(module, "ShardSet")
-      .def("__init__", make_shards, nb::arg("ends"))
+      .def("__init__", make_shards, nb::arg("ends"), nb::arg("max_open") = nb::none())
       .def(
           "missing",
           [](const ShardSet& shards, const Int64Input& numbers) {
             return shards.missing(checked_numbers(shards, numbers));
           },
           nb::arg("numbers"))
-      .def("open", open_indexed, nb::arg("run"), nb::arg("path"), nb::arg("bytes"),
-           nb::arg("index"), nb::arg("first"))
-      .def("open_at", open_at, nb::arg("run"), nb::arg("path"), nb::arg("bytes"),
+      .def("open", open_indexed, nb::arg("run"), nb::arg("path"), nb::arg("version"),
+           nb::arg("index"), nb::arg("first"), nb::arg("records"), nb::arg("crc32c") = nb::none())
+      .def("open_at", open_at, nb::arg("run"), nb::arg("path"), nb::arg("version"),
            nb::arg("offsets"), nb::arg("first"))
       .def("find", find_record, nb::arg("number"));
   nb::class_<Loader>(module, "BatchLoader")

@@ -28,6 +28,7 @@ NB_MODULE(_core, module) {
   datum::python::bind_fault(module);
   datum::python::bind_arrays(module);
   datum::python::bind_checksums(module);
+  datum::python::bind_files(module);
   datum::python::bind_framing(module);
   datum::python::bind_parsing(module);
   datum::python::bind_encoding(module);

@@ -22,13 +22,13 @@ def index_file(
     *,
     magic: bytes = b"DATUMIDX",
     version: int = 1,
-    reserved: int = 0,
+    shard_crc: int = 0,
     records: int | None = None,
 ) -> bytes:
     """An index with right checksums around whatever it says."""
     table = struct.pack(f"<{len(offsets)}Q", *offsets)
     count = len(offsets) if records is None else records
-    head = magic + struct.pack("<IIQQ", version, reserved, count, stream_bytes)
+    head = magic + struct.pack("<IIQQ", version, shard_crc, count, stream_bytes)
     head += masked_crc(table)
     return head + masked_crc(head) + table
 
@@ -64,7 +64,6 @@ def test_every_byte_more_is_noticed():
         (framed(*PAYLOADS, bytes(100)), "DATUMIDX"),
         (index_file([0], 20, version=0), "version"),
         (index_file([0], 20, version=2), "version"),
-        (index_file([0], 20, reserved=1), "version"),
         (index_file([0], 20, records=0), "number of records"),
         (index_file([0], 20, records=2), "number of records"),
         (index_file([0], 20, records=2**61), "number of records"),

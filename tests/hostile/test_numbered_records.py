@@ -1,6 +1,7 @@
 """Records read by number from files that are damaged, cut, changed, or not what they seem."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -175,15 +176,14 @@ def test_a_shard_that_was_changed_is_refused(parts):
         opened(parts).read([0])
 
 
-def test_a_file_that_is_cut_while_it_is_mapped_is_not_touched(parts):
+def test_small_files_are_read_when_they_are_opened(parts):
     path = shard_path(parts)
-    for cut, error in ((path, CorruptRecordError), (Index.path_for(path), CorruptIndexError)):
+    for cut in (path, Index.path_for(path)):
         data = cut.read_bytes()
         records = opened(parts, 0)
-        ticket = records.submit([0])  # maps the files, but reads nothing yet
+        ticket = records.submit([0])  # opens the files
         os.truncate(cut, 10)
-        with pytest.raises(error, match="cut while it was read"):
-            records.take(ticket)
+        assert records.take(ticket).columns["x"].tolist() == [0]
         records.close()
         cut.write_bytes(data)
 
@@ -195,14 +195,29 @@ def test_files_that_do_not_fit_are_not_opened(parts, tmp_path):
     info, path = parts[0][1].shard, shard_path(parts)
     index = Index.path_for(path)
 
-    def opening(path=path, size=info.bytes, index=index, first=0, records=7):
-        shards = _core.ShardSet(np.array([0, records]))
-        shards.open(0, path, size, index, first)
+    version = _core.MappedFile(path).version
+
+    def opening(path=path, version=version, index=index, first=0, total=info.records, crc=None):
+        shards = _core.ShardSet(np.array([0, 7]))
+        shards.open(0, path, version, index, first, total, crc)
 
     opening()
     opening(str(path), index=str(index))
+    opening(crc=info.crc32c)
     with pytest.raises(_core.Fault, match="bytes"):
-        opening(size=info.bytes + 1)
+        opening(version=(*version[:2], version[2] + 1, version[3]))
+    for place in (0, 1, 3):
+        other = [*version]
+        other[place] += 1
+        with pytest.raises(_core.Fault, match="version"):
+            opening(version=tuple(other))
+    told = replace(Index.load(index), shard_crc32c=info.crc32c)
+    told.save(tmp_path / "told.index")
+    opening(index=tmp_path / "told.index", crc=info.crc32c)
+    with pytest.raises(_core.Fault, match="index shard"):
+        opening(index=tmp_path / "told.index", crc=info.crc32c ^ 1)
+    with pytest.raises(_core.Fault, match="index records"):
+        opening(total=info.records + 1)
     with pytest.raises(_core.Fault, match="index records"):
         opening(first=1)
     with pytest.raises(_core.Fault, match="index records"):
@@ -228,7 +243,7 @@ def test_runs_that_cannot_be_are_refused(parts):
             _core.ShardSet(np.array(ends, np.int64))
     shards = _core.ShardSet(np.array([0, 7]))
     with pytest.raises(IndexError, match="no such run"):
-        shards.open(1, shard_path(parts), 0, "", 0)
+        shards.open(1, shard_path(parts), (0, 0, 0, 0), "", 0, 7)
     loader = _core.BatchLoader(Parser(NUMBERED).plan, shards, 1, False)
     with pytest.raises(_core.Fault, match="not open"):
         loader.take(loader.submit(np.array([3])))
@@ -244,7 +259,7 @@ def test_offsets_in_memory_need_not_be_right(tmp_path):
         offsets = right.copy()
         offsets[2] = wrong
         shards = _core.ShardSet(np.array([0, 4]))
-        shards.open_at(0, path, size, offsets, 0)
+        shards.open_at(0, path, _core.MappedFile(path).version, offsets, 0)
         loader = _core.BatchLoader(plan, shards, 0, True)
         columns, _, rows, damage = loader.take(loader.submit(np.arange(4)))
         assert columns[0][0].tolist() == [0, 1, 3]
@@ -261,7 +276,8 @@ def test_a_hostile_index_asks_for_no_memory(tmp_path):
     data = bytearray(Index(np.array([0, 2**39]), 1 << 40).to_bytes())
     (tmp_path / "hostile.index").write_bytes(data)
     shards = _core.ShardSet(np.array([0, 2]))
-    shards.open(0, path, 1 << 40, tmp_path / "hostile.index", 0)
+    version = _core.MappedFile(path).version
+    shards.open(0, path, version, tmp_path / "hostile.index", 0, 2)
     loader = _core.BatchLoader(Parser(NUMBERED).plan, shards, 0, False)
     with pytest.raises(_core.Fault, match="length checksum"):
         loader.take(loader.submit(np.zeros(1000, np.int64)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from isal import isal_zlib
@@ -69,20 +69,24 @@ def _inflates(start: memoryview) -> bool:
     return True
 
 
-def inflate(data: Buffer, compression: Compression) -> Iterator[bytes]:
+_Read = Callable[[int, int], Any]
+
+
+def inflate(stream_of: Buffer | _Read, compression: Compression) -> Iterator[bytes]:
     """Decompress all members of a stream in pieces of at most `OUTPUT_BYTES`.
 
-    Raises CompressedStreamError, after all that could be read, if the stream is cut off, damaged,
-    or followed by anything but zeros (which tapes and block devices pad with).
+    The stream is in memory, or comes from a function: `read(start, size)` returns bytes of it,
+    fewer only at its end. Raises CompressedStreamError, after all that could be read, if the stream
+    is cut off, damaged, or followed by anything but zeros (which tapes and block devices pad with).
     """
-    source = memoryview(data).cast("B")
+    read = stream_of if callable(stream_of) else _reader_of(stream_of)
     position = 0
     while True:
         stream = _DECODERS[compression].decompressobj(wbits=_WINDOW_BITS[compression])
         pending: Any = b""
         while not stream.eof:
             if not pending:
-                pending = source[position : position + INPUT_BYTES]
+                pending = read(position, INPUT_BYTES)
                 position += len(pending)
             is_at_end = not pending
             try:
@@ -95,20 +99,27 @@ def inflate(data: Buffer, compression: Compression) -> Iterator[bytes]:
             elif is_at_end and not stream.eof:
                 raise CompressedStreamError(f"the {compression} stream is cut off", is_cut=True)
         position -= len(stream.unused_data)
-        rest = source[position:]
-        if not _starts_member(rest, compression):
-            if not _is_zeros(rest):
+        if not _starts_member(bytes(read(position, 3)), compression):
+            if not _is_zeros(read, position):
                 raise CompressedStreamError(f"the {compression} stream is followed by other bytes")
             return
 
 
-def _starts_member(rest: memoryview, compression: Compression) -> bool:
-    head = bytes(rest[:3])
+def _reader_of(memory: Buffer) -> _Read:
+    view = memoryview(memory).cast("B")
+    return lambda start, size: view[start : start + size]
+
+
+def _starts_member(head: bytes, compression: Compression) -> bool:
     return head == _GZIP_MAGIC if compression == "gzip" else _is_zlib_header(head)
 
 
-def _is_zeros(rest: memoryview) -> bool:
-    return all(not any(rest[at : at + INPUT_BYTES]) for at in range(0, len(rest), INPUT_BYTES))
+def _is_zeros(read: _Read, position: int) -> bool:
+    while piece := bytes(read(position, INPUT_BYTES)):
+        if any(piece):
+            return False
+        position += len(piece)
+    return True
 
 
 def compressor(compression: Compression) -> Any:

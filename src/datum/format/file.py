@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import mmap
+import errno
 import os
-import stat
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 
 from datum import _core
 from datum.errors import CorruptIndexError, CorruptRecordError, Damage
-from datum.format.compression import CompressedStreamError, Compression, detect_compression, inflate
+from datum.format.compression import (
+    INPUT_BYTES,
+    CompressedStreamError,
+    Compression,
+    detect_compression,
+    inflate,
+)
 from datum.format.index import FRAME_BYTES, Index
 from datum.format.records import HEADER_BYTES, Records
 
@@ -23,13 +29,23 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = ["RecordFile", "Recovery", "check_recovery"]
+__all__ = [
+    "FileVersion",
+    "RecordFile",
+    "Recovery",
+    "change_error",
+    "check_recovery",
+    "refuse_changes",
+    "version_of",
+]
 
 Recovery = Literal["strict", "tail", "skip"]
+FileVersion = tuple[int, int, int, int]  # of a file: device, inode, bytes, time of change in ns
 
 CHUNK_RECORDS = 1024
 MAX_RECORD_BYTES = 256 * 2**20  # of a compressed stream, whose own size bounds nothing
-WINDOW_BYTES = 16 * 2**20  # pages of a file are asked for, and handed back, in steps of this
+CHUNK_BYTES = 32 * 2**20  # of a run of records, unless one alone is larger
+ANY_BYTES = 2**63
 
 
 _Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
@@ -45,12 +61,15 @@ def check_recovery(recovery: Recovery) -> Recovery:
 class RecordFile:
     """The records of a TFRecord file, or of a buffer that holds one.
 
-    Iterating yields payloads as `bytes`; `chunks` yields runs of them without copying. Random
+    Iterating yields payloads as `bytes`; `chunks` yields runs of them in one buffer. Random
     access, `file[7]`, `file[-3:]`, `file[[5, 2]]`, works on files that are not compressed.
 
+    What was read stays as it is, whatever happens to the file. A file that is cut or rewritten
+    while it is read raises CorruptRecordError; one that grows, or is replaced by another, is read
+    as it was when it was opened.
+
     Args:
-        source: a path, or memory with the content of a file. A file must not be cut while it is
-            read: its pages are mapped.
+        source: a path, or memory with the content of a file.
         check_crc: whether to check the CRC of every length and payload.
         recovery: what to do about damage: "strict" raises CorruptRecordError; "tail" drops a
             last record that is torn; "skip" steps over everything damaged to the next record
@@ -82,9 +101,8 @@ class RecordFile:
         self.damage: list[Damage] = []
         self._path = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
         self.name = self._path or "<memory>"
-        content: Any = source if self._path is None else _map_file(self._path)
-        self._content: Any = content
-        self.compression: Compression | None = detect_compression(content)
+        self._content: Any = _in_memory(source) if self._path is None else _open(self._path)
+        self.compression: Compression | None = detect_compression(self._read(0, INPUT_BYTES))
         self._places: _Places | None = None
 
     @property
@@ -92,6 +110,21 @@ class RecordFile:
         if self._content is None:
             raise ValueError(f"{self.name}: expected an open file, got a closed one")
         return self._content
+
+    @property
+    def content(self) -> _core.MappedFile:
+        """The file that was opened, for those who read more of it than records."""
+        content = self._buffer
+        assert isinstance(content, _core.MappedFile)
+        return content
+
+    def _read(self, start: int, size: int) -> Any:
+        """Some bytes of the file, fewer at its end: a copy, unless the source is memory."""
+        content = self._buffer
+        if not isinstance(content, _core.MappedFile):
+            return memoryview(content).cast("B")[start : start + size]
+        with refuse_changes(self.name, content):
+            return memoryview(content.read(start, min(size, len(content) - start)))
 
     # Reading in order.
 
@@ -103,21 +136,37 @@ class RecordFile:
         """Runs of at most `max_records` records, in order; `damage` is filled on the way."""
         if max_records < 1:
             raise ValueError(f"expected `max_records` of 1 or more, got {max_records}")
-        return self.runs(lambda: max_records)
+        return self.runs(lambda: max_records, max_bytes=CHUNK_BYTES)
 
-    def runs(self, next_size: Callable[[], int]) -> Iterator[Records]:
+    def runs(
+        self, next_size: Callable[[], int], *, max_bytes: int = ANY_BYTES
+    ) -> Iterator[Records]:
         """Like `chunks`, but each run asks anew how many records it may have."""
         self.damage = []
-        return self._scan(next_size, self.damage, check_payloads=self.check_crc)
+        return self._scan(
+            next_size, self.damage, check_payloads=self.check_crc, max_bytes=max_bytes
+        )
 
     def _scan(
-        self, next_size: Callable[[], int], damage: list[Damage], *, check_payloads: bool
+        self,
+        next_size: Callable[[], int],
+        damage: list[Damage],
+        *,
+        check_payloads: bool,
+        max_bytes: int,
     ) -> Iterator[Records]:
-        """Runs of records; what is stepped over is added to `damage`."""
+        """Runs of records; what is stepped over is added to `damage`.
+
+        With `max_bytes` 0 the records of a file are only found, not kept.
+        """
         limit = 2**64 - 1 if self.compression is None else self.max_record_bytes
         scanner = _core.Scanner(self.recovery, self.check_crc, check_payloads, limit)
         if self.compression is None:
-            runs = self._scan_piece(scanner, self._buffer, 0, True, next_size)
+            content = self._buffer
+            if isinstance(content, _core.MappedFile):
+                runs = self._scan_file(scanner, content, next_size, max_bytes)
+            else:
+                runs = self._scan_piece(scanner, content, 0, True, next_size)
         else:
             runs = self._scan_compressed(scanner, self.compression, next_size, damage)
         for records in runs:
@@ -126,6 +175,24 @@ class RecordFile:
                 yield records
         if scanner.fatal is not None:
             raise self._corrupt(Damage(self.name, *scanner.fatal), "expected a sound record")
+
+    def _scan_file(
+        self,
+        scanner: _core.Scanner,
+        content: _core.MappedFile,
+        next_size: Callable[[], int],
+        max_bytes: int,
+    ) -> Iterator[Records | None]:
+        """The records of the file in buffers of their own; None where there are none."""
+        while scanner.fatal is None:
+            with refuse_changes(self.name, content):
+                found = scanner.scan_file(content, next_size(), max_bytes)
+            buffer, base, starts, lengths, numbers = found
+            kept = b"" if buffer is None else buffer
+            has_any = len(starts) > 0
+            yield Records(kept, starts, lengths, numbers, self.name, base) if has_any else None
+            if scanner.position == len(content) or not has_any:
+                return
 
     def _scan_piece(
         self,
@@ -136,12 +203,9 @@ class RecordFile:
         next_size: Callable[[], int],
     ) -> Iterator[Records | None]:
         """The records of a piece of the stream that starts at `base`; None where there are none."""
-        pages = _Pages(piece)
         is_full = True
         while is_full and scanner.fatal is None:
-            self._check_size(piece)
             skip = scanner.position - base
-            pages.move_to(skip)
             size = next_size()
             starts, lengths, numbers = scanner.scan(piece, skip, is_last, size)
             is_full = len(starts) == size
@@ -154,7 +218,7 @@ class RecordFile:
         next_size: Callable[[], int],
         damage: list[Damage],
     ) -> Iterator[Records | None]:
-        pieces = inflate(self._buffer, compression)
+        pieces = inflate(self._read, compression)
         piece = b""
         base = 0
         fault: CompressedStreamError | None = None
@@ -186,16 +250,6 @@ class RecordFile:
                 raise self._corrupt(lost, f"expected a sound file: {fault}") from fault
             damage.append(lost)
 
-    def _check_size(self, buffer: Any) -> None:
-        """Refuse a file that was cut since it was opened: its lost pages cannot be touched."""
-        if isinstance(buffer, mmap.mmap) and buffer.size() < len(buffer):
-            damage = Damage(self.name, buffer.size(), len(buffer), 0, "torn payload")
-            raise CorruptRecordError(
-                f"{self.name}: expected {len(buffer)} bytes, got {buffer.size()}:"
-                " the file was cut while it was read",
-                damage,
-            )
-
     def _corrupt(self, damage: Damage, expected: str) -> CorruptRecordError:
         hint = "\nhint: recovery='skip' reads what is whole and lists what is not"
         hint = "" if self.recovery == "skip" else hint
@@ -220,7 +274,7 @@ class RecordFile:
         end = int(ends[-1]) if len(ends) else 0
         if not np.array_equal(ends[:-1], offsets[1:]) or (len(offsets) and offsets[0]):
             damage: list[Damage] = []
-            for _ in self._scan(lambda: CHUNK_RECORDS, damage, check_payloads=True):
+            for _ in self._scan(lambda: CHUNK_RECORDS, damage, check_payloads=True, max_bytes=0):
                 pass
             raise self._corrupt(damage[0], "expected records without gaps to index")
         return Index(offsets, end)
@@ -247,7 +301,9 @@ class RecordFile:
                 self._places = index.offsets, index.lengths, np.arange(len(index))
             else:
                 is_skipping = self.recovery == "skip"
-                chunks = list(self._scan(lambda: 1 << 16, [], check_payloads=is_skipping))
+                chunks = list(
+                    self._scan(lambda: 1 << 16, [], check_payloads=is_skipping, max_bytes=0)
+                )
                 self._places = (
                     _joined([c.starts + ((c.base or 0) - HEADER_BYTES) for c in chunks]),
                     _joined([chunk.lengths for chunk in chunks]),
@@ -272,7 +328,7 @@ class RecordFile:
         return list(self.records(range(*at.indices(len(self))) if isinstance(at, slice) else at))
 
     def records(self, numbers: Sequence[int] | NDArray[Any]) -> Records:
-        """The records of these numbers (negative ones count from the end), checked, not copied."""
+        """The records of these numbers (negative ones count from the end), checked."""
         if self.compression is not None:
             raise ValueError(
                 f"{self.name}: expected a file that is not compressed, got {self.compression}\n"
@@ -281,14 +337,25 @@ class RecordFile:
         places = self._find_places()
         wanted = _checked_numbers(numbers, len(places[0]), self.name)
         offsets, lengths, found = (place[wanted] for place in places)
-        self._check_size(self._buffer)
-        damaged = _core.first_damage(self._buffer, offsets, lengths) if self.check_crc else None
+        buffer, starts = self._gather(offsets, lengths + FRAME_BYTES)
+        damaged = _core.first_damage(buffer, starts, lengths) if self.check_crc else None
         if damaged is not None:
             row, kind = damaged
             end = int(offsets[row] + lengths[row]) + FRAME_BYTES
             damage = Damage(self.name, int(offsets[row]), end, int(found[row]), kind)
             raise self._corrupt(damage, "expected a sound record")
-        return Records(self._buffer, offsets + HEADER_BYTES, lengths, found, self.name, 0)
+        payloads = starts + HEADER_BYTES
+        return Records(buffer, payloads, lengths, found, self.name, offsets=offsets)
+
+    def _gather(
+        self, offsets: NDArray[np.int64], sizes: NDArray[np.int64]
+    ) -> tuple[Any, NDArray[np.int64]]:
+        """Memory that holds these frames, and where in it: of a file a copy, what is checked."""
+        content = self._buffer
+        if not isinstance(content, _core.MappedFile):
+            return content, offsets
+        with refuse_changes(self.name, content):
+            return content.gather(offsets, sizes, 1), np.cumsum(sizes) - sizes
 
     # Closing.
 
@@ -330,39 +397,55 @@ def _checked_numbers(
     return np.where(wanted < 0, wanted + count, wanted)
 
 
-def _map_file(path: str) -> Any:
-    """The content of a regular file, mapped; nothing to map makes empty bytes."""
-    # Not blocking: a FIFO would wait for a writer before it could be refused.
-    descriptor = os.open(
-        path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    )
+def _in_memory(source: Any) -> Any:
+    memoryview(source)  # TypeError if it is none
+    return source
+
+
+def _open(path: str) -> _core.MappedFile:
+    if "\0" in path:
+        raise ValueError(f"expected the path of a file, got one with a null character: {path!r}")
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{path}: expected a regular file")
-        if status.st_size == 0:
-            return b""
-        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-    finally:
-        os.close(descriptor)
+        return _core.MappedFile(path)
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.EISDIR):
+            raise OSError(f"{path}: expected a regular file") from None
+        raise
 
 
-class _Pages:
-    """Moves a window over a mapped file: the disk reads ahead, pages behind are handed back."""
+def version_of(path: str | os.PathLike[str]) -> FileVersion:
+    """What tells the file of this name from another one that takes it."""
+    status = os.stat(path)  # noqa: PTH116 - a Path is slower, of thousands of files
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
-    def __init__(self, buffer: Any) -> None:
-        can_advise = isinstance(buffer, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED")
-        self._map: Any = buffer if can_advise else None
-        self._next = 0
 
-    def move_to(self, position: int) -> None:
-        if self._map is None or position < self._next:
-            return
-        start = position - position % WINDOW_BYTES
-        self._next = start + WINDOW_BYTES
-        size = min(2 * WINDOW_BYTES, len(self._map) - start)
-        if size > 0:
-            self._map.madvise(mmap.MADV_WILLNEED, start, size)
-        # From the start on: whoever lags behind may have touched pages again.
-        if start > WINDOW_BYTES:
-            self._map.madvise(mmap.MADV_DONTNEED, 0, start - WINDOW_BYTES)
+@contextmanager
+def refuse_changes(name: str, content: _core.MappedFile) -> Iterator[None]:
+    """Raise CorruptRecordError if the file turns out not to be as it was when it was opened."""
+    try:
+        yield
+    except _core.Fault as fault:
+        _, state, nbytes = fault.args
+        raise change_error(name, len(content), state, nbytes) from None
+
+
+def change_error(file: str, expected: int, state: str, got: int) -> CorruptRecordError:
+    """A file of `expected` bytes that is not as it was when it was opened, and has `got` now."""
+    if state == "cut":
+        return CorruptRecordError(
+            f"{file}: expected {expected} bytes, got {got}: the file was cut while it was read\n"
+            "hint: restore it; to replace a file that is in use, write another one beside it and"
+            " rename that",
+            Damage(file, got, expected, 0, "torn payload"),
+        )
+    if state == "rewritten":
+        return CorruptRecordError(
+            f"{file}: expected the bytes that were opened, got others: the file was written to"
+            " while it was read\n"
+            "hint: read it again; to replace a file that is in use, write another one beside it and"
+            " rename that"
+        )
+    return CorruptRecordError(
+        f"{file}: expected {expected} bytes, got an error of the disk for some of them\n"
+        "hint: copy the dataset anew, to another disk"
+    )

@@ -39,6 +39,7 @@ class Index:
     Attributes:
         offsets: where each record starts, in the decompressed stream if the shard is compressed.
         stream_bytes: where the last one ends.
+        shard_crc32c: the checksum of the whole file, as the manifest has it; 0 if nobody took it.
 
     >>> index = Index(np.array([0, 21]), 40)
     >>> index.lengths.tolist()
@@ -47,6 +48,7 @@ class Index:
 
     offsets: NDArray[np.int64]
     stream_bytes: int
+    shard_crc32c: int = 0
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -84,7 +86,7 @@ class Index:
 
     def to_bytes(self) -> bytes:
         """The index as a file; docs/concepts/format.md tells its layout."""
-        return _core.dump_index(self.offsets, self.stream_bytes)
+        return _core.dump_index(self.offsets, self.stream_bytes, self.shard_crc32c)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, file: str = "<memory>") -> Index:

@@ -32,6 +32,7 @@ from datum.schema import Feature, Schema, is_encodable
 __all__ = ["Manifest", "ShardInfo", "SplitInfo"]
 
 VERSION = 1
+TAIL_BYTES = 4096  # of a shard; they hold the checksum of its last record, or of all if compressed
 MAX_COUNT = 2**53  # what every reader of JSON holds exactly
 MAX_DEFAULT_VALUES = 2**20  # a default is spread to the whole shape: few bytes could ask for any
 
@@ -53,6 +54,8 @@ class ShardInfo:
         crc32c: the checksum of all of it, as it is on disk; None where nobody took it, which no
             manifest can hold.
         compression: how it is compressed; in a manifest, like all others.
+        tail_crc32c: the checksum of its last `TAIL_BYTES` bytes, or of all if it has fewer: tells
+            at once whether a file is this shard. None where nobody took it.
     """
 
     name: str
@@ -60,6 +63,7 @@ class ShardInfo:
     bytes: int
     crc32c: int | None
     compression: Compression | None = None
+    tail_crc32c: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +249,19 @@ def _compressed(split: SplitInfo, compression: Compression | None) -> SplitInfo:
 
 
 def _split_to_json(split: SplitInfo) -> dict[str, Any]:
-    shards = [
-        {"name": s.name, "records": s.records, "bytes": s.bytes, "crc32c": f"{s.crc32c:08x}"}
-        for s in split.shards
-    ]
-    return {"shards": shards}
+    return {"shards": [_shard_to_json(shard) for shard in split.shards]}
+
+
+def _shard_to_json(shard: ShardInfo) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": shard.name,
+        "records": shard.records,
+        "bytes": shard.bytes,
+        "crc32c": f"{shard.crc32c:08x}",
+    }
+    if shard.tail_crc32c is not None:
+        found["tail_crc32c"] = f"{shard.tail_crc32c:08x}"
+    return found
 
 
 def _split_from_json(found: Any, path: str) -> SplitInfo:
@@ -261,12 +273,18 @@ def _split_from_json(found: Any, path: str) -> SplitInfo:
 
 def _shard_from_json(found: Any, path: str) -> ShardInfo:
     found = _expect(found, dict, path)
-    crc = _take(found, "crc32c", str, path)
-    if not _CRC.fullmatch(crc):
-        raise ManifestError(f"{path}.crc32c: expected eight hex digits, got {describe(crc)}")
+    crc = _take_crc(found, "crc32c", path)
     name = _take(found, "name", str, path)
     records, nbytes = (_take(found, count, int, path) for count in ("records", "bytes"))
-    return ShardInfo(name, records, nbytes, int(crc, 16))
+    tail = _take_crc(found, "tail_crc32c", path) if "tail_crc32c" in found else None
+    return ShardInfo(name, records, nbytes, crc, tail_crc32c=tail)
+
+
+def _take_crc(found: dict[str, Any], key: str, path: str) -> int:
+    crc = _take(found, key, str, path)
+    if not _CRC.fullmatch(crc):
+        raise ManifestError(f"{path}.{key}: expected eight hex digits, got {describe(crc)}")
+    return int(crc, 16)
 
 
 def _check_splits(splits: Mapping[str, SplitInfo], *, is_plain: bool) -> None:

@@ -43,7 +43,9 @@ class Records:
         numbers: which record of its file each one is.
         file: the file they are from.
         base: where `buffer` starts in the (decompressed) file; None if unknown.
-        parts: for joined runs, the runs they were joined from, instead of the three above.
+        offsets: where each record starts in the file, of records from all over it: instead of
+            `base`.
+        parts: for joined runs, the runs they were joined from, instead of the four above.
 
     >>> records = Records.of([b"one", b"three"])
     >>> len(records), records[1]
@@ -56,6 +58,7 @@ class Records:
     numbers: NDArray[np.int64]
     file: str = "<memory>"
     base: int | None = None
+    offsets: NDArray[np.int64] | None = None
     parts: tuple[Records, ...] = ()
 
     @classmethod
@@ -97,5 +100,9 @@ class Records:
             if at < len(part):
                 return part.locate(at)
             at -= len(part)
-        offset = None if self.base is None else self.base + int(self.starts[at]) - HEADER_BYTES
+        offset: int | None = None
+        if self.offsets is not None:
+            offset = int(self.offsets[at])
+        elif self.base is not None:
+            offset = self.base + int(self.starts[at]) - HEADER_BYTES
         return self.file, int(self.numbers[at]), offset

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import CorruptRecordError
+from datum import _core
 from datum.format import Index
+from datum.format.file import change_error, refuse_changes
 from datum.format.index import FRAME_BYTES
 from datum.reading import Split
 from datum.reading.batches import Run
@@ -52,16 +52,13 @@ class Piece:
         """The byte after the last one."""
         return int(self.offsets[-1] + self.lengths[-1]) + FRAME_BYTES
 
-    def map(self) -> mmap.mmap:
-        """The file, mapped; CorruptRecordError if it lost its end."""
-        with self.path.open("rb") as file:
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    def read(self) -> NDArray[np.uint8]:
+        """The bytes from `start` to `end`; CorruptRecordError if the file lost them."""
+        content = _core.MappedFile(self.path)
         if len(content) < self.end:
-            raise CorruptRecordError(
-                f"{self.path}: expected {self.end} bytes, got {len(content)}\n"
-                "hint: the file was cut while it was read"
-            )
-        return content
+            raise change_error(str(self.path), self.end, "cut", len(content))
+        with refuse_changes(str(self.path), content):
+            return content.read(self.start, self.end - self.start)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,6 +155,7 @@ def _piece(local: LocalShard, run: Run) -> Piece:
 
 
 def _lengths_at(path: Path, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    content = np.memmap(path, np.uint8, mode="r")
-    heads = np.ascontiguousarray(content[offsets[:, None] + np.arange(8)])
-    return heads.view("<u8")[:, 0].astype(np.int64)
+    content = _core.MappedFile(path)
+    with refuse_changes(str(path), content):
+        heads = content.gather(np.ascontiguousarray(offsets), np.full(len(offsets), 8), 1)
+    return heads.view("<u8").astype(np.int64)

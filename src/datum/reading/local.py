@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from datum import _core
 from datum.errors import CorruptIndexError, CorruptRecordError
 from datum.format import Index, RecordFile, Records, ShardInfo
+from datum.format.file import FileVersion, change_error, version_of
 from datum.format.index import FRAME_BYTES, most_records
 from datum.format.records import HEADER_BYTES
 from datum.reading.kept import check_unchanged, keep, keep_for_now, name_for, places
@@ -35,17 +36,23 @@ class LocalShard:
 
     Attributes:
         path: a plain TFRecord file: the shard itself, or its inflated copy in the cache directory.
-        bytes: the size of that file.
-        index: an index file that belongs to it; None only if there are `offsets`.
+        version: what tells that file from another one that takes its name.
+        index: an index file that belongs to it; None only if there are `offsets`. Whoever opens it
+            checks that its header tells of this shard.
         offsets: where each record of the shard starts in the file, -1 where it is lost; those
             after the last of them are lost, too. Only of damaged shards whose damage is to be
             skipped.
     """
 
     path: Path
-    bytes: int
+    version: FileVersion
     index: Path | None
     offsets: NDArray[np.int64] | None = None
+
+    @property
+    def bytes(self) -> int:
+        """The size of that file."""
+        return self.version[2]
 
 
 def check_counts(shards: Shards, contents: Iterable[ShardInfo]) -> None:
@@ -80,14 +87,14 @@ def find_local(shards: Shards, shard: ShardInfo, *, skips_damage: bool = False) 
     """
     with shards.open(shard, accepts_damage=skips_damage) as file:
         is_plain = file.compression is None
+        version = file.content.version
     if shard.name in shards.left_out:  # known to be damaged: what is numbered is what is sound
         return _find_sound(shards, shard) if is_plain else _salvage(shards, shard)
     try:
         if not is_plain:
-            return _find_inflated(shards, shard)
-        path = shards.folder / shard.name
-        index = _find_index(shards, shard, checks_offsets=skips_damage)
-        return LocalShard(path, path.stat().st_size, index)
+            return _find_inflated(shards, shard, version)
+        index = _find_index(shards, shard, version, checks_offsets=skips_damage)
+        return LocalShard(shards.folder / shard.name, version, index)
     except CorruptIndexError:
         if not skips_damage:
             raise
@@ -101,27 +108,36 @@ def find_local(shards: Shards, shard: ShardInfo, *, skips_damage: bool = False) 
 # Plain shards.
 
 
-def _find_index(shards: Shards, shard: ShardInfo, *, checks_offsets: bool) -> Path:
+def _find_index(
+    shards: Shards, shard: ShardInfo, version: FileVersion, *, checks_offsets: bool
+) -> Path:
     path = shards.folder / shard.name
     found = Index.find(path)
     if shards.writer == "datum" and found is not None:
-        _check_header(found, path, shard)
+        _check_header(found, path, shard, version[2])
         if checks_offsets:
             Index.load(found)
         return found
     if found is not None and _is_of_others(found, path, shard):
         return found
     name = name_for(path, shard)
-    size = path.stat().st_size
     for kept in places(f"{name}.index"):
-        if _is_sound(kept, shard, size):
+        if _is_sound(kept, shard, version[2]):
             return kept
-    with RecordFile(path, use_index=False) as file:
+    with _open_again(path, version) as file:
         index = file.index
     _check_count(shards, shard, len(index))
     check_unchanged(path, shard, name)
     data = index.to_bytes()
     return keep(f"{name}.index", lambda target: _write(target, data))
+
+
+def _open_again(path: Path, version: FileVersion) -> RecordFile:
+    """A file that was opened before; CorruptRecordError if it is another one by now."""
+    file = RecordFile(path, use_index=False)
+    if file.content.version != version:
+        raise change_error(str(path), version[2], "rewritten", len(file.content))
+    return file
 
 
 def _is_of_others(index: Path, path: Path, shard: ShardInfo) -> bool:
@@ -158,7 +174,7 @@ def _write(target: BinaryIO, data: bytes) -> None:
     target.write(data)
 
 
-def _check_header(index: Path, path: Path, shard: ShardInfo) -> None:
+def _check_header(index: Path, path: Path, shard: ShardInfo, shard_bytes: int) -> None:
     """Refuse an index of another file, without reading its offsets: whoever uses them does."""
     with index.open("rb") as file:
         head = file.read(_INDEX_HEADER_BYTES)
@@ -167,15 +183,22 @@ def _check_header(index: Path, path: Path, shard: ShardInfo) -> None:
     crc = int.from_bytes(head[36:], "little")
     if size != _INDEX_HEADER_BYTES + 8 * records or crc != _core.mask_crc(_core.crc32c(head[:36])):
         Index.load(index)  # tells what is wrong with it
-    if stream_bytes != path.stat().st_size:
+    if stream_bytes != shard_bytes:
         raise CorruptIndexError(
-            f"{index}: expected an index of {path.stat().st_size} bytes, as {path} has,"
+            f"{index}: expected an index of {shard_bytes} bytes, as {path} has,"
             f" got one of {stream_bytes}\nhint: delete it, or restore the shard"
         )
     if records != shard.records:
         raise CorruptIndexError(
             f"{path}: expected {shard.records} records, as the manifest says,"
             f" got an index of {records}\nhint: delete the index, or restore the shard"
+        )
+    shard_crc = int.from_bytes(head[12:16], "little")
+    if shard_crc and shard.crc32c is not None and shard_crc != shard.crc32c:
+        raise CorruptIndexError(
+            f"{index}: expected the index of a file with checksum {shard.crc32c:08x}, as the"
+            f" manifest says, got one of {shard_crc:08x}\n"
+            "hint: delete it; the records themselves are enough to build it again"
         )
 
 
@@ -203,8 +226,9 @@ def _find_sound(shards: Shards, shard: ShardInfo) -> LocalShard:
         for records in file.chunks(COPIED_RECORDS):
             numbers.append(records.numbers)
             starts.append(records.starts + (records.base or 0) - HEADER_BYTES)
+        version = file.content.version
     offsets = _by_number(shard, np.concatenate(numbers), np.concatenate(starts))
-    return LocalShard(path, path.stat().st_size, None, offsets)
+    return LocalShard(path, version, None, offsets)
 
 
 def _by_number(
@@ -224,16 +248,16 @@ def _by_number(
 # Compressed shards.
 
 
-def _find_inflated(shards: Shards, shard: ShardInfo) -> LocalShard:
+def _find_inflated(shards: Shards, shard: ShardInfo, version: FileVersion) -> LocalShard:
     source = shards.folder / shard.name
     name = name_for(source, shard)
     for path, index in zip(places(f"{name}.tfrecord"), places(f"{name}.index"), strict=True):
         if path.is_file() and _is_sound(index, shard, path.stat().st_size):
-            return LocalShard(path, path.stat().st_size, index)
+            return LocalShard(path, version_of(path), index)
     found: list[Index] = []
 
     def inflate(target: BinaryIO) -> None:
-        with RecordFile(source, use_index=False) as file:
+        with _open_again(source, version) as file:
             offsets, _ = _copy_records(file, target)
         _check_count(shards, shard, len(offsets))
         check_unchanged(source, shard, name)
@@ -243,7 +267,7 @@ def _find_inflated(shards: Shards, shard: ShardInfo) -> LocalShard:
     data = found[-1].to_bytes()
     # The index comes last: where there is one, the records are there.
     index = keep(f"{name}.index", lambda target: _write(target, data))
-    return LocalShard(path, found[-1].stream_bytes, index)
+    return LocalShard(path, version_of(path), index)
 
 
 def _copy_records(
@@ -288,5 +312,5 @@ def _salvage(shards: Shards, shard: ShardInfo) -> LocalShard:
         found.append(_by_number(shard, numbers, starts))
 
     path = keep_for_now(f"{name}.sound.tfrecord", copy)
-    made = _salvaged[name] = LocalShard(path, path.stat().st_size, None, found[-1])
+    made = _salvaged[name] = LocalShard(path, version_of(path), None, found[-1])
     return made

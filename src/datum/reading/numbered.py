@@ -15,12 +15,15 @@ from datum import _core
 from datum.errors import CorruptIndexError, CorruptRecordError, Damage
 from datum.format import Index, Parser, RecordFile
 from datum.format.assemble import Stored
+from datum.format.file import change_error, version_of
 from datum.format.threads import thread_count
 from datum.reading.batches import Run
 from datum.reading.local import HINT, LocalShard, find_local
 from datum.reading.shards import Shards
 
 __all__ = ["NumberedRecords", "Taken"]
+
+MAX_TRIES = 3  # to read files that somebody replaces at the same time
 
 # As the core hands it over: stored columns, the buffer of strings, rows if not all, damaged rows.
 _Batch = tuple[list[Stored], NDArray[np.uint8], NDArray[np.int64] | None, list[tuple[int, str]]]
@@ -105,8 +108,12 @@ class NumberedRecords:
         try:
             found = self._loader.take(ticket)
         except _core.Fault as fault:
-            raise self._error(fault, self._submitted.pop(ticket, None)) from None
-        numbers = self._submitted.pop(ticket)
+            wanted = self._submitted.pop(ticket, None)
+            if wanted is None or fault.args[0] != "not open":
+                raise self._error(fault, wanted) from None
+            numbers, found = wanted, self._read(wanted)
+        else:
+            numbers = self._submitted.pop(ticket)
         rows, damaged = found[2:]
         columns = self._columns(found, numbers)
         damage = tuple(self._find_damage(int(numbers[row]), kind) for row, kind in damaged)
@@ -118,12 +125,25 @@ class NumberedRecords:
         With `on_error="skip"` they are of the records that are sound.
         """
         wanted = self._checked(numbers)
-        self._open_for(wanted)
-        try:
-            found = self._loader.read(wanted)
-        except _core.Fault as fault:
-            raise self._error(fault, wanted) from None
-        return self._columns(found, wanted)
+        return self._columns(self._read(wanted), wanted)
+
+    def _read(self, numbers: NDArray[np.int64]) -> _Batch:
+        """Read records at once.
+
+        Files that are not open any more, and are others by now, are looked at once more: they may
+        be copies of what they were.
+        """
+        for _ in range(MAX_TRIES):
+            self._open_for(numbers)
+            try:
+                return self._loader.read(numbers)
+            except _core.Fault as fault:
+                if fault.args[0] != "not open":
+                    raise self._error(fault, numbers) from None
+        raise CorruptRecordError(
+            f"{self.locate(int(numbers[0]))[0]}: expected files that stay as they are, got others"
+            " each time\nhint: wait until whoever copies the dataset is done, and load it again"
+        )
 
     def _columns(self, found: _Batch, numbers: NDArray[np.int64]) -> dict[str, Any]:
         stored, buffer, rows, _ = found
@@ -180,16 +200,20 @@ class NumberedRecords:
         local = find_local(shards, run.shard, skips_damage=self._skips)
         # As text: the core would call Python for a Path, and take an interrupt for a wrong type.
         path = str(local.path)
+        crc = run.shard.crc32c if run.shard.compression is None else None  # of what is read
         try:
             if local.offsets is not None:
-                self._shards.open_at(place, path, local.bytes, local.offsets, run.start)
+                self._shards.open_at(place, path, local.version, local.offsets, run.start)
             elif local.index is not None:
-                self._shards.open(place, path, local.bytes, str(local.index), run.start)
+                index, records = str(local.index), run.shard.records
+                self._shards.open(place, path, local.version, index, run.start, records, crc)
         except _core.Fault as fault:
+            shards.check_current(run.shard)
             raise _open_error(local, *fault.args) from None
         except FileNotFoundError:
             shards.open(run.shard, accepts_damage=self._skips).close()  # tells what is missing
             raise
+        shards.check_current(run.shard)  # once all is open: a dataset is replaced in one step
         self._locals[place] = local
 
     # What can go wrong.
@@ -198,8 +222,8 @@ class NumberedRecords:
         code = str(fault.args[0])
         if numbers is None or code in ("closed", "forked", "ticket", "not open"):
             return self._unusable(code)
-        if code == "cut":
-            return self._cut(fault.args[1])
+        if code == "changed":
+            return self._changed(*fault.args[1:])
         if code == "damage":
             _, row, kind = fault.args
             return self._corrupt(int(numbers[row]), kind)
@@ -215,17 +239,20 @@ class NumberedRecords:
             return ValueError("expected records that are open, got closed ones")
         return KeyError("expected a ticket that was not taken, got another")
 
-    def _cut(self, place: int) -> Exception:
-        """A file that lost its end: what is mapped of it cannot be touched any more."""
+    def _changed(self, place: int, state: str, nbytes: int) -> Exception:
+        """A file that is not as it was when it was opened."""
         local = self._locals[place]
-        size = local.path.stat().st_size
-        if size >= local.bytes and local.index is not None:
-            return CorruptIndexError(f"{local.index}: the index was cut while it was read")
+        try:
+            is_index = local.index is not None and version_of(local.path) == local.version
+        except OSError:
+            is_index = False
+        if is_index:
+            return CorruptIndexError(
+                f"{local.index}: the index was {state} while it was read\n"
+                "hint: delete it; the records themselves are enough to build it again"
+            )
         file = self.locate(int(self._ends[place]))[0]
-        return CorruptRecordError(
-            f"{file}: expected {local.bytes} bytes, got {size}: the file was cut while it was read",
-            Damage(file, size, local.bytes, 0, "torn payload"),
-        )
+        return change_error(file, local.bytes, state, nbytes)
 
     def _corrupt(self, number: int, kind: str) -> Exception:
         index = self._locals[self._shards.find(number)[0]].index
@@ -282,6 +309,8 @@ class _Gathered:
 
 def _open_error(local: LocalShard, code: str, *told: Any) -> Exception:
     """Files that are not as they were found a moment ago."""
+    if code == "version":
+        return change_error(str(local.path), local.bytes, "rewritten", local.bytes)
     if code == "bytes":
         return CorruptRecordError(
             f"{local.path}: expected {told[0]} bytes, got {told[1]}\n"
@@ -291,6 +320,7 @@ def _open_error(local: LocalShard, code: str, *told: Any) -> Exception:
         "index": f"expected an index of records: {told[0]}",
         "index bytes": f"expected an index of {told[0]} bytes, got one of {told[-1]}",
         "index records": f"expected an index of {told[0]} records, got one of {told[-1]}",
+        "index shard": "expected the index of this shard, got that of another version",
     }[code]
     return CorruptIndexError(
         f"{local.index}: {problem}\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from datum.errors import Damage
 from datum.format import RecordFile, Records, Recovery
@@ -71,12 +70,18 @@ class WatchedFile(RecordFile):
         self._note = note
 
     def _scan(
-        self, next_size: Callable[[], int], damage: list[Damage], *, check_payloads: bool
+        self,
+        next_size: Callable[[], int],
+        damage: list[Damage],
+        *,
+        check_payloads: bool,
+        max_bytes: int,
     ) -> Iterator[Records]:
-        for records in super()._scan(next_size, damage, check_payloads=check_payloads):
+        runs = super()._scan(next_size, damage, check_payloads=check_payloads, max_bytes=max_bytes)
+        for records in runs:
             yield records
             self._note(end_of(records) if self.compression is None else 0)
-        self._note(Path(self.name).stat().st_size)
+        self._note(len(self.content))
 
 
 def end_of(records: Records) -> int:

@@ -36,10 +36,16 @@ class SoundFile(RecordFile):
         self._left_out = np.array(sorted(left_out), np.int64)
 
     def _scan(
-        self, next_size: Callable[[], int], damage: list[Damage], *, check_payloads: bool
+        self,
+        next_size: Callable[[], int],
+        damage: list[Damage],
+        *,
+        check_payloads: bool,
+        max_bytes: int,
     ) -> Iterator[Records]:
         seen = 0
-        for found in super()._scan(next_size, damage, check_payloads=check_payloads):
+        runs = super()._scan(next_size, damage, check_payloads=check_payloads, max_bytes=max_bytes)
+        for found in runs:
             kept = ~np.isin(found.numbers, self._left_out)
             count = int(kept.sum())
             if count:

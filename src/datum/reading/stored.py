@@ -60,7 +60,7 @@ class _PlaceFinder:
                 assert local.index is not None  # only where damage is skipped
                 index = Index.load(local.index)
                 bounds = np.append(index.offsets, index.stream_bytes)
-                self._found = Places(local.path, bounds[:-1], bounds[1:])
+                self._found = Places(local.path, bounds[:-1], bounds[1:], local.version)
             return self._found
 
 

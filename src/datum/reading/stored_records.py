@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import mmap
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
-from datum.errors import CorruptRecordError
+from datum.format.file import FileVersion, change_error, refuse_changes
 from datum.format.index import FRAME_BYTES
 from datum.schema import Schema
 from datum.sources import Block, Reject
@@ -34,11 +33,13 @@ class Places:
     Attributes:
         offsets: where the frame of each record starts.
         ends: where it ends.
+        version: what tells the file from another one that takes its name; None if any will do.
     """
 
     path: Path
     offsets: NDArray[np.int64]
     ends: NDArray[np.int64]
+    version: FileVersion | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,28 +54,25 @@ class PlacedRun:
         return self.stop - self.start
 
 
-class _Maps:
-    """Files mapped into memory; the last ones used stay so. Safe to use from threads."""
+class _OpenFiles:
+    """Files that are open; the last ones used stay so. Safe to use from threads."""
 
     def __init__(self) -> None:
-        self._maps: OrderedDict[Path, Any] = OrderedDict()
+        self._files: OrderedDict[Path, _core.MappedFile] = OrderedDict()
         self._lock = threading.Lock()
 
-    def open(self, path: Path) -> Any:
+    def open(self, places: Places) -> _core.MappedFile:
+        """The file of these places; CorruptRecordError if there is another one by now."""
+        path = places.path
         with self._lock:
-            found = self._maps.get(path)
+            found = self._files.get(path)
             if found is None:
-                with path.open("rb") as file:
-                    found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                self._maps[path] = found
-                while len(self._maps) > MAX_MAPS:
-                    self._maps.popitem(last=False)  # closed when nobody reads it any more
-            self._maps.move_to_end(path)
-        if found.size() < len(found):  # what is lost of it cannot be touched
-            raise CorruptRecordError(
-                f"{path}: expected {len(found)} bytes, got {found.size()}: the file was cut while"
-                " it was read"
-            )
+                found = self._files[path] = _core.MappedFile(path)
+                while len(self._files) > MAX_MAPS:
+                    self._files.popitem(last=False)  # closed when nobody reads it any more
+            self._files.move_to_end(path)
+        if places.version is not None and found.version != places.version:
+            raise change_error(str(path), places.version[2], "rewritten", len(found))
         return found
 
 
@@ -101,7 +99,7 @@ class StoredRecords:
     is_slow_python: bool = False
     is_stored: bool = True
     statistics: Mapping[str, Any] | None = None  # as a manifest has them, if they are known
-    _maps: _Maps = field(default_factory=lambda: _Maps(), init=False)
+    _files: _OpenFiles = field(default_factory=lambda: _OpenFiles(), init=False)
 
     def __len__(self) -> int:
         return int(self._ends[-1]) if self.numbers is None else len(self.numbers)
@@ -158,16 +156,18 @@ class StoredRecords:
 
     def _read_file(self, places: Places, local: NDArray[np.int64]) -> tuple[Stored, list[Reject]]:
         """Records of one file, checked; of each that is damaged, its place in `local` and why."""
-        buffer = self._maps.open(places.path)
+        content = self._files.open(places)
         offsets, ends = places.offsets[local], places.ends[local]
+        sizes = ends - offsets
+        with refuse_changes(str(places.path), content):
+            frames = content.gather(offsets, sizes, 1)
+        positions = np.cumsum(sizes) - sizes
         rejects: list[Reject] = []
         kept = np.arange(len(local))
         first = 0
         while True:
             sound = kept[first:]
-            starts = np.ascontiguousarray(offsets[sound])
-            lengths = ends[sound] - starts - FRAME_BYTES
-            damage = _core.first_damage(buffer, starts, np.ascontiguousarray(lengths))
+            damage = _core.first_damage(frames, positions[sound], sizes[sound] - FRAME_BYTES)
             if damage is None:
                 break
             row = first + damage[0]
@@ -176,7 +176,10 @@ class StoredRecords:
             reason = f"expected a sound record, got damage: {damage[1]}"
             rejects.append(Reject(at, None, where, reason))
             kept, first = np.delete(kept, row), row
-        frames, starts = gather_frames(buffer, offsets[kept], ends[kept])
+        if rejects:
+            frames, starts = gather_frames(frames, positions[kept], (positions + sizes)[kept])
+        else:
+            starts = positions
         records = local[kept]
         return (
             Stored(

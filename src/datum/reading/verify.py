@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from datum.errors import SchemaError
-from datum.format import Parser, ShardInfo, Statistics
+from datum.format import Parser, RecordFile, ShardInfo, Statistics
 from datum.format.naming import MANIFEST_NAME
 from datum.format.threads import thread_count
 from datum.reading.contents import Contents
@@ -26,11 +25,11 @@ from datum.reading.verifying.statistics import compare_statistics
 __all__ = ["Problem", "VerifyReport", "checksum_file", "verify_shards"]
 
 
-def checksum_file(path: Path) -> tuple[int, int]:
-    """Size and CRC of a file, read in pieces."""
-    with Checksum(path) as checksum:
-        checksum.advance()
-        return checksum.nbytes, checksum.crc
+def checksum_file(file: RecordFile) -> tuple[int, int]:
+    """Size and CRC of an open file, read in pieces."""
+    checksum = Checksum(file.name, file.content)
+    checksum.advance()
+    return checksum.nbytes, checksum.crc
 
 
 def verify_shards(

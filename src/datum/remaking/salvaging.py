@@ -104,7 +104,8 @@ def _salvage(
             offsets, stops = offsets[kept], stops[kept]
         starts.append(offsets)
         ends.append(stops)
-    found = Places(expected.path, np.concatenate(starts), np.concatenate(ends))
+    version = file.content.version
+    found = Places(expected.path, np.concatenate(starts), np.concatenate(ends), version)
     torn = [Loss(expected.split, damage, _least(damage)) for damage in file.damage]
     sound = len(found.offsets) + len(losses)
     extra = 0 if expected.records is None else max(0, sound - expected.records)

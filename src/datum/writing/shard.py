@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from datum import _core
 from datum.format import Compression, Framed, Index, RecordWriter
 from datum.format.durable import write_file
-from datum.format.manifest import ShardInfo
+from datum.format.manifest import TAIL_BYTES, ShardInfo
 
 __all__ = ["ShardWriter"]
 
@@ -23,12 +24,14 @@ class _ChecksummedFile:
         self._file = path.open("wb", buffering=0)
         self.nbytes = 0
         self.crc = 0
+        self._tail = b""
         self._started = 0
 
     def write(self, data: Any) -> None:
         view = memoryview(data).cast("B")
         self.crc = _core.crc32c(view, self.crc)
         self.nbytes += len(view)
+        self._tail = (self._tail + bytes(view[-TAIL_BYTES:]))[-TAIL_BYTES:]
         while view:  # a write may take less than it is given
             view = view[self._file.write(view) :]
         if self.nbytes - self._started >= WRITE_BACK_BYTES:
@@ -40,6 +43,11 @@ class _ChecksummedFile:
             size = self.nbytes - self._started
             os.posix_fadvise(self._file.fileno(), self._started, size, os.POSIX_FADV_DONTNEED)
         self._started = self.nbytes
+
+    @property
+    def tail_crc(self) -> int:
+        """The checksum of the last `TAIL_BYTES` bytes."""
+        return _core.crc32c(self._tail)
 
     def sync(self) -> None:
         os.fsync(self._file.fileno())
@@ -73,11 +81,13 @@ class ShardWriter:
             self._file.sync()
         finally:
             self._file.close()
-        index = self._writer.index
+        file = self._file
+        index = replace(self._writer.index, shard_crc32c=file.crc)
         path = Index.path_for(self._path)
         path.parent.mkdir(exist_ok=True)
         write_file(path, index.to_bytes())
-        return ShardInfo(self._path.name, len(index), self._file.nbytes, self._file.crc)
+        tail = file.tail_crc
+        return ShardInfo(self._path.name, len(index), file.nbytes, file.crc, tail_crc32c=tail)
 
     def abandon(self) -> None:
         """Close the file as it is."""

@@ -52,12 +52,6 @@ def test_records_come_in_the_order_that_was_asked_for(part, numbers):
     assert block.data.sizes.tolist() == [16 + len(payload(number)) for number in numbers]
 
 
-def test_a_run_of_neighbours_is_not_copied(part):
-    block = part.read(np.arange(2, 8))
-    assert not block.data.frames.flags.owndata
-    assert not block.data.frames.flags.writeable
-
-
 def test_places_are_told_by_file_record_and_byte(part):
     _, block = read(part, [12, 1])
     assert block.data.locate(0).endswith("b (record 4 at byte 84)")

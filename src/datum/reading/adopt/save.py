@@ -13,7 +13,7 @@ from datum.format.naming import MANIFEST_NAME
 from datum.format.threads import thread_count
 from datum.format.wording import count_of
 from datum.reading.contents import Contents
-from datum.reading.shards import Shards
+from datum.reading.shards import Shards, tail_checksum
 from datum.reading.verify import checksum_file
 
 __all__ = ["save_manifest"]
@@ -80,7 +80,8 @@ def _check_shard(opener: Shards, shard: ShardInfo) -> ShardInfo:
                 f"{file.name}: expected {count_of(shard.records, 'record')}, {opener.known_from},"
                 f" got {records}"
             )
-        nbytes, crc = checksum_file(Path(file.name))
+        nbytes, crc = checksum_file(file)
+        tail = tail_checksum(file)
     if nbytes != shard.bytes:
         raise CorruptRecordError(f"{file.name}: expected {shard.bytes} bytes, got {nbytes}")
-    return replace(shard, crc32c=crc)
+    return replace(shard, crc32c=crc, tail_crc32c=tail)

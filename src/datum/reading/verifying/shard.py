@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from datum import _core
 from datum.errors import DatumError
 from datum.format import Index, RecordFile, Records, ShardInfo
+from datum.format.file import refuse_changes
 from datum.format.records import HEADER_BYTES
 from datum.format.wording import count_of
 from datum.reading.progress import end_of
 from datum.reading.verifying.findings import Findings
 from datum.reading.verifying.records import RecordChecks
-
-if TYPE_CHECKING:
-    from typing import Self
 
 __all__ = ["Checksum", "ShardFound", "verify_shard"]
 
@@ -46,33 +42,22 @@ class ShardFound:
 
 
 class Checksum:
-    """Size and CRC of a file, read in pieces, as far as somebody else has read it."""
+    """Size and CRC of an open file, as far as somebody else has read it."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("rb", buffering=0)
+    def __init__(self, name: str, content: _core.MappedFile) -> None:
+        self._name = name
+        self._content = content
         self.nbytes = 0
         self.crc = 0
 
     def advance(self, to: int | None = None) -> None:
-        """Read on up to byte `to`, or to the end."""
-        while to is None or self.nbytes < to:
-            wanted = READ_BYTES if to is None else min(READ_BYTES, to - self.nbytes)
-            piece = self._file.read(wanted)
-            if not piece:
-                return
-            self.crc = _core.crc32c(piece, self.crc)
-            self.nbytes += len(piece)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._file.close()
+        """Read on up to byte `to`, or to the end; CorruptRecordError if the file was changed."""
+        end = len(self._content) if to is None else to
+        with refuse_changes(self._name, self._content):
+            while self.nbytes < end:
+                size = min(READ_BYTES, end - self.nbytes)
+                self.crc = self._content.crc32c(self.nbytes, size, self.crc)
+                self.nbytes += size
 
 
 def verify_shard(
@@ -90,7 +75,8 @@ def verify_shard(
     with how many bytes of the file are done.
     """
     try:
-        with RecordFile(path, recovery="skip", use_index=False) as file, Checksum(path) as checksum:
+        with RecordFile(path, recovery="skip", use_index=False) as file:
+            checksum = Checksum(file.name, file.content)
             index = _IndexCheck.open(path, findings, is_published=is_published)
             found = _read_through(file, checksum, index, findings, checks, on_bytes)
             _compare(shard, file, checksum, findings)
@@ -119,7 +105,7 @@ def _read_through(
 ) -> int:
     """Read all of a file; how many records are whole."""
     sizes = _RunSizes()
-    found, size = 0, Path(file.name).stat().st_size
+    found, size = 0, len(file.content)
     for records in file.runs(sizes.next):
         sizes.note(records)
         found += len(records)
