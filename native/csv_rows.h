@@ -61,9 +61,9 @@ struct CsvRows {
 
 CsvRows read_csv_rows(ByteSpan text, const CsvOptions& options);
 
-// Rewrites an escaped field in place, without its quotes. The text stands between the first quote and
-// a fill of quotes, so that a line break at its edge never joins one outside of it, and lines are
-// still counted right.
+// Rewrites an escaped field in place, without its quotes. The text stands between the first quote
+// and a fill of quotes, so that a line break at its edge never joins one outside of it, and lines
+// are still counted right.
 ByteSpan unescape_csv(uint8_t* field, size_t length);
 std::string unescaped_csv(std::string field);
 
