@@ -12,7 +12,7 @@ PIP := python -m pip install --quiet --disable-pip-version-check
 STAMP := .venv/.stamp-
 
 .NOTPARALLEL:
-.PHONY: help demo test check docs bench fuzz format clean
+.PHONY: help demo test check docs bench fuzz torture format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -46,6 +46,10 @@ bench: $(STAMP)peers $(STAMP)package ## run the benchmarks
 fuzz: $(STAMP)package ## fuzz the native code for SECONDS in all
 	scripts/system-packages clang
 	scripts/fuzz $(SECONDS)
+
+torture: $(STAMP)test $(STAMP)package ## kill writers, damage files, disturb readers for SECONDS in all
+	python -m tests.torture --seconds $(SECONDS) $(SEED:%=--seed %) $(ONLY:%=--only %) \
+	  $(ROUNDS:%=--rounds %)
 
 format: $(STAMP)check ## format the code and fix what lint can
 	ruff check --fix-only
