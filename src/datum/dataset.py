@@ -526,10 +526,10 @@ def verify(
         progress: As in `Dataset.verify`.
 
     >>> import datum
-    >>> report = datum.write({"x": [5, 6, 7]}, "three", progress=False)
-    >>> with open("three/datum.json", "a") as file:
+    >>> report = datum.write({"x": [5, 6, 7]}, "garbled", progress=False)
+    >>> with open("garbled/datum.json", "a") as file:
     ...     print("!", file=file)
-    >>> found = verify("three")
+    >>> found = verify("garbled")
     >>> found.records, [problem.kind for problem in found.problems]
     (3, ['manifest'])
     """
