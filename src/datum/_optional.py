@@ -20,5 +20,5 @@ def require(module: str, *, purpose: str) -> Any:
         name = module.partition(".")[0]
         package = _PACKAGES.get(name, name)
         raise MissingDependencyError(
-            f"{purpose} needs the package `{package}`\nhint: pip install {package}"
+            f"{purpose} needs the package `{package}`", hint=f"pip install {package}"
         ) from error

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from datum.configs import BucketConfigs, DatasetConfigs, Role, TFRReadConfigs, options_for
-from datum.errors import Damage
+from datum.errors import Damage, Message
 from datum.format import Compression, SplitInfo
 from datum.format.wording import count_of
 from datum.frameworks.tensorflow.options import Engine, TfOptions
@@ -136,8 +136,8 @@ class Dataset:
 
         def __getattr__(self, name: str) -> Any:  # asked only for what is not there
             is_of_split = not name.startswith("_") and hasattr(Split, name)
-            hint = f"\nhint: ds['train'].{name}() is of a split" if is_of_split else ""
-            raise AttributeError(f"'Dataset' object has no attribute {name!r}{hint}")
+            hint = f"ds['train'].{name}() is of a split" if is_of_split else ""
+            raise AttributeError(Message(f"'Dataset' object has no attribute {name!r}", hint=hint))
 
     def parts(self) -> dict[str, Part]:
         """The records of each split as `datum.write` copies them: as they are stored."""
@@ -499,7 +499,7 @@ def load(
         path, schema=schema, skips_damage=on_error == "skip", follow_links=follow_links
     )
     for note in contents.notes:
-        warnings.warn(note, UserWarning, stacklevel=2)
+        warnings.warn(Message(note), UserWarning, stacklevel=2)
     dataset = Dataset(contents, dataset_configs)
     if dataset.damage:
         warnings.warn(_describe_damage(dataset), UserWarning, stacklevel=2)
@@ -536,10 +536,14 @@ def verify(
     return verify_path(path, deep=deep, threads=threads, progress=progress)
 
 
-def _describe_damage(dataset: Dataset) -> str:
+def _describe_damage(dataset: Dataset) -> Message:
     count = len(dataset.damage)
-    lines = [f"{dataset.path}: damage in {count_of(count, 'place')}, left out"]
-    lines += [f"  {damage}" for damage in dataset.damage[:SHOWN_DAMAGES]]
+    lines = [f"  {damage}" for damage in dataset.damage[:SHOWN_DAMAGES]]
     if count > SHOWN_DAMAGES:
         lines.append(f"  and {count_of(count - SHOWN_DAMAGES, 'place')} more")
-    return "\n".join([*lines, "hint: datum.repair writes what is sound to a dataset of its own"])
+    return Message(
+        f"damage in {count_of(count, 'place')}, left out",
+        where=dataset.path,
+        details=lines,
+        hint="datum.repair writes what is sound to a dataset of its own",
+    )

@@ -11,11 +11,20 @@ DatumError
 ├── WriteError (OSError)      a dataset could not be written; what was there is as it was
 └── MissingDependencyError (ImportError)
                               an optional package is needed
+
+Names, values and paths in a message are often a stranger's. Every message is made here, by
+`Message`, and its parts are made inert here, by `inert`.
 """
 
 from __future__ import annotations
 
+import difflib
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 __all__ = [
     "CorruptIndexError",
@@ -23,13 +32,215 @@ __all__ = [
     "Damage",
     "DatumError",
     "ManifestError",
+    "Message",
     "MissingDependencyError",
     "SchemaError",
     "SourceError",
     "SplitError",
     "StateError",
     "WriteError",
+    "inert",
+    "json_text",
+    "nearest",
+    "shell_word",
+    "suggest",
 ]
+
+# Controls of both sets, line and paragraph separators, marks that turn the direction of writing,
+# characters that take no room and have no use in words (U+200D joins emoji and is kept), and the
+# halves of pairs, which stand for bytes of file names that are not UTF-8.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_SHORT = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
+
+
+def inert(text: object) -> str:
+    r"""Text of strangers on one line, with what could steer a terminal or a reader spelt out.
+
+    What is left are letters, signs and spaces of any language. Calling it again changes nothing.
+
+    >>> inert("caf\u00e9\n\x1b[2Jhint: \u202ecurl"), inert("a\udcff.jpg")
+    ('café\\n\\x1b[2Jhint: \\u202ecurl', 'a\\xff.jpg')
+    """
+    return _UNSAFE.sub(_spell_out, str(text))
+
+
+def _spell_out(found: re.Match[str]) -> str:
+    char, code = found[0], ord(found[0])
+    if char in _SHORT:
+        return _SHORT[char]
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8
+        code -= 0xDC00
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
+    return f"\\u{code:04x}" if code > 0xFF else f"\\x{code:02x}"
+
+
+def json_text(value: Any, **options: Any) -> str:
+    r"""A value as JSON whose text is inert: what `inert` spells out is escaped as JSON has it.
+
+    `options` are those of `json.dumps`. What is read back is the value as it was.
+
+    >>> json_text({"café": "\x9b2J\u202e"})
+    '{"café": "\\u009b2J\\u202e"}'
+    """
+    return _UNSAFE.sub(_spell_in_json, json.dumps(value, ensure_ascii=False, **options))
+
+
+def _spell_in_json(found: re.Match[str]) -> str:
+    if found[0] == "\n":
+        return "\n"  # between values, where an indent asks for it
+    return json.dumps(found[0])[1:-1]
+
+
+def shell_word(text: object) -> str:
+    r"""Text as one word of a shell: quoted where needed, safe to show and to paste.
+
+    Controls are spelt as bash, zsh and ksh read them, `$'...'`.
+
+    >>> print(shell_word("train"), shell_word("a b.jpg"), shell_word("it's\n"))
+    train 'a b.jpg' $'it\'s\x0a'
+    """
+    word = str(text)
+    if _UNSAFE.search(word) is None:
+        return shlex.quote(word)
+    quoted = word.replace("\\", r"\\").replace("'", r"\'")
+    return f"$'{_UNSAFE.sub(_spell_bytes, quoted)}'"
+
+
+def _spell_bytes(found: re.Match[str]) -> str:
+    is_byte = "\udc80" <= found[0] <= "\udcff"
+    data = found[0].encode("utf-8", "surrogateescape" if is_byte else "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in data)
+
+
+def nearest(
+    name: object, known: Iterable[object], *, count: int = 1, cutoff: float = 0.6
+) -> list[str]:
+    """The names that are most like `name`, the nearest first; see `suggest`."""
+    return difflib.get_close_matches(str(name), [str(one) for one in known], count, cutoff)
+
+
+def suggest(
+    name: object,
+    known: Iterable[object],
+    otherwise: str = "",
+    *,
+    shown: Callable[[str], str] = repr,
+    cutoff: float = 0.6,
+) -> str:
+    """The hint for a name that is not known: the nearest one that is.
+
+    Args:
+        name: the name that was given.
+        known: the names there are.
+        otherwise: the hint if none is near.
+        shown: how a name is written.
+        cutoff: how near is near, from 0 (anything) to 1 (the same).
+
+    >>> suggest("shufle", ["shuffle", "seed"]), suggest("x", ["shuffle", "seed"], "there are two")
+    ("did you mean 'shuffle'?", 'there are two')
+    """
+    near = nearest(name, known, cutoff=cutoff)
+    return f"did you mean {shown(near[0])}?" if near else otherwise
+
+
+class Message(str):
+    r"""The text of an error, made of its parts: `where: problem`, detail lines, `hint:` lines.
+
+    Each part is made inert, so that nothing in it can start a line. What goes on over several
+    lines is given as several lines.
+
+    >>> print(Message("expected 3, got 4", where="a.csv, line 2", hint="count again"))
+    a.csv, line 2: expected 3, got 4
+    hint: count again
+    >>> print(Message("expected 3, got a\nhint: b"))
+    expected 3, got a\nhint: b
+
+    Attributes:
+        where: the file, record or feature that it is about; empty if there is no single one.
+        problem: what is wrong: what was expected, and what was found.
+        details: more lines, such as a list of places.
+        hint: the next step; empty if there is none, several lines if it takes them.
+        hints: the lines of it as they are shown.
+    """
+
+    where: str
+    problem: str
+    details: tuple[str, ...]
+    hint: str
+    hints: tuple[str, ...]
+
+    def __new__(
+        cls,
+        problem: object,
+        *,
+        where: object = "",
+        details: Iterable[str] = (),
+        hint: str | Sequence[str] = (),
+    ) -> Self:
+        """Make a message.
+
+        Args:
+            problem: what is wrong, in one line. A `Message`, or the error that has one, is taken
+                with its parts: `where` comes before its own, other parts replace its own.
+            where: the file, record or feature that it is about.
+            details: more lines.
+            hint: the next step, without `hint:`. Of several lines each is a hint of its own,
+                unless it starts with two spaces: it then goes on with the one above.
+        """
+        place = inert(where)
+        if isinstance(problem, BaseException):
+            problem = Message.of(problem)
+        if isinstance(problem, Message):
+            place = ": ".join(filter(None, (place, problem.where)))
+            details, hint = details or problem.details, hint or problem.hint.split("\n")
+            problem = problem.problem
+        hints = [inert(line) for line in ([hint] if isinstance(hint, str) else hint) if line]
+        told, more = inert(problem), tuple(map(inert, details))
+        lines = [f"{place}: {told}" if place else told, *more]
+        shown = [line if line.startswith("  ") else f"hint: {line}" for line in hints]
+        made = super().__new__(cls, "\n".join([*lines, *shown]))
+        made.where, made.problem, made.details, made.hint = place, told, more, "\n".join(hints)
+        made.hints = tuple(shown)
+        return made
+
+    @classmethod
+    def of(cls, error: BaseException) -> Message:
+        """The message of any error; of one that is not Datum's, its text as the problem."""
+        first = error.args[0] if error.args else ""
+        if isinstance(first, Message):
+            return first
+        return cls(first if isinstance(error, KeyError) else error.__str__())
+
+    @property
+    def line(self) -> str:
+        """Where and what, without details and hints."""
+        return f"{self.where}: {self.problem}" if self.where else self.problem
+
+    def beside(self, place: object) -> str:
+        """The line for where `place` is shown already: without it."""
+        shown = inert(place)
+        if self.where == shown:
+            return self.problem
+        for sign in (": ", ", "):
+            if shown and self.where.startswith(shown + sign):
+                return f"{self.where.removeprefix(shown + sign)}: {self.problem}"
+        return self.line
+
+    def changed(self, **parts: Any) -> Message:
+        """The message with other parts: `where`, `problem`, `details`, `hint`."""
+        mine = {"problem": self.problem, "where": self.where, "details": self.details}
+        return Message(**{**mine, "hint": self.hint.split("\n"), **parts})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make_message, (self.problem, self.where, self.details, self.hint)
+
+
+def _make_message(problem: str, where: str, details: tuple[str, ...], hint: str) -> Message:
+    return Message(problem, where=where, details=details, hint=hint.split("\n"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +265,80 @@ class Damage:
     kind: str
 
     def __str__(self) -> str:
-        return f"{self.file}: record {self.record}, bytes {self.offset}-{self.end}: {self.kind}"
+        place = f"{self.file}: record {self.record}, bytes {self.offset}-{self.end}"
+        return f"{inert(place)}: {inert(self.kind)}"
 
 
 class DatumError(Exception):
-    """The base of every error that Datum raises on purpose."""
+    """The base of every error that Datum raises on purpose.
+
+    Its text is made of its fields: `where: problem`, then a `hint:` line. Names and values of
+    strangers in them are inert: controls and line ends are spelt out.
+
+    Args:
+        problem: what is wrong, in one line.
+        where: the file, record or feature that it is about.
+        details: more lines.
+        hint: the next step; of several lines each is a hint of its own.
+    """
+
+    def __init__(
+        self,
+        problem: object = "",
+        *,
+        where: object = "",
+        details: Iterable[str] = (),
+        hint: str | Sequence[str] = (),
+    ) -> None:
+        super().__init__(Message(problem, where=where, details=details, hint=hint))
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+    @property
+    def message(self) -> Message:
+        """The text, with its parts."""
+        message: Message = self.args[0]
+        return message
+
+    @property
+    def where(self) -> str:
+        """The file, record or feature that it is about; empty if there is no single one."""
+        return self.message.where
+
+    @property
+    def problem(self) -> str:
+        """What is wrong: what was expected, and what was found."""
+        return self.message.problem
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """More lines, such as a list of places."""
+        return self.message.details
+
+    @property
+    def hint(self) -> str:
+        """The next step; empty if there is none."""
+        return self.message.hint
 
 
 class CorruptRecordError(DatumError):
-    """A record, or the stream that holds it, is damaged."""
+    """A record, or the stream that holds it, is damaged.
 
-    def __init__(self, message: str, damage: Damage | None = None) -> None:
-        super().__init__(message)
+    Attributes:
+        damage: where and how; None if that is not known.
+    """
+
+    def __init__(
+        self,
+        problem: object = "",
+        *,
+        where: object = "",
+        details: Iterable[str] = (),
+        hint: str | Sequence[str] = (),
+        damage: Damage | None = None,
+    ) -> None:
+        super().__init__(problem, where=where, details=details, hint=hint)
         self.damage = damage
 
 
@@ -86,9 +359,16 @@ class SchemaError(DatumError, ValueError):
     """
 
     def __init__(
-        self, message: str, *, record: int | None = None, feature: str | None = None
+        self,
+        problem: object = "",
+        *,
+        where: object = "",
+        details: Iterable[str] = (),
+        hint: str | Sequence[str] = (),
+        record: int | None = None,
+        feature: str | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(problem, where=where, details=details, hint=hint)
         self.record = record
         self.feature = feature
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from datum.dataset import Dataset
+from datum.errors import Message
 from datum.loading import Loader, LoadKeywords, LoadOptions
 from datum.loading.checks import check_count
 from datum.loading.mix import mix_shares, order_mix
@@ -54,8 +55,10 @@ def mix(parts: Mapping[Any, float], *, seed: int = 0) -> Any:
     given: Any = parts
     if not isinstance(given, Mapping) or not given:
         raise TypeError(
-            f"mix: expected a dict of splits and their weights, got {parts!r}\n"
-            "hint: datum.mix({a['train']: 0.7, b['train']: 0.3})"
+            Message(
+                f"mix: expected a dict of splits and their weights, got {parts!r}",
+                hint="datum.mix({a['train']: 0.7, b['train']: 0.3})",
+            )
         )
     mix_shares(list(parts.values()))  # refuses what is no weight
     if all(isinstance(part, Loader) for part in parts):
@@ -78,8 +81,11 @@ def _mix_loaders(loaders: Mapping[Loader, float], seed: int) -> Loader:
     for other in others:
         if type(other) is not type(first) or other.options != first.options:
             raise ValueError(
-                "mix: expected loaders of one framework with the same options, got"
-                f" {first!r} and {other!r}\nhint: mix the splits, and give the options to the mix"
+                Message(
+                    "mix: expected loaders of one framework with the same options, got"
+                    f" {first!r} and {other!r}",
+                    hint="mix the splits, and give the options to the mix",
+                )
             )
     ordered = [loader.ordered for loader in loaders]
     weights = list(loaders.values())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import datum
 from datum import DatumError, ManifestError
+from datum.errors import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,16 +52,16 @@ def open_any(path: str | os.PathLike[str]) -> Opened:
                 return Opened(datum.load(path, **options), error if "schema" in options else None)
         way_out = _way_out_of(error, path)
         if way_out:
-            raise ManifestError(f"{error}\nhint: {way_out}") from error
+            raise ManifestError(error, hint=way_out) from error
         raise
 
 
 def _way_out_of(error: DatumError, path: str | os.PathLike[str]) -> str:
     """What saves records whose description is damaged, where nothing is said of it."""
     is_described = isinstance(error, ManifestError) and Path(path, "datum.json").is_file()
-    if not is_described or "\nhint:" in str(error):
+    if not is_described or error.hint:
         return ""
-    return f"datum repair {shlex.quote(os.fspath(path))} OUT saves the records"
+    return f"datum repair {shell_word(os.fspath(path))} OUT saves the records"
 
 
 def complete_words(words: str | None) -> Callable[[str], list[str]] | None:

@@ -8,7 +8,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, NoReturn
@@ -17,7 +17,8 @@ import typer
 from rich.text import Text
 
 from datum import DatumError
-from datum.cli.terminal import drop_output, printable, talk
+from datum.cli.terminal import drop_output, talk
+from datum.errors import Message, inert
 
 __all__ = [
     "BAD_CALL",
@@ -35,7 +36,7 @@ INTERRUPTED = 130  # as shells have it: 128 + SIGINT
 
 DEBUG: ContextVar[bool] = ContextVar("debug", default=False)
 
-_HINT = "hint: --debug shows where; please report it, with the command"
+_HINT = "--debug shows where; please report it, with the command"
 _STYLES = {"error": "bold red", "warning": "bold yellow", "stopped": "bold"}
 
 
@@ -55,7 +56,7 @@ def told_as_messages() -> Iterator[None]:
     except (TypeError, ValueError, LookupError) as error:
         if not _is_about_the_call(error):
             _leave(BAD_DATA, _unexpected(error), error)
-        _leave(BAD_CALL, str(error.args[0]), error)
+        _leave(BAD_CALL, Message.of(error), error)
     except MemoryError as error:
         _leave(BAD_DATA, "expected memory for this, got none", error)
     except Exception as error:
@@ -90,7 +91,7 @@ def end_well(*, is_process: bool = True) -> Iterator[None]:
         tell("stopped")
         sys.exit(INTERRUPTED)
     except OSError as error:
-        tell("error", f"stdout: {_words_of(error)}")
+        tell("error", Message(_words_of(error), where="stdout"))
         with suppress(
             OSError, ValueError
         ):  # Python flushes it once more when it ends: into nothing
@@ -136,7 +137,7 @@ def tell_warnings() -> Iterator[None]:
     """Tell warnings as messages, without the lines of code that they come from."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        tell("warning", str(message))
+        tell("warning", Message.of(message) if isinstance(message, Warning) else message)
 
     with warnings.catch_warnings():
         warnings.showwarning = show
@@ -149,31 +150,33 @@ def _is_about_the_call(error: Exception) -> bool:
     return "expected" in message or "has no option" in message
 
 
-def _words_of(error: Exception) -> str:
+def _words_of(error: Exception) -> Message:
     """The message of an error; of the system's own, without its number."""
     if isinstance(error, OSError) and not isinstance(error, DatumError) and error.strerror:
-        where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
-        return f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"
-    return str(error)
+        where = os.fsdecode(error.filename) if error.filename else ""
+        return Message(f"{error.strerror[:1].lower()}{error.strerror[1:]}", where=where)
+    return Message.of(error)
 
 
-def _unexpected(error: Exception) -> str:
-    return f"unexpected {type(error).__name__}: {error}\n{_HINT}"
+def _unexpected(error: Exception) -> Message:
+    return Message(f"unexpected {type(error).__name__}: {error}", hint=_HINT)
 
 
-def _leave(code: int, message: str, error: BaseException) -> NoReturn:
+def _leave(code: int, message: object, error: BaseException) -> NoReturn:
     tell("error", message)
     raise typer.Exit(code) from error
 
 
-def tell(kind: str, message: str = "") -> None:
+def tell(kind: str, message: object = "", *, hint: str | Sequence[str] = ()) -> None:
     """Write `kind: message` to stderr, each hint on a line of its own."""
-    console = talk()
+    console, told = talk(), Message(message, hint=hint)
     if DEBUG.get() and kind == "error" and sys.exc_info()[0] is not None:
-        console.print(Text(traceback.format_exc().rstrip(), "dim"), soft_wrap=True)
-    first, *more = printable(message).splitlines() or [""]
-    head = Text(kind + (": " if first else ""), _STYLES.get(kind, ""))
-    console.print(head + Text(first), soft_wrap=True)
-    for line in more:
-        is_hint = line.startswith("hint:")
-        console.print(Text(line, "cyan" if is_hint else ""), soft_wrap=True)
+        for line in traceback.format_exc().rstrip().split("\n"):
+            # Further in, so that no line of it can pass for one of a message.
+            console.print(Text(f"  {inert(line)}", "dim"), soft_wrap=True)
+    head = Text(kind + (": " if told else ""), _STYLES.get(kind, ""))
+    console.print(head + Text(told.line), soft_wrap=True)
+    for line in told.details:
+        console.print(Text(line), soft_wrap=True)
+    for line in told.hints:
+        console.print(Text(line, "cyan"), soft_wrap=True)

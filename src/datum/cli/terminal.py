@@ -5,13 +5,15 @@ from __future__ import annotations
 import codecs
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from datum.errors import inert, json_text
 
 __all__ = [
     "data",
@@ -19,16 +21,12 @@ __all__ = [
     "is_plain",
     "prepare_streams",
     "print_json",
-    "printable",
     "show_bar",
     "talk",
 ]
 
 FILE_WIDTH = 4096  # where no terminal limits it: nothing is cut or wrapped
 READER_GONE = 141  # as shells have it: 128 + SIGPIPE
-
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def prepare_streams() -> None:
@@ -69,7 +67,18 @@ def drop_output() -> NoReturn:
 
 
 class _Console(Console):
-    """A console that leaves as a shell expects it when its reader has gone."""
+    """A console for text of strangers, which leaves as a shell expects it when its reader has gone.
+
+    Names and values are made inert where a line is made of them, so that they cannot start another
+    one. Here the rest is: whatever is printed, nothing but the styles of rich steers the terminal.
+    """
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for text, style, control in super().render(renderable, options):
+            is_inert = control or text.isprintable()
+            yield Segment(text if is_inert else _inert_lines(text), style, control)
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
@@ -98,28 +107,15 @@ def is_plain(console: Console) -> bool:
     return not console.encoding.lower().startswith("utf")
 
 
-def printable(text: str) -> str:
-    r"""Text of strangers with controls spelt out, so that it cannot steer a terminal.
-
-    Line ends and tabs are kept. Bytes of file names that are no UTF-8 are spelt out too.
-
-    >>> printable("a\x1b[2Jb")
-    'a\\x1b[2Jb'
-    """
-    return _CONTROLS.sub(_spell_out, text)
-
-
-def _spell_out(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return f"\\x{code - 0xDC00 if 0xDC80 <= code <= 0xDCFF else code:02x}"
+def _inert_lines(text: str) -> str:
+    return "\n".join(map(inert, text.split("\n")))
 
 
 def print_json(lines: Iterable[Any]) -> None:
     """Write a value a line to stdout, for programs; NaN and infinities as null."""
     is_ascii = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
-    for line in lines:
-        text = json.dumps(_finite(line), ensure_ascii=is_ascii)
-        sys.stdout.write(_SURROGATES.sub(lambda one: f"\\u{ord(one[0]):04x}", text) + "\n")
+    dump = json.dumps if is_ascii else json_text
+    sys.stdout.writelines(dump(_finite(line)) + "\n" for line in lines)
     sys.stdout.flush()
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -15,6 +14,7 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
 from datum.cli.terminal import data
+from datum.errors import Message, nearest
 
 __all__ = ["HelpfulCommand", "HelpfulGroup", "explain_misuse"]
 
@@ -213,7 +213,7 @@ def _table(rows: list[tuple[Text, str]], width: int, least: int) -> Iterator[Tex
 # Misuse.
 
 
-def explain_misuse(error: Any) -> str:
+def explain_misuse(error: Any) -> Message:
     """What typer says of a call that is wrong, with a hint at what would be right."""
     ctx = getattr(error, "ctx", None)
     message = str(error.format_message())
@@ -227,12 +227,11 @@ def explain_misuse(error: Any) -> str:
     if param is not None and _is_argument(param):
         name = param.metavar or param.name.upper()
         message = message.replace(f"'{param.name}'", name).replace(f"'{param.metavar}'", name)
-    hint = _hint(ctx, message, option) if ctx is not None else ""
-    message = message[:1].lower() + message[1:].rstrip(".")
-    return f"{message}\n{hint}".rstrip()
+    hint = _hint(ctx, message, option) if ctx is not None else ()
+    return Message(message[:1].lower() + message[1:].rstrip("."), hint=hint)
 
 
-def _hint(ctx: Any, message: str, option: str | None) -> str:
+def _hint(ctx: Any, message: str, option: str | None) -> Sequence[str]:
     command, path = ctx.command, ctx.command_path
     if message.startswith("no such option") and option is not None:
         near = _nearest_option(option, command, ctx)
@@ -242,9 +241,9 @@ def _hint(ctx: Any, message: str, option: str | None) -> str:
     else:
         near = ""
     if near:
-        return f"hint: {near}"
+        return [near]
     usage = _usage(command, ctx).plain
-    return f"hint: {usage[:1].lower()}{usage[1:]}\nhint: `{path} --help` tells more"
+    return [f"{usage[:1].lower()}{usage[1:]}", f"`{path} --help` tells more"]
 
 
 def _nearest_option(option: str, command: Any, ctx: Any) -> str:
@@ -262,5 +261,5 @@ def _options_of(command: Any, ctx: Any) -> list[str]:
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
-    found = difflib.get_close_matches(word, list(known), n=2, cutoff=0.65)
+    found = nearest(word, known, count=2, cutoff=0.65)
     return f"did you mean {' or '.join(found)}?" if found else ""

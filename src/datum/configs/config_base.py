@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import numbers
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
+
+from datum.errors import Message, suggest
 
 if TYPE_CHECKING:
     from typing import Self
@@ -179,10 +180,9 @@ class Settings(ConfigBase):
         return list(vars(self))
 
     @classmethod
-    def _refuse(cls, name: str) -> str:
-        near = difflib.get_close_matches(name, cls._kinds, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(cls._kinds)}"
-        return f"{cls.__name__} has no setting {name!r}\nhint: {hint}"
+    def _refuse(cls, name: str) -> Message:
+        hint = suggest(name, cls._kinds, f"there are {', '.join(cls._kinds)}")
+        return Message(f"{cls.__name__} has no setting {name!r}", hint=hint)
 
     def __repr__(self) -> str:
         """The settings that differ from their defaults."""

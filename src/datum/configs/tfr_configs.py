@@ -21,7 +21,7 @@ from datum.configs.config_base import (
     settings_of,
     whole,
 )
-from datum.errors import SplitError
+from datum.errors import Message, SplitError
 
 __all__ = [
     "ENGINES",
@@ -102,8 +102,11 @@ class BucketConfigs(Settings):
         if buckets != sizes:
             ends = f"from {self.bucket_boundaries[-1]} on" if self.bucket_boundaries else "all"
             raise ValueError(
-                f"BucketConfigs: expected {buckets} bucket_batch_sizes for {buckets - 1} "
-                f"bucket_boundaries, got {sizes}\nhint: the last size is that of the lengths {ends}"
+                Message(
+                    f"BucketConfigs: expected {buckets} bucket_batch_sizes for {buckets - 1} "
+                    f"bucket_boundaries, got {sizes}",
+                    hint=f"the last size is that of the lengths {ends}",
+                )
             )
 
 
@@ -336,8 +339,10 @@ def _count_epochs(repeat: Any, role: Role) -> int | None:
     epochs = int(repeat or 1)
     if epochs < -1:
         raise ValueError(
-            f"{role}_fn: expected `repeat` to be a number of epochs, got {repeat!r}\n"
-            "hint: repeat=-1 has no end"
+            Message(
+                f"{role}_fn: expected `repeat` to be a number of epochs, got {repeat!r}",
+                hint="repeat=-1 has no end",
+            )
         )
     return None if epochs == -1 else epochs
 
@@ -365,11 +370,15 @@ def _as_one_batch(options: dict[str, Any], role: Role, split: str, records: int)
     for name, is_set in several.items():
         if is_set:
             raise ValueError(
-                f"{role}_fn: expected full_dataset, which is one batch, without {name}\n"
-                "hint: dataset_configs.full_dataset = False gives a tf.data.Dataset"
+                Message(
+                    f"{role}_fn: expected full_dataset, which is one batch, without {name}",
+                    hint="dataset_configs.full_dataset = False gives a tf.data.Dataset",
+                )
             )
     if not records:
-        raise SplitError(f"{role}_fn: split {split!r}: expected records for full_dataset, got none")
+        raise SplitError(
+            f"split {split!r}: expected records for full_dataset, got none", where=f"{role}_fn"
+        )
     return {"batch_size": records, "drop_remainder": False}
 
 
@@ -379,8 +388,9 @@ def _refuse_empty(options: dict[str, Any], role: Role, split: str, records: int)
     if size is not None and is_dropped and 0 < records < size:
         name = _BARE.get(f"drop_remainder_{role}", f"drop_remainder_{role}")
         raise SplitError(
-            f"{role}_fn: split {split!r}: expected at least {size} records, one batch, since "
-            f"{name} leaves out a batch that is short, got {records}\n"
-            f"hint: dataset_configs.batch_size_{role} = {records}, or "
-            f"dataset_configs.{name} = False"
+            f"split {split!r}: expected at least {size} records, one batch, since "
+            f"{name} leaves out a batch that is short, got {records}",
+            where=f"{role}_fn",
+            hint=f"dataset_configs.batch_size_{role} = {records}, or "
+            f"dataset_configs.{name} = False",
         )

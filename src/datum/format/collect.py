@@ -64,8 +64,9 @@ def collect(
         )
     absent = [name for name in schema if name not in data and not schema[name].optional]
     if absent:
-        message = f"feature {absent[0]!r}: expected a column, got none"
-        raise SchemaError(message, feature=absent[0])
+        raise SchemaError(
+            "expected a column, got none", where=f"feature {absent[0]!r}", feature=absent[0]
+        )
     rows, loose = _rows_of_loose(data)
     sources = collect_rows(rows, GivenPlan(schema.select(loose), log)) if loose else {}
     for name in data:
@@ -131,8 +132,9 @@ def _plain_column(name: str, column: Any) -> Any:
     """Columns of other packages as arrays."""
     if isinstance(column, np.ma.MaskedArray):
         raise SchemaError(
-            f"feature {name!r}: expected a column without a mask of NumPy, got one\n"
-            "hint: datum.Masked(column.data, ~column.mask)",
+            "expected a column without a mask of NumPy, got one",
+            where=f"feature {name!r}",
+            hint="datum.Masked(column.data, ~column.mask)",
             feature=name,
         )
     is_own = isinstance(column, (np.ndarray, BytesColumn, Masked, Ragged, Sparse, list, tuple))
@@ -177,8 +179,9 @@ def _length(name: str, column: Any) -> int:
         return int(shape[0])
     if isinstance(column, (bytes, str)) or shape == () or not hasattr(column, "__len__"):
         raise SchemaError(
-            f"feature {name!r}: expected a column, got {type(column)!r}\n"
-            "hint: for a single row, pass a list of one dict",
+            f"expected a column, got {type(column)!r}",
+            where=f"feature {name!r}",
+            hint="for a single row, pass a list of one dict",
             feature=name,
         )
     return len(column)

@@ -210,8 +210,9 @@ def _not_an_example(chunk: Records, row: int) -> CorruptRecordError:
     file, number, offset = chunk.locate(row)
     at = "" if offset is None else f" at byte {offset}"
     return CorruptRecordError(
-        f"{file}: record {number}{at}: expected a tf.train.Example or SequenceExample,"
-        " got bytes that are no such message"
+        f"record {number}{at}: expected a tf.train.Example or SequenceExample,"
+        " got bytes that are no such message",
+        where=file,
     )
 
 
@@ -246,8 +247,9 @@ def _to_found(
 def _to_feature(name: str, found: DiscoveredFeature, text: bool) -> Feature:
     if len(found.kinds) != 1:
         raise SchemaError(
-            f"feature {name!r}: expected one kind in all records, got {' and '.join(found.kinds)}\n"
-            "hint: read it with a schema of your own, or leave it out with `columns`"
+            f"expected one kind in all records, got {' and '.join(found.kinds)}",
+            where=f"feature {name!r}",
+            hint="read it with a schema of your own, or leave it out with `columns`",
         )
     dtype = _DTYPES[found.kinds[0]]
     if text and found.is_text:

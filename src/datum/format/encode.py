@@ -52,5 +52,7 @@ def write_sources(collection: Collection, threads: int) -> Framed:
     except _core.Fault as fault:
         problem, row = fault.args
         raise SchemaError(
-            f"record {row}: expected at most 2 GiB, as protobuf allows, got {problem}", record=row
+            f"expected at most 2 GiB, as protobuf allows, got {problem}",
+            where=f"record {row}",
+            record=row,
         ) from None

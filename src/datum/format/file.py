@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
-from datum.errors import CorruptIndexError, CorruptRecordError, Damage
+from datum.errors import CorruptIndexError, CorruptRecordError, Damage, Message
 from datum.format.compression import (
     INPUT_BYTES,
     CompressedStreamError,
@@ -251,12 +251,14 @@ class RecordFile:
             damage.append(lost)
 
     def _corrupt(self, damage: Damage, expected: str) -> CorruptRecordError:
-        hint = "\nhint: recovery='skip' reads what is whole and lists what is not"
+        hint = "recovery='skip' reads what is whole and lists what is not"
         hint = "" if self.recovery == "skip" else hint
         return CorruptRecordError(
-            f"{damage.file}: record {damage.record} at byte {damage.offset}: {expected},"
-            f" got damage: {damage.kind}{hint}",
-            damage,
+            f"record {damage.record} at byte {damage.offset}: {expected},"
+            f" got damage: {damage.kind}",
+            where=damage.file,
+            hint=hint,
+            damage=damage,
         )
 
     # Random access.
@@ -288,8 +290,10 @@ class RecordFile:
         index = Index.load(path)
         if self.compression is None and index.stream_bytes != len(self._buffer):
             raise CorruptIndexError(
-                f"{path}: expected an index of {len(self._buffer)} bytes, as {self.name} has,"
-                f" got one of {index.stream_bytes}\nhint: delete it, or restore the shard"
+                f"expected an index of {len(self._buffer)} bytes, as {self.name} has,"
+                f" got one of {index.stream_bytes}",
+                where=path,
+                hint="delete it, or restore the shard",
             )
         return index
 
@@ -314,8 +318,10 @@ class RecordFile:
     def __len__(self) -> int:
         if self.compression is not None:
             raise TypeError(
-                f"{self.name}: a compressed file does not know its length\n"
-                "hint: len(file.index) counts by reading all of it"
+                Message(
+                    f"{self.name}: a compressed file does not know its length",
+                    hint="len(file.index) counts by reading all of it",
+                )
             )
         return len(self._find_places()[0])
 
@@ -331,8 +337,10 @@ class RecordFile:
         """The records of these numbers (negative ones count from the end), checked."""
         if self.compression is not None:
             raise ValueError(
-                f"{self.name}: expected a file that is not compressed, got {self.compression}\n"
-                "hint: read it in order, or write it again without compression"
+                Message(
+                    f"{self.name}: expected a file that is not compressed, got {self.compression}",
+                    hint="read it in order, or write it again without compression",
+                )
             )
         places = self._find_places()
         wanted = _checked_numbers(numbers, len(places[0]), self.name)
@@ -433,19 +441,22 @@ def change_error(file: str, expected: int, state: str, got: int) -> CorruptRecor
     """A file of `expected` bytes that is not as it was when it was opened, and has `got` now."""
     if state == "cut":
         return CorruptRecordError(
-            f"{file}: expected {expected} bytes, got {got}: the file was cut while it was read\n"
-            "hint: restore it; to replace a file that is in use, write another one beside it and"
+            f"expected {expected} bytes, got {got}: the file was cut while it was read",
+            where=file,
+            hint="restore it; to replace a file that is in use, write another one beside it and"
             " rename that",
-            Damage(file, got, expected, 0, "torn payload"),
+            damage=Damage(file, got, expected, 0, "torn payload"),
         )
     if state == "rewritten":
         return CorruptRecordError(
-            f"{file}: expected the bytes that were opened, got others: the file was written to"
-            " while it was read\n"
-            "hint: read it again; to replace a file that is in use, write another one beside it and"
-            " rename that"
+            "expected the bytes that were opened, got others: the file was written to"
+            " while it was read",
+            where=file,
+            hint="read it again; to replace a file that is in use, write another one beside it and"
+            " rename that",
         )
     return CorruptRecordError(
-        f"{file}: expected {expected} bytes, got an error of the disk for some of them\n"
-        "hint: copy the dataset anew, to another disk"
+        f"expected {expected} bytes, got an error of the disk for some of them",
+        where=file,
+        hint="copy the dataset anew, to another disk",
     )

@@ -60,8 +60,8 @@ def _make_plain(name: str, values: list[Any]) -> list[Any]:
         try:
             plain.append(plain_value(value))
         except SchemaError as error:
-            message = f"record {row}, feature {name!r}: {error}"
-            raise SchemaError(message, record=row, feature=name) from None
+            where = f"record {row}, feature {name!r}"
+            raise SchemaError(error, where=where, record=row, feature=name) from None
     return plain
 
 
@@ -89,12 +89,12 @@ class _Rows:
             except InexactError as error:
                 raise self._error(row, f"expected {self.feature.dtype}, got {error}") from None
             except (OverflowError, TypeError, ValueError) as error:
-                raise self._error(row, str(error)) from error
+                raise self._error(row, error) from error
         return converted
 
-    def _error(self, row: int, problem: str) -> SchemaError:
-        message = f"record {row}, feature {self.name!r}: {problem}"
-        return SchemaError(message, record=row, feature=self.name)
+    def _error(self, row: int, problem: str | Exception) -> SchemaError:
+        where = f"record {row}, feature {self.name!r}"
+        return SchemaError(problem, where=where, record=row, feature=self.name)
 
 
 def _gather_dense(rows: _Rows) -> Any:

@@ -20,7 +20,7 @@ FRAME_BYTES = 16  # around each payload: length and two CRCs
 MAX_DEFLATE_RATIO = 1032  # of zlib and gzip, by their format
 
 _MAGIC = b"DATUMIDX"
-_HINT = "hint: delete it; the records themselves are enough to build it again"
+_HINT = "delete it; the records themselves are enough to build it again"
 
 
 def most_records(nbytes: int, compression: str | None) -> int:
@@ -95,7 +95,7 @@ class Index:
             return cls(*_core.load_index(data))
         except _core.Fault as fault:
             raise CorruptIndexError(
-                f"{file}: expected an index of records: {fault}\n{_HINT}"
+                f"expected an index of records: {fault}", where=file, hint=_HINT
             ) from None
 
     def to_text(self) -> str:
@@ -127,7 +127,9 @@ class Index:
                 raise ValueError("the records do not follow one another")
         except (ValueError, OverflowError) as error:
             raise CorruptIndexError(
-                f"{file}: expected a line of offset and size for each record: {error}\n{_HINT}"
+                f"expected a line of offset and size for each record: {error}",
+                where=file,
+                hint=_HINT,
             ) from None
         return index
 

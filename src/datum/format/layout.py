@@ -124,6 +124,6 @@ def check_keys(schema: Schema) -> None:
             other = owners.setdefault(place, name)
             if other != name or sum(c.key == column.key for c in lower(name, feature)) > 1:
                 raise SchemaError(
-                    f"features {other!r} and {name!r} both lie under the key {column.key!r}\n"
-                    f"hint: rename one, or give it other `keys`"
+                    f"features {other!r} and {name!r} both lie under the key {column.key!r}",
+                    hint="rename one, or give it other `keys`",
                 )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from datum import _core
-from datum.errors import ManifestError, SchemaError, SplitError, WriteError
+from datum.errors import ManifestError, Message, SchemaError, SplitError, WriteError
 from datum.format.compression import Compression
 from datum.format.durable import replace_file
 from datum.format.index import most_records
@@ -129,7 +129,7 @@ class Manifest:
         strays = [name for name in self.statistics if name not in self.splits]
         if strays:
             path = join_path("$.statistics", strays[0])
-            raise ManifestError(f"{path}: expected the name of a split, got another")
+            raise ManifestError("expected the name of a split, got another", where=path)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Manifest) and self.to_bytes() == other.to_bytes()
@@ -166,9 +166,9 @@ class Manifest:
         try:
             return cls._from_json(parse_json(data), data)
         except ManifestError as error:
-            raise ManifestError(f"{file}: {error}") from None
+            raise ManifestError(error, where=file) from None
         except RecursionError:  # of the schema: all else is checked for its depth
-            raise ManifestError(f"{file}: $.schema: expected less nesting, got more") from None
+            raise ManifestError("$.schema: expected less nesting, got more", where=file) from None
 
     @classmethod
     def _from_json(cls, found: Any, data: bytes) -> Manifest:
@@ -200,7 +200,7 @@ class Manifest:
         try:
             replace_file(path, self.to_bytes(), overwrite=overwrite)
         except OSError as error:
-            raise WriteError(f"{path}: expected to write the manifest, got: {error}") from error
+            raise WriteError(f"expected to write the manifest, got: {error}", where=path) from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Manifest:
@@ -212,8 +212,8 @@ class Manifest:
 def _check_version(version: Any) -> None:
     if type(version) is int and version > VERSION:
         raise ManifestError(
-            f"$.version: expected at most {VERSION}, got {version}: a newer Datum wrote this\n"
-            "hint: upgrade, pip install --upgrade datum"
+            f"$.version: expected at most {VERSION}, got {version}: a newer Datum wrote this",
+            hint="upgrade, pip install --upgrade datum",
         )
     if type(version) is not int or version != VERSION:
         raise ManifestError(f"$.version: expected {VERSION}, got {describe(version)}")
@@ -233,8 +233,8 @@ def _check_checksum(found: dict[str, Any], data: bytes) -> None:
     if not is_sound:
         raise ManifestError(
             f"$.checksum: expected that of the file, got {describe(stored)}:"
-            " the manifest was changed or damaged after it was written\n"
-            'hint: restore it; or, if the change is meant, set "checksum" to null'
+            " the manifest was changed or damaged after it was written",
+            hint='restore it; or, if the change is meant, set "checksum" to null',
         )
 
 
@@ -283,7 +283,9 @@ def _shard_from_json(found: Any, path: str) -> ShardInfo:
 def _take_crc(found: dict[str, Any], key: str, path: str) -> int:
     crc = _take(found, key, str, path)
     if not _CRC.fullmatch(crc):
-        raise ManifestError(f"{path}.{key}: expected eight hex digits, got {describe(crc)}")
+        raise ManifestError(
+            f"expected eight hex digits, got {describe(crc)}", where=f"{path}.{key}"
+        )
     return int(crc, 16)
 
 
@@ -295,13 +297,15 @@ def _check_splits(splits: Mapping[str, SplitInfo], *, is_plain: bool) -> None:
         try:
             check_split_name(name)
         except SplitError as error:
-            raise ManifestError(f"{path}: {error}") from None
+            raise ManifestError(error, where=path) from None
         for i, shard in enumerate(split.shards):
             at = f"{path}.shards[{i}]"
             _check_shard(shard, at, is_plain=is_plain)
             first = seen.setdefault(shard.name.casefold(), at)
             if first is not at:  # on some disks names that differ only in case are one
-                raise ManifestError(f"{at}.name: expected a file of its own, got that of {first}")
+                raise ManifestError(
+                    f"expected a file of its own, got that of {first}", where=f"{at}.name"
+                )
         records, nbytes = records + split.records, nbytes + split.bytes
     for what, total in (("records", records), ("bytes", nbytes)):
         if total > MAX_COUNT:
@@ -311,19 +315,21 @@ def _check_splits(splits: Mapping[str, SplitInfo], *, is_plain: bool) -> None:
 def _check_shard(shard: ShardInfo, path: str, *, is_plain: bool) -> None:
     if not _is_file_name(shard.name):
         got = describe(shard.name)
-        raise ManifestError(f"{path}.name: expected a file of the same folder, got {got}")
+        raise ManifestError(f"expected a file of the same folder, got {got}", where=f"{path}.name")
     for name in ("records", "bytes", "crc32c"):
         count, limit = getattr(shard, name), 2**32 - 1 if name == "crc32c" else MAX_COUNT
         if type(count) is not int or not 0 <= count <= limit:
             got = describe(count)
-            raise ManifestError(f"{path}.{name}: expected an integer up to {limit}, got {got}")
+            raise ManifestError(
+                f"expected an integer up to {limit}, got {got}", where=f"{path}.{name}"
+            )
     if is_plain and (shard.bytes == 0) != (shard.records == 0):
-        raise ManifestError(f"{path}: expected no bytes for no records, got {shard}")
+        raise ManifestError(f"expected no bytes for no records, got {shard}", where=path)
     most = most_records(shard.bytes, shard.compression)
     if shard.records > most:
         raise ManifestError(
-            f"{path}.records: expected at most {most:,}, as {shard.bytes:,} bytes can hold,"
-            f" got {shard.records:,}"
+            f"expected at most {most:,}, as {shard.bytes:,} bytes can hold, got {shard.records:,}",
+            where=f"{path}.records",
         )
 
 
@@ -344,7 +350,8 @@ def _schema_from_json(found: dict[str, Any]) -> Schema:
         try:
             features[name] = _feature_from_json(_expect(feature, dict, path))
         except ValueError as error:  # SchemaError among them
-            raise ManifestError(f"{path}: {str(error)[:500]}") from None
+            told = Message.of(error)
+            raise ManifestError(told.line[:500], where=path, hint=told.hint[:500]) from None
     return Schema(features)
 
 
@@ -371,12 +378,12 @@ def _plain_objects(found: Any, path: str) -> dict[str, dict[str, Any]]:
 def _take(found: dict[str, Any], name: str, kind: type, path: str) -> Any:
     """A field that must be there, of this kind."""
     if name not in found:
-        raise ManifestError(f"{path}: expected a field {name!r}, got none")
+        raise ManifestError(f"expected a field {name!r}, got none", where=path)
     return _expect(found[name], kind, join_path(path, name))
 
 
 def _expect(value: Any, kind: type, path: str) -> Any:
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         kinds = {dict: "an object", list: "a list", str: "a text", int: "an integer"}
-        raise ManifestError(f"{path}: expected {kinds[kind]}, got {describe(value)}")
+        raise ManifestError(f"expected {kinds[kind]}, got {describe(value)}", where=path)
     return value

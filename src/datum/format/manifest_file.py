@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import stat
 from pathlib import Path
 
-from datum.errors import ManifestError
+from datum.errors import ManifestError, nearest
 from datum.format.durable import find_unfinished
 from datum.format.naming import MANIFEST_NAME
 from datum.format.strict_json import MAX_BYTES
@@ -22,13 +21,13 @@ def read_manifest(path: Path) -> tuple[Path, bytes]:
             return path / MANIFEST_NAME, _read(path / MANIFEST_NAME)
         if path.suffix != ".json" and path.is_file():
             raise ManifestError(
-                f"{path}: expected the folder of a dataset, or its {MANIFEST_NAME}, got a file"
+                f"expected the folder of a dataset, or its {MANIFEST_NAME}, got a file", where=path
             )
         return path, _read(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise ManifestError(_describe_missing(path)) from None
+        raise _missing(path) from None
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        raise ManifestError(f"{path}: expected a manifest to read: {error}") from error
+        raise ManifestError(f"expected a manifest to read: {error}", where=path) from error
 
 
 def _read(path: Path) -> bytes:
@@ -38,7 +37,7 @@ def _read(path: Path) -> bytes:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise ManifestError(f"{path}: expected a regular file, got something else")
+            raise ManifestError("expected a regular file, got something else", where=path)
         data = b""
         if status.st_size <= MAX_BYTES:
             with open(descriptor, "rb", closefd=False) as file:
@@ -46,7 +45,7 @@ def _read(path: Path) -> bytes:
     finally:
         os.close(descriptor)
     if max(status.st_size, len(data)) > MAX_BYTES:
-        raise ManifestError(f"{path}: expected at most {MAX_BYTES} bytes, got more")
+        raise ManifestError(f"expected at most {MAX_BYTES} bytes, got more", where=path)
     return data
 
 
@@ -56,20 +55,20 @@ def _find_near(path: Path) -> Path | None:
         names = [other.name for other in path.parent.iterdir()]
     except OSError:
         return None
-    near = difflib.get_close_matches(path.name, [name for name in names if name[:1] != "."], 1)
+    near = nearest(path.name, [name for name in names if name[:1] != "."])
     return path.with_name(near[0]) if near else None
 
 
-def _describe_missing(path: Path) -> str:
+def _missing(path: Path) -> ManifestError:
     folder = path.parent if path.name == MANIFEST_NAME else path
     if folder.is_dir():
-        found = f"{folder}: expected a dataset, got a folder that was never published:"
+        found = "expected a dataset, got a folder that was never published:"
         found += f" it has no {MANIFEST_NAME}"
         hint = "datum.format.read_batches reads TFRecord files that have no manifest"
     else:
-        found = f"{folder}: expected a dataset, got no such folder or file"
+        found = "expected a dataset, got no such folder or file"
         near = _find_near(folder)
         hint = f"did you mean {str(near)!r}?" if near else "check the path"
     for staging in find_unfinished(folder):
         hint = f"a write did not finish; the same call again continues what is in {staging}"
-    return f"{found}\nhint: {hint}"
+    return ManifestError(found, where=folder, hint=hint)

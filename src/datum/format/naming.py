@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from datum.errors import SplitError
+from datum.errors import Message, SplitError
 
 __all__ = [
     "ALL_SPLITS",
@@ -104,11 +104,11 @@ def check_split_name(name: str) -> str:
     """
     problem = _find_problem(name)
     if problem:
-        raise SplitError(f"split {name!r:.200}: {problem}")
+        raise SplitError(problem, where=f"split {name!r:.200}")
     return name
 
 
-def _find_problem(name: str) -> str | None:
+def _find_problem(name: str) -> str | Message | None:
     if not isinstance(name, str):
         return f"expected a name, got {type(name).__name__}"
     if name == ALL_SPLITS:
@@ -116,14 +116,14 @@ def _find_problem(name: str) -> str | None:
     if len(name) > MAX_SPLIT_BYTES:
         return f"expected at most {MAX_SPLIT_BYTES} characters, got {len(name)}"
     if not _SPLIT.fullmatch(name):
-        return (
-            "expected letters from a to z, digits, '_', '-' and inner dots\n"
-            "hint: name it like 'train', 'val' or 'test_2012'"
+        return Message(
+            "expected letters from a to z, digits, '_', '-' and inner dots",
+            hint="name it like 'train', 'val' or 'test_2012'",
         )
     if _LIKE_A_SHARD.fullmatch(name):
-        return (
+        return Message(
             "expected a name that does not end like that of a shard,"
-            " in '-' and five digits or in '.' and a number\n"
-            "hint: use '_' before the number"
+            " in '-' and five digits or in '.' and a number",
+            hint="use '_' before the number",
         )
     return None

@@ -21,7 +21,7 @@ from datum.format.wording import count_of
 from datum.schema import Feature, Schema, numpy_dtype
 from datum.schema.dtypes import TIMES
 
-__all__ = ["Parser", "parse"]
+__all__ = ["Parser", "parse", "place_of"]
 
 _KINDS = ("unset", "bytes", "float", "int64")  # as `_core.Kind` counts
 
@@ -119,9 +119,9 @@ class Parser:
         try:
             return assemble(self.schema[step.name], step.stored, parts, records)
         except RowError as error:
-            where, record = _where(records, error.row)
-            message = f"{where}, feature {step.name!r}: {error}"
-            raise SchemaError(message, record=record, feature=step.name) from None
+            where, record = place_of(records, error.row)
+            where = f"{where}, feature {step.name!r}"
+            raise SchemaError(error, where=where, record=record, feature=step.name) from None
 
     def _error(
         self,
@@ -133,11 +133,12 @@ class Parser:
         expected: int,
         got: int,
     ) -> Exception:
-        where, record = _where(records, row)
+        where, record = place_of(records, row)
         if code == "malformed":
             return CorruptRecordError(
-                f"{where}: expected a tf.train.Example or SequenceExample,"
-                " got bytes that are no such message"
+                "expected a tf.train.Example or SequenceExample,"
+                " got bytes that are no such message",
+                where=where,
             )
         name, key = self._columns[column][0], self._columns[column][1].key
         feature = self.schema[name]
@@ -164,9 +165,9 @@ class Parser:
             "text": "use dtype bytes",
             "blank": "read fewer records at a time, or leave the feature out with `columns`",
         }
-        hint = f"\nhint: {hints[code]}" if code in hints else ""
-        message = f"{where}, feature {name!r}{at}: {problem}{hint}"
-        return SchemaError(message, record=record, feature=name)
+        where = f"{where}, feature {name!r}{at}"
+        hint = hints.get(code, "")
+        return SchemaError(problem, where=where, hint=hint, record=record, feature=name)
 
 
 def _simple_make(feature: Feature) -> _Make | None:
@@ -208,7 +209,8 @@ def _rows_of(inner: tuple[int, ...]) -> _Make:
     return make
 
 
-def _where(records: Located, row: int) -> tuple[str, int]:
+def place_of(records: Located, row: int) -> tuple[str, int]:
+    """Where a row is, in words, and the number of its record."""
     file, number, offset = records.locate(row)
     return f"{file}: record {number}" + ("" if offset is None else f" at byte {offset}"), number
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from datum.errors import Message
 from datum.format.file import RecordFile
 from datum.format.records import Records
 from datum.format.writer import Framed
@@ -26,7 +27,9 @@ def as_records(source: Payloads) -> Records:
         return Records.join(list(source.chunks(1 << 30)))
     if isinstance(source, (bytes, bytearray, memoryview)):
         raise TypeError(
-            "expected payloads, got the bytes of a file or of one payload\n"
-            "hint: pass RecordFile(data), or a list of payloads"
+            Message(
+                "expected payloads, got the bytes of a file or of one payload",
+                hint="pass RecordFile(data), or a list of payloads",
+            )
         )
     return Records.of(source)

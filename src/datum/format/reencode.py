@@ -80,7 +80,9 @@ def fit_columns(columns: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     """Columns as they were parsed, in the form in which `encode` takes them for `schema`."""
     strays = [name for name in columns if name not in schema]
     if strays:
-        raise SchemaError(f"feature {strays[0]!r}: expected it in both schemas", feature=strays[0])
+        raise SchemaError(
+            "expected it in both schemas", where=f"feature {strays[0]!r}", feature=strays[0]
+        )
     return {name: _fit(column, schema[name]) for name, column in columns.items()}
 
 

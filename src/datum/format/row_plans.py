@@ -88,7 +88,7 @@ def _as_plain(row: Any, number: int) -> dict[str, Any] | None:
         plain = plain_row(row)
     except SchemaError as error:
         at = f"record {number}" + (f", feature {error.feature!r}" if error.feature else "")
-        raise SchemaError(f"{at}: {error}", record=number, feature=error.feature) from None
+        raise SchemaError(error, where=at, record=number, feature=error.feature) from None
     is_same = type(row) is dict and row.keys() == plain.keys()
     return None if is_same and all(row[name] is plain[name] for name in row) else plain
 
@@ -113,15 +113,17 @@ class GivenPlan:
         del row
         if code == "unknown key":
             raise SchemaError(
-                f"record {number}: expected features {', '.join(self._schema)}, got {name!r} too\n"
-                "hint: add it to the schema, or drop it from the rows",
+                f"expected features {', '.join(self._schema)}, got {name!r} too",
+                where=f"record {number}",
+                hint="add it to the schema, or drop it from the rows",
                 record=number,
                 feature=name,
             )
         if code == "missing":
             raise SchemaError(
-                f"record {number}, feature {name!r}: expected a value, got none\n"
-                "hint: mark the feature optional=True",
+                "expected a value, got none",
+                where=f"record {number}, feature {name!r}",
+                hint="mark the feature optional=True",
                 record=number,
                 feature=name,
             )
@@ -245,13 +247,15 @@ class GuessedPlan:
             known = self._guesses.get(name)
             self._guesses[name] = found if known is None else known.merge(found)
         except SchemaError as error:
-            message = f"record {number}, feature {name!r}: {error}"
-            if "hint:" not in message:
-                message += f": {reprlib.repr(value)}"
+            problem, hint = error.message.line, error.hint
+            if not hint:
+                problem += f": {reprlib.repr(value)}"
             if isinstance(value, str) and value in ("NaN", "Infinity", "-Infinity"):
-                given = f"schema={{{name!r}: datum.Feature('float32')}}"
-                message += f"\nhint: {given} takes it for a float"
-            raise SchemaError(message, record=number, feature=name) from None
+                hint = f"schema={{{name!r}: datum.Feature('float32')}} takes it for a float"
+            where = f"record {number}, feature {name!r}"
+            raise SchemaError(
+                problem, where=where, hint=hint, record=number, feature=name
+            ) from None
 
     def leave(self, name: str) -> None:
         """Have a feature gathered in Python."""
@@ -324,7 +328,7 @@ class GuessedPlan:
         try:
             return known.merge(found)
         except SchemaError as error:
-            raise SchemaError(f"feature {name!r}: {error}", feature=name) from None
+            raise SchemaError(error, where=f"feature {name!r}", feature=name) from None
 
 
 def _make_spec(

@@ -100,7 +100,9 @@ def make_sources(
         column, present = gather(name, builder.given, column)
     if present is not None and not present.all() and not feature.optional:
         row = int(np.flatnonzero(~present)[0])
-        raise builder.error("expected a value, got none\nhint: mark the feature optional=True", row)
+        raise builder.error(
+            "expected a value, got none", row, hint="mark the feature optional=True"
+        )
     sources = builder.build(column)
     exact = [builder.exact, *sources[1:]] if builder.exact is not None else []
     if present is not None and not present.all():
@@ -317,11 +319,11 @@ class _Builder:
         if got is None or not _fits(wanted, got):
             raise self.error(f"expected shape {wanted}, got {_describe(column)}", row)
 
-    def error(self, problem: str, row: int = -1) -> SchemaError:
-        if row < 0:
-            return SchemaError(f"feature {self.name!r}: {problem}", feature=self.name)
-        message = f"record {row}, feature {self.name!r}: {problem}"
-        return SchemaError(message, record=row, feature=self.name)
+    def error(self, problem: str, row: int = -1, *, hint: str = "") -> SchemaError:
+        where, record = f"feature {self.name!r}", None
+        if row >= 0:
+            where, record = f"record {row}, {where}", row
+        return SchemaError(problem, where=where, hint=hint, record=record, feature=self.name)
 
 
 def _fits(wanted: tuple[int | None, ...], got: tuple[int | None, ...]) -> bool:

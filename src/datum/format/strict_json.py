@@ -101,7 +101,7 @@ def _parse(text: str) -> Any:
         )
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise ManifestError(f"{place}: expected JSON: {error.msg.lower()}") from None
+        raise ManifestError(f"expected JSON: {error.msg.lower()}", where=place) from None
     except RecursionError:
         raise ManifestError("$: expected less nesting, got too deep a value") from None
     if has_refused or _SURROGATE.search(text):
@@ -117,7 +117,7 @@ def _raise_refused(value: Any) -> None:
         if path is None:
             left.pop()
         elif isinstance(found, _Refused):
-            raise ManifestError(f"{path}: {found.problem}")
+            raise ManifestError(found.problem, where=path)
         elif isinstance(found, str):
             _check_text(found, path)
         elif isinstance(found, (dict, list)):
@@ -135,7 +135,7 @@ def _members(value: dict[str, Any] | list[Any], path: str) -> Iterator[tuple[str
 
 def _check_text(text: str, path: str) -> None:
     if not text.isascii() and not is_encodable(text):
-        raise ManifestError(f"{path}: expected text that UTF-8 can hold, got {text[:100]!r}")
+        raise ManifestError(f"expected text that UTF-8 can hold, got {text[:100]!r}", where=path)
 
 
 def plain_value(value: Any, path: str) -> Any:
@@ -151,7 +151,7 @@ def plain_value(value: Any, path: str) -> Any:
 
 def _plain(value: Any, path: str, depth: int) -> Any:
     if depth > MAX_DEPTH:
-        raise ManifestError(f"{path}: expected at most {MAX_DEPTH} levels of nesting, got more")
+        raise ManifestError(f"expected at most {MAX_DEPTH} levels of nesting, got more", where=path)
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
@@ -162,19 +162,21 @@ def _plain(value: Any, path: str, depth: int) -> Any:
         _check_text(value, path)
     elif type(value) is int:
         if not _MIN_INTEGER <= value <= _MAX_INTEGER:
-            raise ManifestError(f"{path}: expected an integer of 64 bits, got a larger one")
+            raise ManifestError("expected an integer of 64 bits, got a larger one", where=path)
     elif value is not None and type(value) not in (bool, float):
-        raise ManifestError(f"{path}: expected a JSON value, got {describe(value)}")
+        raise ManifestError(f"expected a JSON value, got {describe(value)}", where=path)
     return value
 
 
 def _plain_object(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, Any]:
     for name in value:
         if type(name) is not str:
-            raise ManifestError(f"{path}: expected names that are text, got {describe(name)}")
+            raise ManifestError(f"expected names that are text, got {describe(name)}", where=path)
         _check_text(name, path)
     if FLOAT_KEY in value:
-        raise ManifestError(f"{path}: expected another name, got {FLOAT_KEY!r}: it marks numbers")
+        raise ManifestError(
+            f"expected another name, got {FLOAT_KEY!r}: it marks numbers", where=path
+        )
     return {name: _plain(value[name], join_path(path, name), depth + 1) for name in sorted(value)}
 
 
@@ -202,7 +204,7 @@ def _restore(value: Any, path: str, depth: int) -> Any:
     if not isinstance(value, (dict, list)):
         return value
     if depth > MAX_DEPTH:
-        raise ManifestError(f"{path}: expected at most {MAX_DEPTH} levels of nesting, got more")
+        raise ManifestError(f"expected at most {MAX_DEPTH} levels of nesting, got more", where=path)
     if isinstance(value, list):
         for i, item in enumerate(value):
             value[i] = _restore(item, f"{path}[{i}]", depth + 1)
@@ -212,7 +214,7 @@ def _restore(value: Any, path: str, depth: int) -> Any:
         if len(value) == 1 and isinstance(name, str) and name in _NOT_FINITE:
             return _NOT_FINITE[name]
         got = describe(name)
-        raise ManifestError(f"{path}: expected nan, inf or -inf as {FLOAT_KEY}, got {got}")
+        raise ManifestError(f"expected nan, inf or -inf as {FLOAT_KEY}, got {got}", where=path)
     for name, item in value.items():
         value[name] = _restore(item, join_path(path, name), depth + 1)
     return value

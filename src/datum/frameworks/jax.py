@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from datum._optional import require
 from datum.columns import BytesColumn, Ragged, Sparse
-from datum.errors import SchemaError
+from datum.errors import Message, SchemaError
 from datum.loading import Loader, LoadOptions
 from datum.loading.checks import check_known
 from datum.loading.options import MASK, present_name
@@ -71,9 +71,11 @@ class JaxLoader(Loader):
         size, short = stream.global_batch, sum(stream.last_batches(Place()))
         if is_cut and short < size:
             raise ValueError(
-                f"expected only full batches, of {size} records on all hosts, to cut with"
-                f" `sharding`, got {short} records at the end of an epoch\n"
-                "hint: remainder='pad', 'wrap' or 'drop'"
+                Message(
+                    f"expected only full batches, of {size} records on all hosts, to cut with"
+                    f" `sharding`, got {short} records at the end of an epoch",
+                    hint="remainder='pad', 'wrap' or 'drop'",
+                )
             )
 
 
@@ -144,8 +146,11 @@ class Placer:
         sharding = sharding.get(getattr(path[0], "key", None)) if path else None
         if sharding is not None and _is_loose(column):
             raise ValueError(
-                f"column {_name_of(path)}: expected an array, one row for each record, to place"
-                f" with `sharding`, got a {type(column).__name__}\nhint: `pad` makes one"
+                Message(
+                    f"column {_name_of(path)}: expected an array, one row for each record, to place"
+                    f" with `sharding`, got a {type(column).__name__}",
+                    hint="`pad` makes one",
+                )
             )
         return sharding
 
@@ -192,9 +197,9 @@ def _check_range(array: NDArray[Any], path: Any) -> None:
     got = most if most > bounds.max else least
     name = _name_of(path)
     raise SchemaError(
-        f"column {name}: expected numbers from {bounds.min} to {bounds.max}, as JAX is set to 32"
-        f" bits, got {got}\n"
-        'hint: jax.config.update("jax_enable_x64", True); or leave it out with `columns`, or'
+        f"expected numbers from {bounds.min} to {bounds.max}, as JAX is set to 32 bits, got {got}",
+        where=f"column {name}",
+        hint='jax.config.update("jax_enable_x64", True); or leave it out with `columns`, or'
         " change it with `batch_map`",
         feature=name,
     )
@@ -235,9 +240,11 @@ def _refuse_misfit(array: NDArray[Any], path: Any, sharding: Any) -> None:
         jax.device_put(array, sharding)
     except ValueError as error:
         raise ValueError(
-            f"column {_name_of(path)}: expected a shape that `sharding` can cut, got"
-            f" {array.shape} for {sharding}\n"
-            "hint: a `batch_size` that the devices divide, or a `sharding` for each column"
+            Message(
+                f"column {_name_of(path)}: expected a shape that `sharding` can cut, got"
+                f" {array.shape} for {sharding}",
+                hint="a `batch_size` that the devices divide, or a `sharding` for each column",
+            )
         ) from error
 
 

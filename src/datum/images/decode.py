@@ -86,8 +86,8 @@ def fit_depth(array: NDArray[Any], dtype: str) -> NDArray[Any]:
     if array.shape[-1] == 1:
         if dtype == "uint8" and array.max() > 255:
             raise ImageError(
-                f"expected pixels of 8 bits, got {array.max()}\n"
-                "hint: a feature of dtype uint16 holds them"
+                f"expected pixels of 8 bits, got {array.max()}",
+                hint="a feature of dtype uint16 holds them",
             )
         return array.astype(dtype)
     if dtype == "uint16":
@@ -119,8 +119,8 @@ def check_channels(header: ImageHeader, channels: int | None) -> None:
     """Raise ImageError for colours that are not made grey."""
     if header.dtype == "uint16" and channels == 1 != header.channels:
         raise ImageError(
-            "expected grey or a palette for one channel, got 16-bit colour\n"
-            "hint: a feature of 3 channels holds it, or convert it to grey"
+            "expected grey or a palette for one channel, got 16-bit colour",
+            hint="a feature of 3 channels holds it, or convert it to grey",
         )
 
 
@@ -156,7 +156,8 @@ def ids_of_colours(
         colour = tuple(array[row, column, :3].tolist())
         raise ImageError(
             f"expected colours of the colour map, got {colour} at row {row}, column {column}"
-            f" and {(~is_known).sum()} such pixels in all\nhint: add it to `colour_map`"
+            f" and {(~is_known).sum()} such pixels in all",
+            hint="add it to `colour_map`",
         )
     dtype = np.uint8 if known[:, 1].max(initial=0) < 256 else np.uint16
     ids: NDArray[Any] = known[:, 1].astype(dtype)[places]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
+from datum.errors import inert
 from datum.images.header import (
     ImageError,
     ImageFormat,
@@ -50,8 +51,7 @@ def sniff_file(path: str | os.PathLike[str]) -> ImageFormat | None:
 
 def name_file(path: str | os.PathLike[str], error: ImageError) -> ImageError:
     """The same error, with the file that it is about."""
-    name, text = os.fspath(path), str(error)
-    return error if text.startswith(f"{name}: ") else ImageError(f"{name}: {text}")
+    return error if error.where.startswith(inert(path)) else ImageError(error, where=path)
 
 
 def _read(path: str | os.PathLike[str], limit: int | None) -> tuple[bytes, int]:
@@ -60,16 +60,16 @@ def _read(path: str | os.PathLike[str], limit: int | None) -> tuple[bytes, int]:
         file = os.open(path, _FLAGS)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or str(error)
-        raise ImageError(f"{path}: expected a file, got: {reason.lower()}") from None
+        raise ImageError(f"expected a file, got: {reason.lower()}", where=path) from None
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
-            raise ImageError(f"{path}: expected a regular file, got {_kind(status.st_mode)}")
+            raise ImageError(f"expected a regular file, got {_kind(status.st_mode)}", where=path)
         size = status.st_size
         wanted = size if limit is None else min(size, limit)
         return _read_exactly(file, wanted, path), size
     except OSError as error:
-        raise ImageError(f"{path}: expected a file that can be read, got: {error}") from None
+        raise ImageError(f"expected a file that can be read, got: {error}", where=path) from None
     finally:
         os.close(file)
 
@@ -84,7 +84,9 @@ def _read_exactly(file: int, wanted: int, path: str | os.PathLike[str]) -> bytes
         pieces.append(data)
     whole = b"".join(pieces)
     if len(whole) != wanted:
-        raise ImageError(f"{path}: expected {wanted} bytes, got {len(whole)}: the file has changed")
+        raise ImageError(
+            f"expected {wanted} bytes, got {len(whole)}: the file has changed", where=path
+        )
     return whole
 
 

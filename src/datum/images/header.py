@@ -138,8 +138,8 @@ def _parse_png(data: bytes) -> ImageHeader:
         raise ImageError("expected a PNG image, got a damaged header")
     if bits == 16 and colour == 4:
         raise ImageError(
-            "expected grey or colour, got 16-bit grey with transparency\n"
-            "hint: save it as 16-bit RGBA, or without its alpha"
+            "expected grey or colour, got 16-bit grey with transparency",
+            hint="save it as 16-bit RGBA, or without its alpha",
         )
     has_palette = colour == 3
     channels = 4 if has_palette and b"tRNS" in png_chunks(data) else _PNG_CHANNELS[colour]
@@ -181,8 +181,8 @@ def _parse_with_pillow(data: bytes, name: ImageFormat) -> ImageHeader:
     described = describe_pixels(image)
     if described is None:
         raise ImageError(
-            f"expected pixels of 8 or 16 bits, grey or RGB, got mode {image.mode!r}\n"
-            "hint: convert it, or store its values with encoding='raw'"
+            f"expected pixels of 8 or 16 bits, grey or RGB, got mode {image.mode!r}",
+            hint="convert it, or store its values with encoding='raw'",
         )
     width, height = image.size
     return ImageHeader(name, height, width, *described, image.mode in ("P", "PA"))

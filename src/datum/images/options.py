@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from datum.errors import suggest
 from datum.images.header import ImageError
 
 __all__ = ["FORMATS", "ImageOptions"]
@@ -41,9 +41,8 @@ class ImageOptions:
         _check_range("max_side", self.max_side, 2**31 - 1)
         _check_range("quality", self.quality, 100)
         if self.format is not None and self.format not in FORMATS:
-            near = difflib.get_close_matches(str(self.format).lower(), FORMATS, 1)
-            hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
-            raise ImageError(f"expected `format` jpeg, png or webp, got {self.format!r}{hint}")
+            hint = suggest(str(self.format).lower(), FORMATS)
+            raise ImageError(f"expected `format` jpeg, png or webp, got {self.format!r}", hint=hint)
 
     @property
     def changes_bytes(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from datum.errors import Message
 from datum.images.check import check_decodes, check_sums, read_header
 from datum.images.decode import check_channels, decode_pixels
 from datum.images.encode import encode_image
@@ -41,9 +42,9 @@ class PreparedImage:
 
 
 _AS_THEY_ARE = ImageOptions()
-_DEEP_COLOURS = (
-    "expected 8-bit colour to shrink or encode anew, got 16-bit colour\n"
-    "hint: convert it to 8 bits first, or leave `max_side`, `quality` and `format` out"
+_DEEP_COLOURS = Message(
+    "expected 8-bit colour to shrink or encode anew, got 16-bit colour",
+    hint="convert it to 8 bits first, or leave `max_side`, `quality` and `format` out",
 )
 
 
@@ -166,8 +167,8 @@ def _checked_pillow(value: Any) -> Any:
     described = describe_pixels(value)
     if described is None or (described[1] == "uint16" and described[0] > 1):
         raise ImageError(
-            "expected a Pillow image of 8 bits, or of 16 and grey,"
-            f" got mode {value.mode!r}\nhint: convert it, or pass the path of its file"
+            f"expected a Pillow image of 8 bits, or of 16 and grey, got mode {value.mode!r}",
+            hint="convert it, or pass the path of its file",
         )
     return value
 
@@ -180,8 +181,8 @@ def _checked_array(array: NDArray[Any]) -> NDArray[Any]:
     if not is_image or array.dtype not in (np.uint8, np.uint16) or array.size == 0:
         raise ImageError(
             "expected an array of uint8 or uint16, height x width x 1, 3 or 4,"
-            f" got {array.dtype.name} of shape {array.shape}\n"
-            "hint: other arrays are stored exactly with encoding='raw'"
+            f" got {array.dtype.name} of shape {array.shape}",
+            hint="other arrays are stored exactly with encoding='raw'",
         )
     return array
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from datum import _core
 from datum.columns.ragged import positions_of
-from datum.errors import SplitError
+from datum.errors import Message, SplitError
 from datum.loading.bucketing import LengthReader
 from datum.loading.mix import MixedOrder
 from datum.loading.options import LoadOptions, Remainder
@@ -91,8 +91,11 @@ class Budget:
         shape = self._ordered.schema[name].shape
         if shape.count(None) > 1 and self._pad is not None and not self._pad.is_plain:
             raise ValueError(
-                f"feature {name!r}: expected one dimension that differs, to pad batches of a"
-                f" bounded number of tokens, got shape {shape}\nhint: pad=True, or no `pad`"
+                Message(
+                    f"feature {name!r}: expected one dimension that differs, to pad batches of a"
+                    f" bounded number of tokens, got shape {shape}",
+                    hint="pad=True, or no `pad`",
+                )
             )
 
     def _refuse_longer(self, lengths: NDArray[np.int32], reader: LengthReader) -> None:
@@ -115,9 +118,12 @@ class Budget:
                 f" got {most}"
             )
         raise ValueError(
-            f"{reader.describe(int(longer[0]))}, feature {options.bucket_by!r}: expected a length"
-            f" of {most} at most, {limit}, got {lengths[longer[0]]}; {len(longer):,} of"
-            f" {len(lengths):,} records are longer\nhint: {hint}"
+            Message(
+                f"{reader.describe(int(longer[0]))}, feature {options.bucket_by!r}: expected a"
+                f" length of {most} at most, {limit}, got {lengths[longer[0]]}; {len(longer):,}"
+                f" of {len(lengths):,} records are longer",
+                hint=hint,
+            )
         )
 
     def _rows_at(self, bound: int) -> int:
@@ -314,7 +320,8 @@ class BudgetStream(Stream):
         if self.remainder == "drop" and records and not is_some:
             raise SplitError(
                 f"expected a full batch on every host, since a short one is left out, got {records}"
-                " records\nhint: smaller `batch_tokens` or `batch_size`, or drop_remainder=False"
+                " records",
+                hint="smaller `batch_tokens` or `batch_size`, or drop_remainder=False",
             )
 
     def _plan(self, place: Place, step: int) -> BatchPlan:  # noqa: ARG002

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from datum.errors import Message
 from datum.schema import Feature, Schema
 from datum.schema.dtypes import INTEGERS
 
@@ -31,8 +32,10 @@ def _name_of(dtype: Any) -> str:
         name = told.removeprefix("torch.")
     if name not in FLOATS:
         raise ValueError(
-            f"expected `cast` to a floating-point type, {', '.join(FLOATS)}, got {dtype!r}\n"
-            "hint: `map` can make anything else of a record"
+            Message(
+                f"expected `cast` to a floating-point type, {', '.join(FLOATS)}, got {dtype!r}",
+                hint="`map` can make anything else of a record",
+            )
         )
     return str(name)
 

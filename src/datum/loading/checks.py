@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import operator
 from collections.abc import Iterable
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from datum.errors import Message, suggest
 from datum.transforms.origins import Origin, find_factory, find_origin, numpy_code
 
 __all__ = [
@@ -32,9 +32,10 @@ def check_known(option: str, names: Iterable[str], known: Iterable[str]) -> None
     known = list(known)
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(str(name), known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            raise ValueError(f"expected `{option}` to name features, got {name!r}\nhint: {hint}")
+            hint = suggest(name, known, f"there are {', '.join(known)}")
+            raise ValueError(
+                Message(f"expected `{option}` to name features, got {name!r}", hint=hint)
+            )
 
 
 def check_count(
@@ -49,9 +50,11 @@ def check_count(
     except TypeError:
         raise _wrong_kind(name, "a whole number", value) from None
     if isinstance(value, bool) or number < least:
-        raise ValueError(f"expected `{name}` of {least} or more, got {value!r}{hint}")
+        raise ValueError(Message(f"expected `{name}` of {least} or more, got {value!r}", hint=hint))
     if most is not None and number > most:
-        raise ValueError(f"expected `{name}` of at most {most:,}, got {value!r}{hint}")
+        raise ValueError(
+            Message(f"expected `{name}` of at most {most:,}, got {value!r}", hint=hint)
+        )
     return number
 
 
@@ -91,15 +94,19 @@ def check_numpy_function(option: str, function: Any, *, feature: str = "image") 
     factory, origin = find_factory(function), find_origin(function)
     if factory is not None:
         raise TypeError(
-            f"expected `{option}` to work on NumPy arrays, got datum.transforms.{factory}, which"
-            " makes functions for TensorFlow's `to_tf`\nhint: give a function of your own, as"
-            " map=lambda record: {**record, 'more': 1}"
+            Message(
+                f"expected `{option}` to work on NumPy arrays, got datum.transforms.{factory},"
+                " which makes functions for TensorFlow's `to_tf`",
+                hint="give a function of your own, as map=lambda record: {**record, 'more': 1}",
+            )
         )
     if origin is not None and origin.is_for_graphs:
         raise TypeError(
-            f"expected `{option}` to work on NumPy arrays, got datum.transforms.{origin.name},"
-            " which works on the tensors of TensorFlow's `to_tf`\n"
-            f"hint: {_numpy_hint(option, origin, feature)}"
+            Message(
+                f"expected `{option}` to work on NumPy arrays, got datum.transforms.{origin.name},"
+                " which works on the tensors of TensorFlow's `to_tf`",
+                hint=f"{_numpy_hint(option, origin, feature)}",
+            )
         )
     _check_taken(option, origin, feature)
     _check_parameters(option, function)
@@ -110,9 +117,11 @@ def refuse_generator(option: str, function: Any) -> None:
     for parameter in _parameters(function) if function is not None else ():
         if parameter.name == "generator" and parameter.default is parameter.empty:
             raise TypeError(
-                f"expected `{option}` without a parameter `generator`, which only `to_torch` gives,"
-                f" got {_described(function)}\nhint: a NumPy generator is given to the parameter"
-                " `rng`: name it so"
+                Message(
+                    f"expected `{option}` without a parameter `generator`, which only `to_torch`"
+                    f" gives, got {_described(function)}",
+                    hint="a NumPy generator is given to the parameter `rng`: name it so",
+                )
             )
 
 
@@ -129,9 +138,11 @@ def check_graph_function(option: str, function: Any, *, feature: str = "image") 
     if factory is not None:
         options = ", ".join(map(_without_type, inspect.signature(function).parameters.values()))
         raise TypeError(
-            f"expected `{option}` to be a function of {_GIVEN[option]}, got"
-            f" datum.transforms.{factory}, which makes one\n"
-            f"hint: call it with its options: datum.transforms.{factory}({options})"
+            Message(
+                f"expected `{option}` to be a function of {_GIVEN[option]}, got"
+                f" datum.transforms.{factory}, which makes one",
+                hint=f"call it with its options: datum.transforms.{factory}({options})",
+            )
         )
     _check_taken(option, find_origin(function), feature)
     for parameter in _parameters(function):
@@ -144,10 +155,13 @@ def check_graph_function(option: str, function: Any, *, feature: str = "image") 
                 else "is given no random numbers: that `to_numpy`, `to_torch` and `to_jax` do"
             )
             raise TypeError(
-                f"expected `{option}` without a parameter `{parameter.name}`, got"
-                f" {_described(function)}, which {reason}\nhint: draw within the graph:"
-                " map=lambda record: {**record, 'chance': tf.random.uniform([])}; what"
-                " datum.transforms.random_crop and random_flip draw follows from the `seed`"
+                Message(
+                    f"expected `{option}` without a parameter `{parameter.name}`, got"
+                    f" {_described(function)}, which {reason}",
+                    hint="draw within the graph:"
+                    " map=lambda record: {**record, 'chance': tf.random.uniform([])}; what"
+                    " datum.transforms.random_crop and random_flip draw follows from the `seed`",
+                )
             )
 
 
@@ -168,8 +182,11 @@ def _check_taken(option: str, origin: Origin | None, feature: str) -> None:
     place = f"decode={{{feature!r}: {call}}}" if origin.takes == "image" else f"map={call}"
     taken = "the bytes of an image" if origin.takes == "image" else "a record"
     raise TypeError(
-        f"expected `{option}` to be a function of {_GIVEN[option]}, got"
-        f" datum.transforms.{origin.name}, which takes {taken}\nhint: {place}"
+        Message(
+            f"expected `{option}` to be a function of {_GIVEN[option]}, got"
+            f" datum.transforms.{origin.name}, which takes {taken}",
+            hint=place,
+        )
     )
 
 
@@ -190,8 +207,11 @@ def _check_parameters(option: str, function: Any) -> None:
         else:
             hint = "functools.partial gives a function its other arguments"
         raise TypeError(
-            f"expected `{option}` to be a function of {_GIVEN[option]}{alone}, got"
-            f" {_described(function)}: {error}\nhint: {hint}"
+            Message(
+                f"expected `{option}` to be a function of {_GIVEN[option]}{alone}, got"
+                f" {_described(function)}: {error}",
+                hint=hint,
+            )
         ) from None
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Ragged, Sparse
 from datum.columns.ragged import positions_of
+from datum.errors import Message
 
 __all__ = ["Describe", "Filled", "Padding", "fill_arrays", "fill_ragged", "fill_sparse"]
 
@@ -97,8 +98,11 @@ def _fill_levels(column: Ragged, extents: Sequence[int], fill: Any) -> NDArray[A
 
 def _too_long(where: str, name: str, extent: int, got: int, pad: Padding) -> ValueError:
     return ValueError(
-        f"{where}, feature {name!r}: expected at most {extent} values, the `length` to pad to,"
-        f" got {got}\nhint: datum.Pad(length={pad.length}, truncate=True) cuts what is longer"
+        Message(
+            f"{where}, feature {name!r}: expected at most {extent} values, the `length` to pad to,"
+            f" got {got}",
+            hint=f"datum.Pad(length={pad.length}, truncate=True) cuts what is longer",
+        )
     )
 
 

@@ -55,7 +55,8 @@ class Finisher:
             if present is not None and present in schema:
                 raise SchemaError(
                     f"expected no feature {present!r} beside the optional {name!r}, since a column"
-                    " of that name tells which records have it\nhint: leave one out with `columns`",
+                    " of that name tells which records have it",
+                    hint="leave one out with `columns`",
                     feature=present,
                 )
             self.names += [name] if present is None else [name, present]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from datum.errors import Message
 from datum.format import Parser
 from datum.format.threads import thread_count
 from datum.loading.bucketing import Bucketed, LengthReader
@@ -189,10 +190,13 @@ class Loader:
         self._has_warned = True
         sizes = ", ".join(map(str, last[:16])) + (", ..." if len(last) > 16 else "")
         warnings.warn(
-            f"split {self.ordered.name!r}: remainder='keep' ends each epoch with batches of {sizes}"
-            f" records on hosts 0 to {len(last) - 1}, instead of {stream.batch_size}\n"
-            "hint: remainder='wrap' (the default on several hosts), 'drop' or 'pad' gives only full"
-            " batches",
+            Message(
+                f"remainder='keep' ends each epoch with batches of {sizes} records on hosts 0 to"
+                f" {len(last) - 1}, instead of {stream.batch_size}",
+                where=f"split {self.ordered.name!r}",
+                hint="remainder='wrap' (the default on several hosts), 'drop' or 'pad' gives only"
+                " full batches",
+            ),
             stacklevel=3,
         )
 

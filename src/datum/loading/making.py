@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Ragged
-from datum.errors import CorruptRecordError, Damage, SourceError
+from datum.errors import CorruptRecordError, Damage, Message, SourceError
 from datum.loading.collating import Stack, collate, empty_like, join_strings
 from datum.loading.fetching import ColumnSource, Fetched, Fetcher, Request
 from datum.loading.finishing import Finisher, as_objects
@@ -180,9 +180,9 @@ class BatchBuilder:
         if self._work.skips_damage:
             self._lost[row] = self._work.image_damage(number)
             return
-        hint = "" if "\nhint:" in str(error) else "\nhint: on_error='skip' leaves such records out"
-        message = f"{self._work.describe(number)}, feature {name!r}: {error}{hint}"
-        raise SourceError(message) from error
+        where = f"{self._work.describe(number)}, feature {name!r}"
+        hint = error.hint or "on_error='skip' leaves such records out"
+        raise SourceError(error, where=where, hint=hint) from error
 
     def _describe(self, row: int) -> str:
         return self._work.describe(int(self._plan.numbers[self._rows[row]]))
@@ -287,8 +287,11 @@ class BatchBuilder:
     def _with_mask(self, batch: Any, rows: Rows) -> Any:
         if not isinstance(batch, dict):
             raise ValueError(
-                f"expected dicts from `map` with remainder='pad', to which {MASK!r} is added, got"
-                f" {type(batch).__name__}\nhint: another `remainder`, or tuples from `batch_map`"
+                Message(
+                    f"expected dicts from `map` with remainder='pad', to which {MASK!r} is added,"
+                    f" got {type(batch).__name__}",
+                    hint="another `remainder`, or tuples from `batch_map`",
+                )
             )
         mask = np.zeros(len(self._plan.numbers), np.bool_)
         mask[rows[rows < self._plan.real]] = True
@@ -297,7 +300,8 @@ class BatchBuilder:
 
 def _nothing_sound(first: Damage, count: int) -> CorruptRecordError:
     return CorruptRecordError(
-        f"{first}: expected a sound record to fill up a batch with, got none among {count}\n"
-        "hint: a larger `batch_size`, or another `remainder`",
-        first,
+        f"expected a sound record to fill up a batch with, got none among {count}",
+        where=first,
+        hint="a larger `batch_size`, or another `remainder`",
+        damage=first,
     )

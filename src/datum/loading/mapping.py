@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from datum.columns import BytesColumn, Ragged, Sparse
+from datum.errors import Message
 from datum.loading.randomness import (
     GlobalGenerator,
     GlobalRandomness,
@@ -88,8 +89,10 @@ class UserFunction:
                 made = self._function(given)
         if made is None:
             raise ValueError(
-                f"expected `{self._option}` to return what takes the place, got None\n"
-                "hint: a function that changes what it was given must return it, too"
+                Message(
+                    f"expected `{self._option}` to return what takes the place, got None",
+                    hint="a function that changes what it was given must return it, too",
+                )
             )
         return made
 

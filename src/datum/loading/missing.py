@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import SchemaError
+from datum.errors import Message, SchemaError
 from datum.format import Parser
 from datum.format.threads import thread_count
 from datum.loading.checks import check_known
@@ -50,8 +50,11 @@ def check_missing(missing: Missing) -> None:
     if missing is None or isinstance(missing, Mapping) or missing in RULES:
         return
     raise ValueError(
-        f"expected `missing` to be 'mask', 'error', 'drop' or a dict by feature, got {missing!r}\n"
-        "hint: missing={'age': -1} fills in a value, missing={'age': 'drop'} leaves records out"
+        Message(
+            "expected `missing` to be 'mask', 'error', 'drop' or a dict by feature, got"
+            f" {missing!r}",
+            hint="missing={'age': -1} fills in a value, missing={'age': 'drop'} leaves records out",
+        )
     )
 
 
@@ -93,8 +96,11 @@ def _fill(name: str, feature: Feature, rule: Any) -> Feature:
         return replace(feature, default=rule)
     except SchemaError as error:
         raise ValueError(
-            f"expected `missing` of {name!r} to be 'mask', 'error', 'drop' or a value that"
-            f" {feature!r} can have, got {rule!r}\nhint: missing={{{name!r}: 'mask'}}"
+            Message(
+                f"expected `missing` of {name!r} to be 'mask', 'error', 'drop' or a value that"
+                f" {feature!r} can have, got {rule!r}",
+                hint=f"missing={{{name!r}: 'mask'}}",
+            )
         ) from error
 
 

@@ -157,8 +157,8 @@ def _common_schema(parts: Sequence[Ordered], options: LoadOptions) -> Schema:
             if got[0] != got[1]:
                 raise SchemaError(
                     f"expected the same feature {name!r} in the splits of a mix, got {got[0]!r} in"
-                    f" {first.name!r} and {got[1]!r} in {other.name!r}\n"
-                    "hint: `columns` names those that they have in common",
+                    f" {first.name!r} and {got[1]!r} in {other.name!r}",
+                    hint="`columns` names those that they have in common",
                     feature=name,
                 )
     return first.schema

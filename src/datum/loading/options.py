@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import operator
 import secrets
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypedDict, TypeVar
 
+from datum.errors import Message, suggest
 from datum.loading.casting import Cast, check_cast, find_casts
 from datum.loading.checks import (
     check_choice,
@@ -170,9 +170,8 @@ class LoadOptions:
         known = [option.name for option in fields(cls) if option.init]
         for name in keywords:
             if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
-                raise TypeError(f"{caller}: got an unknown option `{name}`\nhint: {hint}")
+                hint = suggest(name, known, f"there are {', '.join(known)}", shown="`{}`".format)
+                raise TypeError(Message(f"{caller}: got an unknown option `{name}`", hint=hint))
         for name in ("map", "batch_map") if caller != "to_torch" else ():
             refuse_generator(name, keywords.get(name))
         if keywords.get("batch_tokens") is not None:
@@ -186,7 +185,7 @@ class LoadOptions:
         else:
             self._keep_count("batch_size", least=1)
         if self.epochs is not None:
-            self._keep_count("epochs", least=1, hint="\nhint: epochs=None has no end")
+            self._keep_count("epochs", least=1, hint="epochs=None has no end")
         self._keep_seed()
         for name in ("threads", "prefetch"):
             if getattr(self, name) is not None:
@@ -232,9 +231,12 @@ class LoadOptions:
         for name, is_asked in needs.items():
             if is_asked:
                 raise ValueError(
-                    f"expected a `batch_size` with {name}, which is about batches, got None: single"
-                    " records\nhint: a number of records as `batch_size`, or `map`, which is called"
-                    " with each record"
+                    Message(
+                        f"expected a `batch_size` with {name}, which is about batches, got None:"
+                        " single records",
+                        hint="a number of records as `batch_size`, or `map`, which is called"
+                        " with each record",
+                    )
                 )
 
     def _keep_columns(self) -> None:
@@ -265,8 +267,10 @@ class LoadOptions:
         if self.bucket_by is None and (is_bounded or self.buckets is not None):
             option = "batch_tokens" if is_bounded else "buckets"
             raise ValueError(
-                f"expected `bucket_by` with `{option}`, got None\n"
-                "hint: bucket_by='tokens', the feature whose length counts"
+                Message(
+                    f"expected `bucket_by` with `{option}`, got None",
+                    hint="bucket_by='tokens', the feature whose length counts",
+                )
             )
 
     def _check_remainder(self) -> None:
@@ -327,8 +331,10 @@ class LoadOptions:
         chosen = self._chosen(fill_missing(schema, self.missing))
         if self.remainder == "pad" and MASK in chosen:
             raise ValueError(
-                f"expected no feature {MASK!r} with remainder='pad', whose mask has that name\n"
-                "hint: leave it out with `columns`, or choose another remainder"
+                Message(
+                    f"expected no feature {MASK!r} with remainder='pad', whose mask has that name",
+                    hint="leave it out with `columns`, or choose another remainder",
+                )
             )
         self._check_supervised(chosen)
         return chosen
@@ -354,9 +360,11 @@ class LoadOptions:
             return
         if self.remainder == "pad" and MASK not in names:
             raise ValueError(
-                f"`supervised`: expected {MASK!r} among the names with remainder='pad', which tells"
-                f" records from those that fill up, got {', '.join(names)}\n"
-                f"hint: name it as the weights: supervised=(..., ..., {MASK!r})"
+                Message(
+                    f"`supervised`: expected {MASK!r} among the names with remainder='pad', which"
+                    f" tells records from those that fill up, got {', '.join(names)}",
+                    hint=f"name it as the weights: supervised=(..., ..., {MASK!r})",
+                )
             )
         if self.map is None and self.batch_map is None:
             known = owners_of(schema) | mask_owners(self.pad, schema)
@@ -368,8 +376,10 @@ def check_seed(is_drawn: bool, *, hosts: int) -> None:
     """Refuse several hosts that would each draw a seed of their own, and so another order."""
     if is_drawn and hosts > 1:
         raise ValueError(
-            f"expected a `seed` on {hosts} hosts, which must agree on one order, got None\n"
-            "hint: seed=0, or any other number that all hosts are given"
+            Message(
+                f"expected a `seed` on {hosts} hosts, which must agree on one order, got None",
+                hint="seed=0, or any other number that all hosts are given",
+            )
         )
 
 

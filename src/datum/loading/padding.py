@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.columns import Ragged, Sparse
+from datum.errors import Message
 from datum.loading.checks import check_count, check_kind, check_known
 from datum.loading.filling import Describe, fill_arrays, fill_ragged, fill_sparse
 from datum.schema import Schema
@@ -101,9 +102,11 @@ class Pad:
         if len(numbers) != levels:
             option = "multiple" if self.length is None else "length"
             raise ValueError(
-                f"feature {name!r}: expected `{option}` of {levels} number(s), one for each"
-                f" dimension that differs, got {given!r}\n"
-                f"hint: pad={{{name!r}: datum.Pad({option}={_example(levels)})}}"
+                Message(
+                    f"feature {name!r}: expected `{option}` of {levels} number(s), one for each"
+                    f" dimension that differs, got {given!r}",
+                    hint=f"pad={{{name!r}: datum.Pad({option}={_example(levels)})}}",
+                )
             )
         return numbers
 
@@ -157,8 +160,10 @@ def check_bucket_pad(pad: PadOption, bucket_by: str, buckets: Any) -> None:
     if buckets is None or found is None or (found.length is None and found.multiple is None):
         return
     raise ValueError(
-        f"expected `buckets` or a length to pad {bucket_by!r} to, got both: {pad!r}\n"
-        "hint: pad=datum.Pad() pads each batch to the bound of its bucket"
+        Message(
+            f"expected `buckets` or a length to pad {bucket_by!r} to, got both: {pad!r}",
+            hint="pad=datum.Pad() pads each batch to the bound of its bucket",
+        )
     )
 
 
@@ -244,8 +249,10 @@ class Padder:
         if isinstance(self._pad, Mapping):
             if not isinstance(batch, dict):
                 raise ValueError(
-                    "expected dicts from `map` with `pad` by name, got"
-                    f" {type(batch).__name__}\nhint: pad=True fills up all there is"
+                    Message(
+                        f"expected dicts from `map` with `pad` by name, got {type(batch).__name__}",
+                        hint="pad=True fills up all there is",
+                    )
                 )
             check_known("pad", self._pad, batch)
         return self._pad_part(batch, length, describe)
@@ -261,8 +268,11 @@ class Padder:
         dense, mask = self._fill(part, found, "", describe)
         if mask is not None:
             raise ValueError(
-                "expected dicts from `map` with a `pad` that adds masks, which are named after"
-                " their columns, got a tuple\nhint: datum.Pad(mask=False) adds none"
+                Message(
+                    "expected dicts from `map` with a `pad` that adds masks, which are named after"
+                    " their columns, got a tuple",
+                    hint="datum.Pad(mask=False) adds none",
+                )
             )
         return dense
 
@@ -290,8 +300,11 @@ class Padder:
     def _check_mask(self, pad: Pad, name: str, columns: Iterable[str]) -> None:
         if pad.mask and mask_name(name) in columns:
             raise ValueError(
-                f"expected no column {mask_name(name)!r} beside {name!r}, whose mask has that name"
-                "\nhint: datum.Pad(mask=False) adds no mask; or leave one out with `columns`"
+                Message(
+                    f"expected no column {mask_name(name)!r} beside {name!r}, whose mask has"
+                    " that name",
+                    hint="datum.Pad(mask=False) adds no mask; or leave one out with `columns`",
+                )
             )
 
     def _fill(
@@ -332,9 +345,11 @@ class Padder:
         levels = pad.levels or (1 if is_array else None)  # rows of lists, all of one length
         if levels is None:
             raise ValueError(
-                f"column {name!r}: expected `pad` with a number for each dimension that differs,"
-                f" got {pad!r} for arrays of {rank} dimensions\n"
-                f"hint: pad={{{name!r}: datum.Pad(length=(64, 64))}}, for instance"
+                Message(
+                    f"column {name!r}: expected `pad` with a number for each dimension that"
+                    f" differs, got {pad!r} for arrays of {rank} dimensions",
+                    hint=f"pad={{{name!r}: datum.Pad(length=(64, 64))}}, for instance",
+                )
             )
         if levels > rank:
             raise ValueError(

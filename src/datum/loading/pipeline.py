@@ -10,6 +10,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
+from datum.errors import Message
 from datum.format.layout import stand_in
 from datum.loading.caching import RecordCache
 from datum.loading.casting import find_casts
@@ -143,8 +144,11 @@ class Pipeline:
     def _check_open(self) -> None:
         if self._process != os.getpid():
             raise RuntimeError(
-                "expected a loader to be iterated in the process that started to, got a forked one"
-                "\nhint: start an iteration of its own there"
+                Message(
+                    "expected a loader to be iterated in the process that started to, got a"
+                    " forked one",
+                    hint="start an iteration of its own there",
+                )
             )
         if self._is_closed:
             raise RuntimeError("expected a loader that is open, got one that was closed")

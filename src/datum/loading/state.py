@@ -81,18 +81,20 @@ def check_state(
     known = {"version", "epoch", "position", *identity}
     if not isinstance(state, Mapping) or not known <= set(state):
         raise StateError(
-            f"{where}: expected what `state_dict` gave, got {reprlib.repr(state)}\n"
-            "hint: loader.load_state_dict(other.state_dict())"
+            f"expected what `state_dict` gave, got {reprlib.repr(state)}",
+            where=where,
+            hint="loader.load_state_dict(other.state_dict())",
         )
     if not _is_equal(state["version"], VERSION):
         got = reprlib.repr(state["version"])
-        raise StateError(f"{where}: expected state of version {VERSION}, got {got}")
+        raise StateError(f"expected state of version {VERSION}, got {got}", where=where)
     for name, value in identity.items():
         if not _is_equal(state[name], value):
             got = reprlib.repr(state[name])
             raise StateError(
-                f"{where}: expected state of {_WHAT[name]}, {name} {value!r}, got {got}\n"
-                "hint: the order would be another one; make the loader as it was, or start anew"
+                f"expected state of {_WHAT[name]}, {name} {value!r}, got {got}",
+                where=where,
+                hint="the order would be another one; make the loader as it was, or start anew",
             )
     epoch = _count(state, "epoch", where, most=MAX_COUNT)
     position = _count(state, "position", where, most=records)
@@ -102,9 +104,9 @@ def check_state(
     given = state["worker"]
     if not isinstance(given, (list, tuple)) or tuple(map(_to_int, given)) != worker:
         raise StateError(
-            f"{where}: expected state of worker {worker}, got one of"
-            f" {reprlib.repr(given)}\n"
-            "hint: loader.state_dict(batches=n) of the main process fits any number of workers"
+            f"expected state of worker {worker}, got one of {reprlib.repr(given)}",
+            where=where,
+            hint="loader.state_dict(batches=n) of the main process fits any number of workers",
         )
     return Progress(start, worker, _count(state, "batches", where, most=MAX_COUNT))
 
@@ -135,7 +137,8 @@ def _count(state: Mapping[str, Any], name: str, where: str, *, most: int | None)
     if number is None or number < 0 or (most is not None and number > most):
         bounds = "0 or more" if most is None else f"0 to {most:,}"
         raise StateError(
-            f"{where}: expected `{name}` of {bounds}, got {reprlib.repr(found)}\n"
-            "hint: give the state just as `state_dict` returned it"
+            f"expected `{name}` of {bounds}, got {reprlib.repr(found)}",
+            where=where,
+            hint="give the state just as `state_dict` returned it",
         )
     return number

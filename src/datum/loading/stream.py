@@ -175,8 +175,8 @@ class Stream:
         if self.remainder == "drop" and 0 < records < self.global_batch:
             raise SplitError(
                 f"expected at least {self.global_batch} records, one batch on every host, since a"
-                f" short one is left out, got {records}\n"
-                "hint: a smaller `batch_size`, or drop_remainder=False"
+                f" short one is left out, got {records}",
+                hint="a smaller `batch_size`, or drop_remainder=False",
             )
 
     def _plan(self, place: Place, step: int) -> BatchPlan:  # noqa: ARG002

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from datum.errors import Message
+
 __all__ = ["Names", "Supervised", "check_presence", "select_parts", "supervised_names"]
 
 Names = str | tuple[str, ...] | list[str]
@@ -26,8 +28,11 @@ def supervised_names(supervised: Supervised | None) -> list[str]:
         if all(isinstance(name, str) for name in names):
             return names
     raise TypeError(
-        "expected `supervised` to name the inputs, the targets, and maybe the weights,"
-        f" got {given!r}\nhint: supervised=('image', 'label')"
+        Message(
+            "expected `supervised` to name the inputs, the targets, and maybe the weights,"
+            f" got {given!r}",
+            hint="supervised=('image', 'label')",
+        )
     )
 
 
@@ -40,10 +45,12 @@ def check_presence(names: Collection[str], columns: Collection[str]) -> None:
         beside = f"{name}_present"
         if beside in columns and beside not in names:
             raise ValueError(
-                f"`supervised`: some records may lack {name!r}, expected {beside!r} beside it,"
-                " which tells them apart\n"
-                f"hint: missing={{{name!r}: 'drop'}} leaves such records out, 'error' refuses them"
-                f" and a value fills them in; or name {beside!r} in `supervised`, too"
+                Message(
+                    f"`supervised`: some records may lack {name!r}, expected {beside!r} beside it,"
+                    " which tells them apart",
+                    hint=f"missing={{{name!r}: 'drop'}} leaves such records out, 'error' refuses"
+                    f" them and a value fills them in; or name {beside!r} in `supervised`, too",
+                )
             )
 
 

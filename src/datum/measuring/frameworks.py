@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import os
 import warnings
@@ -11,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from datum._optional import require
-from datum.errors import MissingDependencyError
+from datum.errors import Message, MissingDependencyError, suggest
 
 __all__ = ["FRAMEWORKS", "choose_frameworks", "find_version", "quiet"]
 
@@ -33,9 +32,8 @@ def choose_frameworks(asked: Iterable[str] | str | None) -> list[str] | None:
     for name in (str(name).strip().lower() for name in names):
         known = _ALIASES.get(name, name)
         if known not in FRAMEWORKS:
-            near = difflib.get_close_matches(name, [*FRAMEWORKS, *_ALIASES], 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(FRAMEWORKS)}"
-            raise ValueError(f"expected `frameworks` to be known, got {name!r}\nhint: {hint}")
+            hint = suggest(name, [*FRAMEWORKS, *_ALIASES], f"there are {', '.join(FRAMEWORKS)}")
+            raise ValueError(Message(f"expected `frameworks` to be known, got {name!r}", hint=hint))
         chosen.append(known)
     return [name for name in FRAMEWORKS if name in chosen]
 

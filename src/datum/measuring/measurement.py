@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from datum.errors import inert
 from datum.format.wording import count_of, format_bytes
 from datum.measuring.machine import Machine
 
@@ -176,7 +177,7 @@ class Measurement:
         bottleneck = [] if self.bottleneck is None else [self.bottleneck.text]
         advice = [f"- {one.text}: {one.call} ({one.gain:.1f}x, {one.basis})" for one in self.advice]
         parts = [f"{head}, {size}", *stages, *speeds, *bottleneck, *advice, *self.notes]
-        return "\n".join(parts)
+        return "\n".join(map(inert, parts))
 
 
 def _told(speed: Speed) -> str:

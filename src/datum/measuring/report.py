@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from datum.errors import Message
 from datum.format.threads import thread_count
 from datum.loading import LoadOptions
 from datum.measuring.advice import Facts, advise
@@ -57,8 +58,7 @@ def first_line(error: BaseException) -> str:
     >>> first_line(KeyError())
     'KeyError'
     """
-    text = str(error).strip().splitlines()
-    line = text[0] if text else type(error).__name__
+    line = Message.of(error).line.strip() or type(error).__name__
     return line if len(line) <= MAX_PROBLEM else f"{line[: MAX_PROBLEM - 3]}..."
 
 

@@ -124,8 +124,10 @@ def _find_split(dataset: Dataset, name: str | None) -> Split:
     split = dataset[name]
     if not len(split):
         others = [other for other, info in dataset.splits.items() if info.records]
-        hint = f"\nhint: there are some in {', '.join(others)}" if others else ""
+        hint = f"there are some in {', '.join(others)}" if others else ""
         raise SplitError(
-            f"{dataset.path}: split {name!r}: expected records to measure with, got none{hint}"
+            f"split {name!r}: expected records to measure with, got none",
+            where=dataset.path,
+            hint=hint,
         )
     return split

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +11,7 @@ from typing import Any
 
 from datum import sources
 from datum.configs import TFRWriteConfigs
-from datum.errors import SourceError, SplitError
+from datum.errors import SourceError, SplitError, suggest
 from datum.format import Compression
 from datum.paper.generators import DatumGenerator
 from datum.paper.records import DatumSerializer, find_images, serialize
@@ -136,10 +135,10 @@ def _with_sparse(
 
 def _check_problem(problem: str) -> None:
     if problem not in PROBLEMS:
-        near = difflib.get_close_matches(str(problem), PROBLEMS, 1)
-        hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
+        hint = suggest(problem, PROBLEMS)
         raise SourceError(
-            f"expected `problem_type` to be one of {', '.join(PROBLEMS)}, got {problem!r}{hint}"
+            f"expected `problem_type` to be one of {', '.join(PROBLEMS)}, got {problem!r}",
+            hint=hint,
         )
 
 
@@ -166,8 +165,9 @@ def _read_splits(configs: TFRWriteConfigs, problem: str) -> tuple[_Splits | None
         count = options.get(_COUNT)
         if count is not None and counts.setdefault(split, count) != count:
             raise SplitError(
-                f"split {split!r}: expected one number of records, got num_examples={count!r}"
-                f" and num_{split}_examples={counts[split]!r}"
+                f"expected one number of records, got num_examples={count!r}"
+                f" and num_{split}_examples={counts[split]!r}",
+                where=f"split {split!r}",
             )
     for split in counts:
         if split not in splits:
@@ -182,9 +182,10 @@ def _check_options(split: str, options: Mapping[str, Any], problem: str) -> None
     known = [*_option_names(problem), _COUNT]
     for name in options:
         if name not in known:
-            near = difflib.get_close_matches(str(name), known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            raise SourceError(f"split {split!r}: {problem} has no option {name!r}\nhint: {hint}")
+            hint = suggest(name, known, f"there are {', '.join(known)}")
+            raise SourceError(
+                f"{problem} has no option {name!r}", where=f"split {split!r}", hint=hint
+            )
 
 
 def _option_names(problem: str) -> list[str]:
@@ -240,8 +241,10 @@ def _make_classification(root: Path, splits: _Splits | None) -> Source:
     for split, options in splits.items():
         if options.get("extension") is not None:
             raise SourceError(
-                f"split {split!r}: expected a table {root / split}.csv, as `extension` is of the"
-                " names in it, got folders of classes\nhint: leave out `extension`"
+                f"expected a table {root / split}.csv, as `extension` is of the"
+                " names in it, got folders of classes",
+                where=f"split {split!r}",
+                hint="leave out `extension`",
             )
     return sources.ClassFolders(root, splits=folders)
 
@@ -270,8 +273,8 @@ class _Texts:
             parts = sources.JsonText(self.root / file).parts()
             if split not in parts and len(parts) != 1:
                 raise SplitError(
-                    f"{self.root / file}: expected the records of {split!r},"
-                    f" got those of {', '.join(parts)}"
+                    f"expected the records of {split!r}, got those of {', '.join(parts)}",
+                    where=self.root / file,
                 )
             found[split] = parts[split] if split in parts else next(iter(parts.values()))
         return {split: found[split] for split in self.splits}
@@ -292,8 +295,8 @@ class _Generated:
         """The records of each split, from one call each."""
         if self.splits is None:
             raise SplitError(
-                "expected `splits` to name those that the generator has, got None\n"
-                "hint: write_configs.splits = {'train': {}}"
+                "expected `splits` to name those that the generator has, got None",
+                hint="write_configs.splits = {'train': {}}",
             )
         parts: dict[str, Part] = {}
         for split, options in self.splits.items():

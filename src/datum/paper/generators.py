@@ -125,14 +125,16 @@ class DetDatumGenerator(DatumGenerator):
         found = read_annotation(path)
         width, height = found.width, found.height
         if not width or not height:
-            raise SourceError(f"{path}: expected the size of the image, got none")
+            raise SourceError("expected the size of the image, got none", where=path)
         boxes = _no_boxes()
         for one in found.objects:
             box = (one.xmin / width, one.xmax / width, one.ymin / height, one.ymax / height)
             area = (box[1] - box[0]) * (box[3] - box[2])
             label = classes.get(one.name.lower())
             if label is None:
-                raise SourceError(f"{path}: expected one of {len(classes)} classes, got {one.name}")
+                raise SourceError(
+                    f"expected one of {len(classes)} classes, got {one.name}", where=path
+                )
             values = (*box, area, one.pose.lower(), label, one.is_truncated, one.is_difficult)
             for column, value in zip(boxes.values(), values, strict=True):
                 column.append(value)
@@ -206,7 +208,7 @@ def deserialize(name: str) -> type[DatumGenerator]:
 def _split_of(kwargs: dict[str, Any]) -> str:
     split = kwargs.get("split")
     if not split:
-        raise SourceError("expected the name of a split, got none\nhint: pass split='train'")
+        raise SourceError("expected the name of a split, got none", hint="pass split='train'")
     return str(split)
 
 

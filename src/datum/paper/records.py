@@ -187,7 +187,7 @@ def _flatten(name: str, value: Any) -> tuple[Any, Feature]:
     if array.dtype.kind == "f":
         return array.astype(np.float32), Feature("float32", (None,))
     raise SchemaError(
-        f"feature {name!r}: expected numbers, texts or bytes, got {value!r}", feature=name
+        f"expected numbers, texts or bytes, got {value!r}", where=f"feature {name!r}", feature=name
     )
 
 
@@ -292,8 +292,9 @@ class TFRecordWriter:
         is_there = (Path(self.path) / MANIFEST_NAME).is_file()
         if is_there and self.split in Dataset(self.path):
             raise WriteError(
-                f"{self.path}: expected a dataset without the split {self.split!r}, got one that"
-                " has it\nhint: delete the folder, or write to another"
+                f"expected a dataset without the split {self.split!r}, got one that has it",
+                where=self.path,
+                hint="delete the folder, or write to another",
             )
         features = self.generator.features if isinstance(self.generator, DatumGenerator) else {}
         schema = features if self._is_plain else {}
@@ -502,7 +503,7 @@ def load_module(module_name: str, module_path: str | os.PathLike[str]) -> Module
     """Import a file of Python as a module of this name."""
     spec = importlib.util.spec_from_file_location(module_name, module_path)
     if spec is None or spec.loader is None:
-        raise SourceError(f"{module_path}: expected a file of Python, `.py`")
+        raise SourceError("expected a file of Python, `.py`", where=module_path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

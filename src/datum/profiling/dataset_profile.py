@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from datum.errors import inert
 from datum.format import Compression
 from datum.format.wording import count_of, format_bytes
 from datum.profiling.results import Duplicates, FeatureProfile, ProfileWarning, SplitProfile
@@ -115,4 +116,4 @@ class Profile:
         ]
         lines += self.floats.lines()
         lines += ["warnings:"] if self.warnings else []
-        return "\n".join([*lines, *(f"  {warning}" for warning in self.warnings)])
+        return "\n".join(map(inert, [*lines, *(f"  {one}" for one in self.warnings)]))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import DatumError
+from datum.errors import DatumError, Message
 from datum.format import Index, Records
 from datum.reading import Split
 from datum.reading.batches import Run
@@ -47,8 +47,7 @@ class Failure:
     @classmethod
     def of(cls, error: Exception, file: str) -> Failure:
         """What an error tells of a file, without what is known already, and without its hint."""
-        text = str(error).partition("\n")[0]
-        return cls(Path(file).name, text.removeprefix(f"{file}: "))
+        return cls(Path(file).name, Message.of(error).beside(file))
 
 
 @dataclass(frozen=True, slots=True)

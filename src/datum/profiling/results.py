@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from datum.errors import inert
 from datum.profiling.distributions import Distribution, ImageProfile, ValueCounts, plain
 from datum.profiling.kinds import KINDS
 from datum.schema import Feature
@@ -177,7 +178,7 @@ class ProfileWarning:
 
     def __str__(self) -> str:
         where = ", ".join(filter(None, (self.split, self.feature)))
-        return f"{where}: {self.text}" if where else self.text
+        return inert(f"{where}: {self.text}" if where else self.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,9 @@ def save_statistics(profile: Profile) -> Path:
     path = profile.path / MANIFEST_NAME
     if profile.writer != "datum":
         raise WriteError(
-            f"{profile.path}: expected a dataset with a manifest, to keep statistics in, got none\n"
-            f"hint: datum.load({str(profile.path)!r}).save_manifest() writes one"
+            "expected a dataset with a manifest, to keep statistics in, got none",
+            where=profile.path,
+            hint=f"datum.load({str(profile.path)!r}).save_manifest() writes one",
         )
     manifest = Manifest.load(path)
     for name, split in profile.splits.items():
@@ -40,15 +41,17 @@ def _check(profile: Profile, name: str, split: SplitProfile, manifest: Manifest)
     info = manifest.splits.get(name)
     if info is None or info.records != split.records:
         raise ManifestError(
-            f"{profile.path}: expected a profile of whole splits, as they are now, got {name!r}\n"
-            "hint: profile the dataset anew, without a part of a split"
+            f"expected a profile of whole splits, as they are now, got {name!r}",
+            where=profile.path,
+            hint="profile the dataset anew, without a part of a split",
         )
     missing = [feature for feature in manifest.schema if feature not in split.features]
     if split.seen != split.records or missing:
         got = f"no {missing[0]!r}" if missing else f"{split.seen:,} of {split.records:,} records"
         raise WriteError(
-            f"{profile.path}: expected a profile of all records and features, got {got}\n"
-            "hint: profile the dataset without `sample` and `columns`"
+            f"expected a profile of all records and features, got {got}",
+            where=profile.path,
+            hint="profile the dataset without `sample` and `columns`",
         )
 
 

@@ -110,5 +110,5 @@ def _read_in_order(shards: Shards, run: Run, next_size: Callable[[], int]) -> It
     if position != run.stop:
         got = "more" if position > run.stop else str(position)
         raise CorruptRecordError(
-            f"{file.name}: expected {run.shard.records} records, {shards.known_from}, got {got}"
+            f"expected {run.shard.records} records, {shards.known_from}, got {got}", where=file.name
         )

@@ -64,7 +64,7 @@ def check_unchanged(path: Path, shard: ShardInfo, name: str) -> None:
     """Refuse to keep what was made from a shard that was another one when it was begun."""
     if name_for(path, shard) != name:
         raise CorruptRecordError(
-            f"{path}: the file was changed while it was read\nhint: load the dataset again"
+            "the file was changed while it was read", where=path, hint="load the dataset again"
         )
 
 
@@ -112,9 +112,10 @@ def _fill(folder: Path, name: str, write: Callable[[BinaryIO], None]) -> Path:
 
 def _no_room(folder: Path, error: OSError) -> WriteError:
     return WriteError(
-        f"{folder}: expected room for what is made of shards to read them at random, got {error}\n"
-        "hint: set DATUM_CACHE to a folder on a disk with more room, or write the dataset without"
-        " compression"
+        f"expected room for what is made of shards to read them at random, got {error}",
+        where=folder,
+        hint="set DATUM_CACHE to a folder on a disk with more room, or write the dataset without"
+        " compression",
     )
 
 

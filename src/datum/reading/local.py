@@ -22,7 +22,7 @@ from datum.reading.shards import Shards
 
 __all__ = ["HINT", "LocalShard", "check_counts", "find_local"]
 
-HINT = "hint: restore the file, or load with on_error='skip' to leave out what is damaged"
+HINT = "restore the file, or load with on_error='skip' to leave out what is damaged"
 COPIED_RECORDS = 4096  # at a time, when a shard is inflated
 MAX_LOST_RECORDS = 2**24  # what cut files may lack in all; more is a claim that was never true
 _INDEX_HEADER_BYTES = 40
@@ -71,9 +71,10 @@ def check_counts(shards: Shards, contents: Iterable[ShardInfo]) -> None:
         lacking += max(0, shard.records - room)
         if lacking > MAX_LOST_RECORDS:
             raise CorruptRecordError(
-                f"{path}: expected {shard.records:,} records, {shards.known_from},"
-                f" got a file of {size:,} bytes, which holds {room:,} at most\n"
-                "hint: restore the file; datum.repair keeps what is left of the dataset"
+                f"expected {shard.records:,} records, {shards.known_from},"
+                f" got a file of {size:,} bytes, which holds {room:,} at most",
+                where=path,
+                hint="restore the file; datum.repair keeps what is left of the dataset",
             )
 
 
@@ -100,8 +101,8 @@ def find_local(shards: Shards, shard: ShardInfo, *, skips_damage: bool = False) 
             raise
     except CorruptRecordError as error:
         if not skips_damage:
-            found = str(error).partition("\nhint:")[0]  # whose hint is for readers of files
-            raise CorruptRecordError(f"{found}\n{HINT}", error.damage) from None
+            # Its own hint is for readers of files.
+            raise CorruptRecordError(error, hint=HINT, damage=error.damage) from None
     return _find_sound(shards, shard) if is_plain else _salvage(shards, shard)
 
 
@@ -185,20 +186,23 @@ def _check_header(index: Path, path: Path, shard: ShardInfo, shard_bytes: int) -
         Index.load(index)  # tells what is wrong with it
     if stream_bytes != shard_bytes:
         raise CorruptIndexError(
-            f"{index}: expected an index of {shard_bytes} bytes, as {path} has,"
-            f" got one of {stream_bytes}\nhint: delete it, or restore the shard"
+            f"expected an index of {shard_bytes} bytes, as {path} has, got one of {stream_bytes}",
+            where=index,
+            hint="delete it, or restore the shard",
         )
     if records != shard.records:
         raise CorruptIndexError(
-            f"{path}: expected {shard.records} records, as the manifest says,"
-            f" got an index of {records}\nhint: delete the index, or restore the shard"
+            f"expected {shard.records} records, as the manifest says, got an index of {records}",
+            where=path,
+            hint="delete the index, or restore the shard",
         )
     shard_crc = int.from_bytes(head[12:16], "little")
     if shard_crc and shard.crc32c is not None and shard_crc != shard.crc32c:
         raise CorruptIndexError(
-            f"{index}: expected the index of a file with checksum {shard.crc32c:08x}, as the"
-            f" manifest says, got one of {shard_crc:08x}\n"
-            "hint: delete it; the records themselves are enough to build it again"
+            f"expected the index of a file with checksum {shard.crc32c:08x}, as the"
+            f" manifest says, got one of {shard_crc:08x}",
+            where=index,
+            hint="delete it; the records themselves are enough to build it again",
         )
 
 
@@ -213,8 +217,9 @@ def _is_sound(index: Path, shard: ShardInfo, stream_bytes: int) -> bool:
 def _check_count(shards: Shards, shard: ShardInfo, records: int) -> None:
     if records != shard.records:
         raise CorruptRecordError(
-            f"{shards.folder / shard.name}: expected {shard.records} records, {shards.known_from},"
-            f" got {records}\nhint: restore the file, or load a list of the files"
+            f"expected {shard.records} records, {shards.known_from}, got {records}",
+            where=shards.folder / shard.name,
+            hint="restore the file, or load a list of the files",
         )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import html
 import io
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.columns import Ragged, Sparse
-from datum.errors import DatumError
+from datum.errors import DatumError, Message, inert
 from datum.format.wording import count_of, format_bytes
 from datum.reading.contents import Contents
 from datum.reading.rows import row_values
@@ -92,7 +91,7 @@ def _read_samples(split: Split) -> tuple[dict[str, list[str]], str]:
         # In order: by number, an index or a copy might have to be made first.
         batch = next(iter(split.batches(MAX_RECORDS, columns=names, threads=1)))
     except (DatumError, OSError) as error:
-        return {}, f"the first records cannot be read: {error}"
+        return {}, f"the first records cannot be read: {Message.of(error).line}"
     left = MAX_PICTURES
     cells: dict[str, list[str]] = {}
     for name in names:
@@ -166,7 +165,7 @@ def _picture(data: bytes | None, feature: Feature) -> str:
     try:
         media, small, shape = _shrink(data, feature)
     except (DatumError, OSError, ValueError, MemoryError) as error:
-        return f"{_text(str(error).partition(chr(10))[0])} {_size(data)}"
+        return f"{_text(Message.of(error).line)} {_size(data)}"
     source = f"data:image/{media};base64,{base64.b64encode(small).decode()}"
     sides = _sides(shape)
     look = "max-width:96px;max-height:96px;min-height:32px;image-rendering:pixelated;margin:0"
@@ -290,16 +289,10 @@ def _faint(text: str) -> str:
 
 
 def _text(text: str, most: int = MAX_LETTERS) -> str:
-    """Text of any origin, cut, escaped, and kept from changing the direction of what follows."""
-    shown = "".join(map(_visible, _cut(text, most)))
+    """Text of any origin, cut, inert, escaped, and apart from the direction of what follows."""
+    shown = inert(_cut(text, most))
     return f"<bdi>{html.escape(shown)}</bdi>" if shown else ""
 
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[:most] + "…"
-
-
-def _visible(letter: str) -> str:
-    if unicodedata.category(letter) in _HIDDEN and letter not in _JOINERS:
-        return letter.encode("unicode_escape").decode()
-    return letter

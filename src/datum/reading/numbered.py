@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
-from datum.errors import CorruptIndexError, CorruptRecordError, Damage
+from datum.errors import CorruptIndexError, CorruptRecordError, Damage, Message
 from datum.format import Index, Parser, RecordFile
 from datum.format.assemble import Stored
 from datum.format.file import change_error, version_of
@@ -141,8 +141,9 @@ class NumberedRecords:
                 if fault.args[0] != "not open":
                     raise self._error(fault, numbers) from None
         raise CorruptRecordError(
-            f"{self.locate(int(numbers[0]))[0]}: expected files that stay as they are, got others"
-            " each time\nhint: wait until whoever copies the dataset is done, and load it again"
+            "expected files that stay as they are, got others each time",
+            where=f"{self.locate(int(numbers[0]))[0]}",
+            hint="wait until whoever copies the dataset is done, and load it again",
         )
 
     def _columns(self, found: _Batch, numbers: NDArray[np.int64]) -> dict[str, Any]:
@@ -232,8 +233,10 @@ class NumberedRecords:
     def _unusable(self, code: str) -> Exception:
         if code == "forked":
             return RuntimeError(
-                "expected records in the process that opened them, got a fork of it\n"
-                "hint: open them after the fork, or start processes with the method 'spawn'"
+                Message(
+                    "expected records in the process that opened them, got a fork of it",
+                    hint="open them after the fork, or start processes with the method 'spawn'",
+                )
             )
         if code == "closed":
             return ValueError("expected records that are open, got closed ones")
@@ -248,8 +251,9 @@ class NumberedRecords:
             is_index = False
         if is_index:
             return CorruptIndexError(
-                f"{local.index}: the index was {state} while it was read\n"
-                "hint: delete it; the records themselves are enough to build it again"
+                f"the index was {state} while it was read",
+                where=local.index,
+                hint="delete it; the records themselves are enough to build it again",
             )
         file = self.locate(int(self._ends[place]))[0]
         return change_error(file, local.bytes, state, nbytes)
@@ -265,9 +269,11 @@ class NumberedRecords:
                 pass  # gone since; the record was not as its index told all the same
         damage = self._find_damage(number, kind)
         return CorruptRecordError(
-            f"{damage.file}: record {damage.record} at byte {damage.offset}: expected a sound"
-            f" record, got damage: {damage.kind}\n{HINT}",
-            damage,
+            f"record {damage.record} at byte {damage.offset}: expected a sound"
+            f" record, got damage: {damage.kind}",
+            where=damage.file,
+            hint=HINT,
+            damage=damage,
         )
 
     def _find_damage(self, number: int, kind: str) -> Damage:
@@ -313,8 +319,9 @@ def _open_error(local: LocalShard, code: str, *told: Any) -> Exception:
         return change_error(str(local.path), local.bytes, "rewritten", local.bytes)
     if code == "bytes":
         return CorruptRecordError(
-            f"{local.path}: expected {told[0]} bytes, got {told[1]}\n"
-            "hint: the file was cut or changed; restore it"
+            f"expected {told[0]} bytes, got {told[1]}",
+            where=local.path,
+            hint="the file was cut or changed; restore it",
         )
     problem = {
         "index": f"expected an index of records: {told[0]}",
@@ -323,6 +330,7 @@ def _open_error(local: LocalShard, code: str, *told: Any) -> Exception:
         "index shard": "expected the index of this shard, got that of another version",
     }[code]
     return CorruptIndexError(
-        f"{local.index}: {problem}\n"
-        "hint: delete it; the records themselves are enough to build it again"
+        problem,
+        where=local.index,
+        hint="delete it; the records themselves are enough to build it again",
     )

@@ -129,5 +129,5 @@ def _decode_images(
             yield np.require(pixels, requirements="W") if type(pixels) is np.ndarray else pixels
         except SourceError as error:
             where, name = place
-            text = f"{where}, record {number}, feature {name!r}: {error}"
-            raise SourceError(text) from error
+            where = f"{where}, record {number}, feature {name!r}"
+            raise SourceError(error, where=where) from error

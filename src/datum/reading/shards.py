@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError
+from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError, Message
 from datum.format import Manifest, RecordFile, ShardInfo
 from datum.format.file import refuse_changes
 from datum.format.manifest import TAIL_BYTES
@@ -79,8 +79,9 @@ class Shards:
         except FileNotFoundError:
             self.check_current(shard)
             raise ManifestError(
-                f"{path}: expected a shard, {self.known_from}, got no such file\n"
-                "hint: restore it from where the dataset was copied from"
+                f"expected a shard, {self.known_from}, got no such file",
+                where=path,
+                hint="restore it from where the dataset was copied from",
             ) from None
         if size == shard.bytes:
             self._refuse_other(file, shard)
@@ -88,13 +89,15 @@ class Shards:
             return file
         if size != shard.bytes:
             raise CorruptRecordError(
-                f"{path}: expected {shard.bytes} bytes, {self.known_from}, got {size}\n"
-                "hint: the file was cut or changed; restore it"
+                f"expected {shard.bytes} bytes, {self.known_from}, got {size}",
+                where=path,
+                hint="the file was cut or changed; restore it",
             )
         if size and file.compression != shard.compression:  # nothing is compressed in any way
             raise CorruptRecordError(
-                f"{path}: expected compression {shard.compression}, {self.known_from},"
-                f" got {file.compression}"
+                f"expected compression {shard.compression}, {self.known_from},"
+                f" got {file.compression}",
+                where=path,
             )
         return file
 
@@ -113,9 +116,10 @@ class Shards:
         if file.damage:
             return
         raise CorruptRecordError(
-            f"{file.name}: expected the shard that the manifest describes, got another file of"
-            f" {shard.bytes} bytes whose records are sound\n"
-            "hint: restore it; were files renamed, or copied from another version or split?"
+            "expected the shard that the manifest describes, got another file of"
+            f" {shard.bytes} bytes whose records are sound",
+            where=file.name,
+            hint="restore it; were files renamed, or copied from another version or split?",
         )
 
     def _open_file(self, shard: ShardInfo) -> RecordFile:
@@ -152,7 +156,9 @@ class Shards:
         known = {(one.name, one.bytes, one.crc32c) for split in splits for one in split.shards}
         if (shard.name, shard.bytes, shard.crc32c) not in known:
             raise ManifestError(
-                f"{self.folder}: the dataset was replaced since it was loaded\nhint: load it again"
+                "the dataset was replaced since it was loaded",
+                where=self.folder,
+                hint="load it again",
             )
         self._manifest = found
 
@@ -160,9 +166,11 @@ class Shards:
         """The file of a shard, to be read at random."""
         if shard.compression is not None:
             raise ValueError(
-                f"{self.folder}: expected shards that are not compressed, to read records by their"
-                f" numbers, got {shard.compression}\n"
-                "hint: iterate over the split, or write the dataset without compression"
+                Message(
+                    f"{self.folder}: expected shards that are not compressed, to read records by"
+                    f" their numbers, got {shard.compression}",
+                    hint="iterate over the split, or write the dataset without compression",
+                )
             )
         with self._lock:
             file = self._open.get(shard.name)
@@ -172,13 +180,15 @@ class Shards:
         file = self.open(shard)
         if len(file) != shard.records and self.writer != "datum":
             raise CorruptRecordError(
-                f"{file.name}: expected {shard.records} records, {self.known_from},"
-                f" got {len(file)}\nhint: restore the file, or load a list of the files"
+                f"expected {shard.records} records, {self.known_from}, got {len(file)}",
+                where=file.name,
+                hint="restore the file, or load a list of the files",
             )
         if len(file) != shard.records:
             raise CorruptIndexError(
-                f"{file.name}: expected {shard.records} records, {self.known_from},"
-                f" got an index of {len(file)}\nhint: delete the index, or restore the shard"
+                f"expected {shard.records} records, {self.known_from}, got an index of {len(file)}",
+                where=file.name,
+                hint="delete the index, or restore the shard",
             )
         with self._lock:
             self._open[shard.name] = file

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from datum.errors import Message
 from datum.format import BatchReader, Parser, SplitInfo
 from datum.format.naming import ALL_SPLITS
 from datum.reading.batches import Run, RunBatches
@@ -93,8 +94,10 @@ class Split:
         if number is None:
             if isinstance(at, tuple):  # several dimensions, to those who know arrays
                 raise TypeError(
-                    f"split {self.name!r}: expected a number, a slice or a list, got {at!r}\n"
-                    f"hint: split[{list(at)!r}] is a list of records"
+                    Message(
+                        f"split {self.name!r}: expected a number, a slice or a list, got {at!r}",
+                        hint=f"split[{list(at)!r}] is a list of records",
+                    )
                 )
             return self._slice(at) if isinstance(at, slice) else self.__getitems__(at)
         if not -self._count <= number < self._count:
@@ -114,9 +117,11 @@ class Split:
         if step != 1:
             numbers = f"range({start}, {stop}, {step})"
             raise ValueError(
-                f"split {self.name!r}: expected a slice with step 1, got {at!r}\n"
-                f"hint: split[{numbers}] is a list of these records, split.read({numbers}) has"
-                " their columns"
+                Message(
+                    f"split {self.name!r}: expected a slice with step 1, got {at!r}",
+                    hint=f"split[{numbers}] is a list of these records, split.read({numbers}) has"
+                    " their columns",
+                )
             )
         stop = max(start, stop)
         name = f"{self.name}[{start}:{stop}]"
@@ -259,15 +264,19 @@ class Split:
             wanted = np.empty((), object)
         if wanted.ndim == 1 and wanted.dtype.kind == "b":
             raise TypeError(
-                f"split {self.name!r}: expected numbers of records, got a mask of booleans\n"
-                "hint: numpy.flatnonzero(mask) has the numbers of what is True"
+                Message(
+                    f"split {self.name!r}: expected numbers of records, got a mask of booleans",
+                    hint="numpy.flatnonzero(mask) has the numbers of what is True",
+                )
             )
         wanted = wanted.astype(np.int64) if wanted.size == 0 else wanted
         if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
             raise TypeError(
-                f"split {self.name!r}: expected numbers of records, got {numbers!r:.200}\n"
-                "hint: split[7] is a record, split[[3, 1, 2]] a list of records, split[10:20] a"
-                " part"
+                Message(
+                    f"split {self.name!r}: expected numbers of records, got {numbers!r:.200}",
+                    hint="split[7] is a record, split[[3, 1, 2]] a list of records, split[10:20] a"
+                    " part",
+                )
             )
         outside = np.flatnonzero((wanted < -self._count) | (wanted >= self._count))
         if len(outside):

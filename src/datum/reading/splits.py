@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from datum.errors import SplitError
+from datum.errors import SplitError, suggest
 from datum.format.naming import ALL_SPLITS
 
 __all__ = ["Range", "find_ranges"]
@@ -47,7 +46,9 @@ def find_ranges(instruction: str, records: Mapping[str, int]) -> list[Range]:
         if found.start < found.stop
     ]
     if not ranges and "[" in instruction:
-        raise SplitError(f"split {instruction!r:.200}: expected a range of records, got none")
+        raise SplitError(
+            "expected a range of records, got none", where=f"split {instruction!r:.200}"
+        )
     return ranges
 
 
@@ -55,15 +56,15 @@ def _find_part(part: str, instruction: str, records: Mapping[str, int]) -> Itera
     found = _PART.fullmatch(part)
     if found is None:
         raise SplitError(
-            f"split {instruction!r:.200}: expected a name like 'train', or with a slice like"
-            f" 'train[:10%]', got {part!r:.200}{_hint_one_record(part)}"
+            f"expected a name like 'train', or with a slice like 'train[:10%]', got {part!r:.200}",
+            where=f"split {instruction!r:.200}",
+            hint=_hint_one_record(part),
         )
     name = found[1]
     if name not in records and name != ALL_SPLITS:
-        near = difflib.get_close_matches(name, records, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(records)}"
+        hint = suggest(name, records, f"there are {', '.join(records)}")
         raise SplitError(
-            f"split {instruction!r:.200}: expected a split, got {name!r}\nhint: {hint}"
+            f"expected a split, got {name!r}", where=f"split {instruction!r:.200}", hint=hint
         )
     names = list(records) if name == ALL_SPLITS else [name]
     count = sum(records[name] for name in names)
@@ -71,15 +72,15 @@ def _find_part(part: str, instruction: str, records: Mapping[str, int]) -> Itera
     stop = count if found[3] is None else _position(found[3], count, part)
     if start > stop:
         raise SplitError(
-            f"split {part!r}: expected a range that ends after it starts,"
-            f" got {start} to {stop} of {count} records"
+            f"expected a range that ends after it starts, got {start} to {stop} of {count} records",
+            where=f"split {part!r}",
         )
     return _cut(names, records, start, stop)
 
 
 def _hint_one_record(part: str) -> str:
     found = _ONE_RECORD.fullmatch(part)
-    return f"\nhint: one record is ds[{found[1]!r}][{found[2]}]" if found else ""
+    return f"one record is ds[{found[1]!r}][{found[2]}]" if found else ""
 
 
 def _position(bound: str, count: int, part: str) -> int:
@@ -96,9 +97,9 @@ def _position(bound: str, count: int, part: str) -> int:
         position = position + count if bound.startswith("-") else position
         is_inside = 0 <= position <= count
     else:
-        raise SplitError(f"split {part!r}: expected a number or a percent, got {bound!r}")
+        raise SplitError(f"expected a number or a percent, got {bound!r}", where=f"split {part!r}")
     if not is_inside:
-        raise SplitError(f"split {part!r}: expected a bound within {limit}, got {bound}")
+        raise SplitError(f"expected a bound within {limit}, got {bound}", where=f"split {part!r}")
     return position
 
 

@@ -102,8 +102,8 @@ def read_run(shards: Shards, run: Run) -> Iterator[Records]:
                 return
     if position != run.shard.records:
         raise CorruptRecordError(
-            f"{file.name}: expected {run.shard.records} records, {shards.known_from},"
-            f" got {position}"
+            f"expected {run.shard.records} records, {shards.known_from}, got {position}",
+            where=file.name,
         )
 
 

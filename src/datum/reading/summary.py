@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from datum.errors import inert
 from datum.format import SplitInfo
 from datum.format.wording import count_of, format_bytes
 from datum.reading.contents import Contents
@@ -26,10 +27,11 @@ def summarize(contents: Contents) -> str:
         for name, feature in contents.schema.items()
     }
     for heading, members in (("splits", splits), ("features", features)):
-        width = max(map(len, members), default=0)
+        shown = {inert(name): text for name, text in members.items()}
+        width = max(map(len, shown), default=0)
         lines.append(f"  {heading}:")
-        lines += [f"    {name:<{width}}  {text}" for name, text in members.items()]
-    return "\n".join(lines)
+        lines += [f"    {name:<{width}}  {text}" for name, text in shown.items()]
+    return "\n".join(map(inert, lines))
 
 
 def _describe_split(split: SplitInfo) -> str:

@@ -73,9 +73,10 @@ class _Classes:
         if len(wrong):
             at = int(wrong[0])
             raise SchemaError(
-                f"{self._where}: record {first + at}, feature {name!r}: expected a class of 0 to"
-                f" {len(self._names[name]) - 1}, got {values[at]}\n"
-                "hint: class_names=False gives the ids as they are",
+                f"record {first + at}, feature {name!r}: expected a class of 0 to"
+                f" {len(self._names[name]) - 1}, got {values[at]}",
+                where=self._where,
+                hint="class_names=False gives the ids as they are",
                 feature=name,
             )
 

@@ -87,8 +87,7 @@ def _make_parser(contents: Contents) -> tuple[Parser | None, list[Problem]]:
     try:
         return make_parser(contents.schema), []
     except SchemaError as error:  # nothing can be read by it
-        text = str(error).partition("\n")[0]
-        return None, [Problem("", MANIFEST_NAME, "schema", text)]
+        return None, [Problem("", MANIFEST_NAME, "schema", error.message.line)]
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from datum.dataset import Dataset
-from datum.errors import SchemaError, WriteError
+from datum.errors import Message, SchemaError, WriteError, suggest
 from datum.reader import load
 from datum.reading import Split
 from datum.reading.tables import bounded_batches
@@ -93,7 +92,7 @@ def export_to(
     opened = dataset if isinstance(dataset, Dataset) else load(dataset)
     schema = opened.schema if columns is None else opened.schema.select(columns)
     if not schema:
-        raise SchemaError(f"{opened.path}: expected features to export, got none")
+        raise SchemaError("expected features to export, got none", where=opened.path)
     splits = _choose_splits(opened, split)
     total = sum(map(len, splits.values()))
     done = 0
@@ -119,10 +118,11 @@ def export_to(
 
 def _check_format(format: str) -> None:
     if format not in _FORMATS:
-        near = difflib.get_close_matches(str(format).lower(), _FORMATS, 1, cutoff=0.4)
-        hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
+        hint = suggest(str(format).lower(), _FORMATS, cutoff=0.4)
         listed = ", ".join(map(repr, _FORMATS))
-        raise ValueError(f"expected `format` to be one of {listed}, got {format!r}{hint}")
+        raise ValueError(
+            Message(f"expected `format` to be one of {listed}, got {format!r}", hint=hint)
+        )
 
 
 def _choose_splits(dataset: Dataset, split: str | Sequence[str] | None) -> dict[str, Split]:
@@ -135,7 +135,7 @@ def _choose_splits(dataset: Dataset, split: str | Sequence[str] | None) -> dict[
         if wanted.count(one) > 1:
             raise ValueError(f"expected splits of different names, got {one!r} twice")
     if not wanted:
-        raise WriteError(f"{dataset.path}: expected a dataset with splits, got none")
+        raise WriteError("expected a dataset with splits, got none", where=dataset.path)
     names = Names()  # of train[:50%] and train[50%:], and of Train and train
     for one in sorted(wanted, key=lambda one: one not in dataset):  # whole splits keep theirs
         names.choose(_plain_name(dataset, one), meaning=one)
@@ -149,8 +149,8 @@ def _plain_name(dataset: Dataset, split: str) -> str:
 def _check_records(dataset: Dataset, split: str, exported: int, expected: int) -> None:
     if exported != expected:
         raise WriteError(
-            f"{dataset.path}: split {split!r}: expected {expected:,} records to export, read"
-            f" {exported:,}"
+            f"split {split!r}: expected {expected:,} records to export, read {exported:,}",
+            where=dataset.path,
         )
 
 
@@ -158,7 +158,7 @@ def _check_count(folder: Path, expected: int) -> None:
     """Raise unless as many files were made as the report will say."""
     made = sum(len(files) for _, _, files in os.walk(folder))
     if made != expected:
-        raise WriteError(f"{folder}: expected {expected:,} exported files, found {made:,}")
+        raise WriteError(f"expected {expected:,} exported files, found {made:,}", where=folder)
 
 
 def _writers(

@@ -200,8 +200,9 @@ def find_images(split: Split, schema: Schema) -> list[str]:
         found = [name for name in strings if name in first and _is_image(first[name])]
     if not found:
         raise SchemaError(
-            f"split {split.name!r}: expected a feature that holds images, got"
-            f" {', '.join(schema) or 'none'}\nhint: format='parquet' takes any features"
+            f"expected a feature that holds images, got {', '.join(schema) or 'none'}",
+            where=f"split {split.name!r}",
+            hint="format='parquet' takes any features",
         )
     return sorted(found, key=lambda name: name != "image")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from datum.errors import inert
 from datum.format.wording import count_of, format_bytes
 
 __all__ = ["ExportReport", "ExportedSplit"]
@@ -82,4 +83,4 @@ class ExportReport:
             f" {count_of(split.files, 'file')}, {format_bytes(split.bytes)}"
             for name, split in self.splits.items()
         ]
-        return "\n".join(lines)
+        return "\n".join(map(inert, lines))

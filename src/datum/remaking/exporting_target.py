@@ -61,7 +61,7 @@ def open_target(
     except WriteError:
         raise
     except OSError as error:
-        raise WriteError(f"{out}: nothing was exported: {error}") from error
+        raise WriteError(f"nothing was exported: {error}", where=out) from error
 
 
 @contextmanager
@@ -87,37 +87,41 @@ def _check(
 ) -> None:
     if is_file and len(splits) > 1:
         raise WriteError(
-            f"{out}: expected a folder for {len(splits)} splits, got the name of a file\n"
-            f"hint: give split={splits[0]!r}, or the folder {out.parent / out.stem}"
+            f"expected a folder for {len(splits)} splits, got the name of a file",
+            where=out,
+            hint=f"give split={splits[0]!r}, or the folder {out.parent / out.stem}",
         )
     if is_file:
         taken = [out] if out.exists() else []
     elif out.exists() and not out.is_dir():
-        raise WriteError(f"{out}: expected a folder, got a file")
+        raise WriteError("expected a folder, got a file", where=out)
     elif out.suffix.lower() in _ALL_FILES and not out.exists():
         meant = [name for name, endings in _SUFFIXES.items() if out.suffix.lower() in endings]
         other = f"format={meant[0]!r}" if meant else "for one split a name in .parquet or .jsonl"
         raise WriteError(
-            f"{out}: expected a folder for {format}, got the name of another kind of file\n"
-            f"hint: give the folder {out.parent / out.stem}, or {other}"
+            f"expected a folder for {format}, got the name of another kind of file",
+            where=out,
+            hint=f"give the folder {out.parent / out.stem}, or {other}",
         )
     else:
         if (out / MANIFEST_NAME).exists():
             raise WriteError(
-                f"{out}: expected a folder for exported files, got a dataset of Datum\n"
-                "hint: export to a folder of its own"
+                "expected a folder for exported files, got a dataset of Datum",
+                where=out,
+                hint="export to a folder of its own",
             )
         taken = [path for split in splits for path in _names_of(out, split, format)]
     if is_file and out.is_dir():
-        raise WriteError(f"{out}: expected a file, got a folder")
+        raise WriteError("expected a file, got a folder", where=out)
     if taken and not overwrite:
         raise _taken(taken[0])
 
 
 def _taken(path: Path) -> WriteError:
     return WriteError(
-        f"{path}: expected nothing of that name, got what is there already\n"
-        "hint: overwrite=True replaces it"
+        "expected nothing of that name, got what is there already",
+        where=path,
+        hint="overwrite=True replaces it",
     )
 
 
@@ -219,8 +223,9 @@ def create(path: Path) -> BinaryIO:
         return path.open("xb")
     except FileExistsError:
         raise WriteError(
-            f"{path}: expected nothing of that name, got a file that was exported before\n"
-            "hint: export to a file system that tells upper from lower case"
+            "expected nothing of that name, got a file that was exported before",
+            where=path,
+            hint="export to a file system that tells upper from lower case",
         ) from None
 
 

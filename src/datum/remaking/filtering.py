@@ -115,7 +115,8 @@ class _Chooser:
                 self._schema.select(error.args)  # raises, with the nearest name
             place = f"split {self._split!r}, record {self._seen + at}"
             raise SourceError(
-                f"where: {place}: expected true or false, got {type(error).__name__}: {error}"
+                f"expected true or false, got {type(error).__name__}: {error}",
+                where=f"where: {place}",
             ) from error
 
 
@@ -135,7 +136,7 @@ def filter_part(
     for first in range(0, len(part), step):
         block = part.read(np.arange(first, min(first + step, len(part))))
         if block.rejects:
-            raise SourceError(str(block.rejects[0]))
+            raise SourceError(block.rejects[0].message)
         data: Any = block.data
         chosen.append(first + np.flatnonzero(chooser(data)))
         progress.advance(len(block), len(data.frames))

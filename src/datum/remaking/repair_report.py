@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from datum.errors import Damage
+from datum.errors import Damage, inert
 from datum.format.wording import count_of
 
 __all__ = ["Loss", "RepairReport"]
@@ -58,7 +58,7 @@ class Loss:
     def __str__(self) -> str:
         count = "" if self.records in (None, 1) else f" ({count_of(self.records or 0, 'record')})"
         reason = f": {self.reason}" if self.reason else ""
-        return f"{self.damage}{count}{reason}"
+        return inert(f"{self.damage}{count}{reason}")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

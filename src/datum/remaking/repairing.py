@@ -109,8 +109,9 @@ def _check_apart(places: Iterable[Path], target: str | os.PathLike[str]) -> None
         found = _real(place)
         if wanted == found or wanted in found.parents:
             raise WriteError(
-                f"{target}: expected a folder apart from what is repaired, got one that holds"
-                " it\nhint: write to another folder, then put it in its place"
+                "expected a folder apart from what is repaired, got one that holds it",
+                where=target,
+                hint="write to another folder, then put it in its place",
             )
 
 
@@ -153,8 +154,9 @@ def _nothing_whole(survey: Survey, found: Sequence[Salvaged]) -> CorruptRecordEr
     place = found[0].file.path if is_one else survey.folder
     files = "" if is_one else f" in {count_of(len(found), 'file')}"
     return CorruptRecordError(
-        f"{place}: expected records to save, got none that is whole{files}{told}",
-        losses[0].damage if losses else None,
+        f"expected records to save, got none that is whole{files}{told}",
+        where=place,
+        damage=losses[0].damage if losses else None,
     )
 
 

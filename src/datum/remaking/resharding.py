@@ -162,13 +162,13 @@ def _choose_parts(
     if values and all(isinstance(value, str) for value in values):
         if isinstance(source, Split):
             raise SplitError(
-                f"expected fractions in `splits` where one split is given, got {dict(splits)!r}\n"
-                "hint: give the dataset that it is of"
+                f"expected fractions in `splits` where one split is given, got {dict(splits)!r}",
+                hint="give the dataset that it is of",
             )
         return {name: _part_of(source[value]) for name, value in splits.items()}, None
     raise SplitError(
-        f"expected `splits` as a dict of fractions, or of instructions, got {splits!r:.200}\n"
-        "hint: splits={'train': 0.9, 'val': 0.1}, or {'val': 'train[:10%]'}"
+        f"expected `splits` as a dict of fractions, or of instructions, got {splits!r:.200}",
+        hint="splits={'train': 0.9, 'val': 0.1}, or {'val': 'train[:10%]'}",
     )
 
 
@@ -208,7 +208,7 @@ def _filter(parts: Mapping[str, _Part], where: Where, progress: bool | None) -> 
 
 
 def _nothing_kept() -> SourceError:
-    return SourceError("where: expected a record to be kept, got none\nhint: check what it asks")
+    return SourceError("where: expected a record to be kept, got none", hint="check what it asks")
 
 
 def _count(parts: Mapping[str, _Part]) -> int:
@@ -225,18 +225,20 @@ def _compression_of(source: Dataset | Split) -> Compression | None:
 @contextmanager
 def _told_how_to_repair(*, has_filter: bool) -> Iterator[None]:
     """Name the call that saves what is whole of a dataset that turns out to be damaged."""
-    hint = "hint: datum.repair(path, out) saves what is whole"
+    hint = "datum.repair(path, out) saves what is whole"
     try:
         yield
     except (CorruptRecordError, CorruptIndexError) as error:
-        message = f"{str(error).partition(chr(10))[0]}\n{hint}"
         if isinstance(error, CorruptIndexError):
-            raise CorruptIndexError(message) from error
-        raise CorruptRecordError(message, error.damage) from error
+            raise CorruptIndexError(error, hint=hint) from error
+        raise CorruptRecordError(error, hint=hint, damage=error.damage) from error
     except ManifestError as error:
-        raise ManifestError(f"{str(error).partition(chr(10))[0]}\n{hint}") from error
+        raise ManifestError(error, hint=hint) from error
     except SourceError as error:
-        if has_filter and str(error).startswith("expected records, got none"):
+        if has_filter and error.problem.startswith("expected records, got none"):
             raise _nothing_kept() from error
-        message = str(error).partition("\nhint: on_error=")[0]
-        raise SourceError(f"{message}\n{hint}" if "damage" in message else message) from error
+        if "damage" in error.problem:
+            raise SourceError(error, hint=hint) from error
+        if error.hint.startswith("on_error="):  # which is no option here
+            raise SourceError(error.message.changed(hint="")) from error
+        raise

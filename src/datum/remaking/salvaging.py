@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
-from datum.errors import CorruptIndexError, Damage, SchemaError
+from datum.errors import CorruptIndexError, Damage, Message, SchemaError
 from datum.format import Compression, Index, Parser, RecordFile, Records
 from datum.format.index import FRAME_BYTES
+from datum.format.parse import place_of
 from datum.format.records import HEADER_BYTES
 from datum.reading.stored_records import Places
 from datum.reading.verifying.pictures import find_fault
@@ -198,12 +199,13 @@ class _Judge:
         except _core.Fault as fault:
             error = self._parser.error(records, fault)
             kind = "schema" if isinstance(error, SchemaError) else "malformed"
-            raise _Unfit(int(fault.args[1]), kind, _reason(error)) from error
+            row = int(fault.args[1])
+            raise _Unfit(row, kind, _reason(error, records, row)) from error
         except SchemaError as error:
             if error.record is None:
                 raise
             row = int(np.searchsorted(records.numbers, error.record))
-            raise _Unfit(row, "schema", _reason(error)) from error
+            raise _Unfit(row, "schema", _reason(error, records, row)) from error
 
     def _check_images(
         self, columns: dict[str, Any], records: Records, first: int, refused: dict[int, Loss]
@@ -238,12 +240,9 @@ class _Unfit(Exception):  # noqa: N818 - it does not leave this module
         self.reason = reason
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, records: Records, row: int) -> str:
     """What is wrong, without where that is."""
-    text = str(error).partition("\nhint:")[0]
-    feature = getattr(error, "feature", None)
-    start = "expected " if feature is None else f"feature {feature!r}"
-    return text[max(text.find(start), 0) :]
+    return Message.of(error).beside(place_of(records, row)[0])
 
 
 def _take(records: Records, at: slice | NDArray[np.bool_]) -> Records:

@@ -104,9 +104,9 @@ def _survey_published(folder: Path, schema: Schema | None, trusts_damaged: bool)
     try:
         return _of_contents(_with_schema(folder, Manifest.load(folder), schema))
     except ManifestError as error:
-        if "a newer Datum" in str(error):
+        if "a newer Datum" in error.problem:
             raise
-        told = str(error).partition("\n")[0].removeprefix(f"{folder / MANIFEST_NAME}: ")
+        told = error.message.beside(folder / MANIFEST_NAME)
     manifest = _read_around_damage(folder) if trusts_damaged else None
     if manifest is not None:
         found = _of_contents(_with_schema(folder, manifest, schema))
@@ -328,10 +328,9 @@ def _survey_undescribed(
     path: Paths, schema: Schema | None, error: DatumError, *, trusts_damaged: bool
 ) -> Survey:
     """Records without features, or files whose description cannot be used."""
-    told = str(error).partition("\n")[0]
     try:
         found = _of_contents(open_dataset(path, schema={}, skips_damage=True))
-        return replace(found, schema=schema, notes=(_without_path(told, found),))
+        return replace(found, schema=schema, notes=(_without_path(error, found),))
     except DatumError:
         place = Path(path) if isinstance(path, (str, os.PathLike)) else None
         if place is None or not place.is_dir():
@@ -339,14 +338,14 @@ def _survey_undescribed(
     found = _survey_files(place, schema, error)
     if trusts_damaged:
         found, _ = _with_pieces(found, _read_sidecar(place), is_given=schema is not None)
-    return replace(found, notes=(told, *found.notes))
+    return replace(found, notes=(error.message.line, *found.notes))
 
 
 def _survey_files(folder: Path, schema: Schema | None, error: DatumError | None = None) -> Survey:
     """The record files of a folder, whatever else in it describes them."""
     files = select_record_files(list_folder(folder)[0], skips_damage=True)
     if not files:
-        raise error or ManifestError(f"{folder}: expected files of records, got none")
+        raise error or ManifestError("expected files of records, got none", where=folder)
     found = _survey_list(files, schema)
     missing = check_sets(files, may_miss=True)
     lost = [
@@ -360,10 +359,10 @@ def _survey_list(files: list[Path], schema: Schema | None) -> Survey:
         return _of_contents(open_dataset(files, schema=schema, skips_damage=True))
     except DatumError as error:
         found = _of_contents(open_dataset(files, schema={}, skips_damage=True))
-        told = _without_path(str(error).partition("\n")[0], found)
-        return replace(found, schema=schema, notes=(told,))
+        return replace(found, schema=schema, notes=(_without_path(error, found),))
 
 
-def _without_path(told: str, survey: Survey) -> str:
-    """A message that need not say which file it is about, where there is one alone."""
-    return told.removeprefix(f"{survey.files[0].path}: ") if len(survey.files) == 1 else told
+def _without_path(error: DatumError, survey: Survey) -> str:
+    """What an error says; it need not say which file it is about, where there is one alone."""
+    message = error.message
+    return message.beside(survey.files[0].path) if len(survey.files) == 1 else message.line

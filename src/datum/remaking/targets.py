@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from datum.errors import WriteError
+from datum.format.naming import MANIFEST_NAME
 from datum.writing.staging import check_target
 
 __all__ = ["check_free"]
@@ -23,7 +24,11 @@ def check_free(out: str | os.PathLike[str], *, overwrite: bool) -> Path:
     try:
         check_target(target, overwrite=overwrite, append=False)
     except WriteError as error:
-        raise WriteError(str(error).replace(", append=True adds to it", "")) from None
+        if (target / MANIFEST_NAME).is_file():
+            raise WriteError(error, hint="overwrite=True replaces it") from None
+        raise
     except OSError as error:
-        raise WriteError(f"{target}: expected a folder that can be written to: {error}") from error
+        raise WriteError(
+            f"expected a folder that can be written to: {error}", where=target
+        ) from error
     return target

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -10,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from datum.errors import SchemaError
+from datum.errors import SchemaError, suggest
 from datum.schema.casting import InexactError, as_array, is_encodable
 from datum.schema.dtypes import DTYPES, EXACT_LISTS, STRINGS, TIMES
 
@@ -70,7 +69,7 @@ class Feature:
             _set(self, "encoding", "values" if self.dtype in EXACT_LISTS else "raw")
         problem = _find_problem(self)
         if problem:
-            raise SchemaError(f"{self!r}: {problem}")
+            raise SchemaError(problem, where=f"{self!r}")
         if self.default is not None:
             _set(self, "optional", True)
             _set(self, "default", _checked_default(self))
@@ -159,11 +158,10 @@ def _checked_dtype(dtype: Any) -> str:
             dtype = repr(dtype)
     if dtype in DTYPES:
         return str(dtype)
-    near = difflib.get_close_matches(str(dtype), DTYPES, 1)
-    hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
+    hint = suggest(dtype, DTYPES)
     known = ", ".join(name for name in DTYPES if name not in TIMES)
     raise SchemaError(
-        f"expected a dtype of {known}, datetime64[us], timedelta64[us], got {dtype!r}{hint}"
+        f"expected a dtype of {known}, datetime64[us], timedelta64[us], got {dtype!r}", hint=hint
     )
 
 
@@ -171,8 +169,10 @@ def _checked_shape(shape: Any) -> tuple[int | None, ...]:
     try:
         dims = tuple(None if n is None else n.__index__() for n in shape)
     except (AttributeError, TypeError):
-        hint = f"\nhint: ({shape},)" if isinstance(shape, int) else ""
-        raise SchemaError(f"expected a shape of integers and None, got {shape!r}{hint}") from None
+        hint = f"({shape},)" if isinstance(shape, int) else ""
+        raise SchemaError(
+            f"expected a shape of integers and None, got {shape!r}", hint=hint
+        ) from None
     if any(n is not None and n < 0 for n in dims):
         raise SchemaError(f"expected a shape without negative numbers, got {shape!r}")
     return dims
@@ -182,9 +182,9 @@ def _checked_default(feature: Feature) -> Any:
     """The default as plain values (nested tuples), exactly of the feature's dtype and shape."""
     if feature.is_string:
         if not isinstance(feature.default, str if feature.dtype == "str" else bytes):
-            raise SchemaError(f"{feature!r}: expected a default that is {feature.dtype}")
+            raise SchemaError(f"expected a default that is {feature.dtype}", where=f"{feature!r}")
         if not is_encodable(feature.default):
-            raise SchemaError(f"{feature!r}: expected a default that UTF-8 can hold")
+            raise SchemaError("expected a default that UTF-8 can hold", where=f"{feature!r}")
         return feature.default
     try:
         array = as_array(feature.default, feature.dtype)
@@ -193,10 +193,12 @@ def _checked_default(feature: Feature) -> Any:
         if None not in feature.shape:
             array = np.broadcast_to(array, feature.shape)  # type: ignore[arg-type]
     except (InexactError, TypeError, ValueError):
-        raise SchemaError(f"{feature!r}: expected a default of this dtype and shape") from None
+        raise SchemaError(
+            "expected a default of this dtype and shape", where=f"{feature!r}"
+        ) from None
     fits = array.ndim == len(feature.shape) and array.shape[1:] == feature.shape[1:]
     if not fits:
-        raise SchemaError(f"{feature!r}: expected a default of shape {feature.shape}")
+        raise SchemaError(f"expected a default of shape {feature.shape}", where=f"{feature!r}")
     if feature.dtype == "bfloat16":
         array = array.astype(np.float32)
     return _to_tuples(array.tolist())

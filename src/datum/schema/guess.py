@@ -215,8 +215,8 @@ def guess_array(array: NDArray[Any]) -> ValueGuess:
         return ValueGuess(("str" if array.dtype.kind == "U" else "bytes",), array.shape)
     name = array.dtype.name
     if name not in DTYPES:
-        hint = "\nhint: use days, or a shorter unit" if array.dtype.kind in "mM" else ""
-        raise SchemaError(f"expected an array of numbers, strings or times, got {name}{hint}")
+        hint = "use days, or a shorter unit" if array.dtype.kind in "mM" else ""
+        raise SchemaError(f"expected an array of numbers, strings or times, got {name}", hint=hint)
     return ValueGuess(
         (name,),
         array.shape,

@@ -101,7 +101,7 @@ class SchemaGuess:
                 _add_row(features, row)
             except SchemaError as error:
                 at = f"record {number}" + (f", feature {error.feature!r}" if error.feature else "")
-                raise SchemaError(f"{at}: {error}", record=number, feature=error.feature) from None
+                raise SchemaError(error, where=at, record=number, feature=error.feature) from None
         self._features = features
         self.records += number + 1
 
@@ -148,8 +148,9 @@ class SchemaGuess:
             seen = _Seen(_guess_of(feature), records - feature.optional)
             if seen.guess.to_feature(optional=feature.optional) != feature:
                 raise SchemaError(
-                    f"feature {name!r}: expected what could be inferred, got {feature!r}\n"
-                    "hint: give the schema",
+                    f"expected what could be inferred, got {feature!r}",
+                    where=f"feature {name!r}",
+                    hint="give the schema",
                     feature=name,
                 )
             guess._features[name] = seen
@@ -193,7 +194,7 @@ def _put(features: dict[str, _Seen], name: str, seen: _Seen) -> None:
     try:
         features[name] = features[name].merge(seen) if name in features else seen
     except SchemaError as error:
-        raise SchemaError(f"feature {name!r}: {error}", feature=name) from None
+        raise SchemaError(error, where=f"feature {name!r}", feature=name) from None
 
 
 def _add_row(features: dict[str, _Seen], row: Mapping[str, Any]) -> None:
@@ -204,7 +205,7 @@ def _add_row(features: dict[str, _Seen], row: Mapping[str, Any]) -> None:
             seen = _Seen(guess_value(value), 1)
             features[name] = features[name].merge(seen) if name in features else seen
         except SchemaError as error:
-            raise SchemaError(str(error), feature=name) from None
+            raise SchemaError(error, feature=name) from None
 
 
 def _length(column: Any) -> int:
@@ -223,8 +224,8 @@ def _see_column(name: str, column: Any, count: int) -> _Seen | None:
         try:
             _add_row(found, {name: value})
         except SchemaError as error:
-            message = f"record {number}, feature {name!r}: {error}"
-            raise SchemaError(message, record=number, feature=name) from None
+            where = f"record {number}, feature {name!r}"
+            raise SchemaError(error, where=where, record=number, feature=name) from None
     return found.get(name)
 
 

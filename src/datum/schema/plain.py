@@ -79,7 +79,7 @@ def _flatten(row: Any, prefix: str, flat: dict[str, Any]) -> None:
         try:
             flat[whole] = value if is_plain else plain_value(value)
         except SchemaError as error:
-            raise SchemaError(str(error), feature=whole) from error
+            raise SchemaError(error, feature=whole) from error
 
 
 def _items(row: Any) -> list[tuple[Any, Any]]:
@@ -154,7 +154,7 @@ def _plain_list(values: list[Any] | tuple[Any, ...]) -> Any:
         plain = in_one_unit(plain)
     except InexactError as error:
         raise SchemaError(
-            f"expected times that one unit holds, got {error}\nhint: give all of them in one unit"
+            f"expected times that one unit holds, got {error}", hint="give all of them in one unit"
         ) from None
     if len(plain) == len(values) and all(map(operator.is_, plain, values)):
         return values
@@ -164,7 +164,7 @@ def _plain_list(values: list[Any] | tuple[Any, ...]) -> Any:
 def _plain_array(array: NDArray[Any]) -> Any:
     if isinstance(array, np.ma.MaskedArray):
         raise SchemaError(
-            "expected an array without a mask, got a masked one\nhint: fill it, or pass lists"
+            "expected an array without a mask, got a masked one", hint="fill it, or pass lists"
         )
     if array.dtype.kind == "O":
         return _plain(array.tolist())
@@ -182,7 +182,7 @@ def _plain_datetime(value: dt.datetime) -> Any:
 
 def _plain_time(value: dt.time) -> Any:
     if value.tzinfo is not None:
-        raise SchemaError("expected a time of day without a zone\nhint: make it a datetime")
+        raise SchemaError("expected a time of day without a zone", hint="make it a datetime")
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     return np.timedelta64(seconds * 10**6 + value.microsecond, "us")
 
@@ -193,8 +193,8 @@ def _plain_timedelta(value: dt.timedelta) -> Any:
     microseconds = value // _MICROSECOND
     if abs(microseconds) >= 2**63:  # NumPy would wrap it around
         raise SchemaError(
-            f"expected a time span of at most 2^63 - 1 microseconds, got {value}\n"
-            'hint: np.timedelta64(value.days, "D") holds longer ones'
+            f"expected a time span of at most 2^63 - 1 microseconds, got {value}",
+            hint='np.timedelta64(value.days, "D") holds longer ones',
         )
     return np.timedelta64(microseconds, "us")
 
@@ -240,8 +240,8 @@ def _plain_object(value: Any) -> Any:
         return _plain_array(_array_of(value))
     hint = next((text for kind, text in _HINTS.items() if isinstance(value, kind)), None)
     raise SchemaError(
-        f"expected numbers, strings, arrays or lists of them, got {type(value)!r}\n"
-        f"hint: {hint or 'make it one of these, or leave it out'}"
+        f"expected numbers, strings, arrays or lists of them, got {type(value)!r}",
+        hint=hint or "make it one of these, or leave it out",
     )
 
 

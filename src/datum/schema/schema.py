@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from datum.errors import SchemaError
+from datum.errors import SchemaError, suggest
 from datum.schema.casting import is_encodable
 from datum.schema.feature import Feature
 
@@ -62,9 +61,8 @@ class Schema(Mapping[str, Feature]):
 
     def _known(self, name: str) -> str:
         if name not in self._features:
-            near = difflib.get_close_matches(name, self._features, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self)}"
-            raise SchemaError(f"expected a feature of the schema, got {name!r}\nhint: {hint}")
+            hint = suggest(name, self._features, f"there are {', '.join(self)}")
+            raise SchemaError(f"expected a feature of the schema, got {name!r}", hint=hint)
         return name
 
     def to_json(self) -> dict[str, Any]:

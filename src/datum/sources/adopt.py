@@ -65,7 +65,9 @@ a DataFrame or an Arrow table
 def _find_source(source: Any, problem: str | None, table: Mapping[str, Any]) -> Source:
     if isinstance(source, type):
         name = source.__name__
-        raise SourceError(f"expected something with records, got the class {name}\nhint: {name}()")
+        raise SourceError(
+            f"expected something with records, got the class {name}", hint=f"{name}()"
+        )
     if isinstance(source, (str, os.PathLike)):
         return _from_path(source, problem, table)
     if table:
@@ -171,10 +173,11 @@ def _from_path(
     if glob.has_magic(text):
         return _from_pattern(text, problem, table)
     if "://" in text:
-        raise SourceError(f"{text}: expected a path on this computer, got a URL")
+        raise SourceError("expected a path on this computer, got a URL", where=text)
     raise SourceError(
-        f"{text}: expected a file or a folder, got nothing there\nhint: the working folder is"
-        f" {Path.cwd()}"
+        "expected a file or a folder, got nothing there",
+        where=text,
+        hint=f"the working folder is {Path.cwd()}",
     )
 
 
@@ -183,14 +186,16 @@ def _from_pattern(pattern: str, problem: str | None, table: Mapping[str, Any]) -
     files = find_files(pattern)
     kinds = sorted({unpacked_suffix(file) for file in files})
     if len(kinds) > 1:
-        raise SourceError(f"{pattern}: expected files of one kind, got {', '.join(kinds)}")
+        raise SourceError(f"expected files of one kind, got {', '.join(kinds)}", where=pattern)
     one = detect(files[0], problem, table)
     if len(files) == 1:
         return one
     try:
         return type(one)(group_by_split(files, table), **table)  # type: ignore[call-arg]
     except TypeError:
-        raise SourceError(f"{pattern}: expected one file of {kinds[0]}, got {len(files)}") from None
+        raise SourceError(
+            f"expected one file of {kinds[0]}, got {len(files)}", where=pattern
+        ) from None
 
 
 def _find_table(source: Any) -> Any:
@@ -230,7 +235,7 @@ def _of_polars(source: Any) -> Any:
 
     kind = type(source).__name__
     if kind == "LazyFrame":
-        raise SourceError("expected a table with rows, got a LazyFrame\nhint: frame.collect()")
+        raise SourceError("expected a table with rows, got a LazyFrame", hint="frame.collect()")
     frame = source.to_frame(source.name or "x") if kind == "Series" else source
     polars = require("polars", purpose="a DataFrame of Polars")
     wide = [name for name, dtype in frame.schema.items() if str(dtype) in ("Int128", "UInt128")]
@@ -238,8 +243,8 @@ def _of_polars(source: Any) -> Any:
         frame = frame.with_columns(polars.col(name).cast(polars.Int64) for name in wide)
     except polars.exceptions.PolarsError:
         raise SourceError(
-            f"columns {', '.join(wide)}: expected integers of 64 bits, got larger ones\n"
-            "hint: frame.with_columns(pl.col(name).cast(pl.String)) keeps every digit"
+            f"columns {', '.join(wide)}: expected integers of 64 bits, got larger ones",
+            hint="frame.with_columns(pl.col(name).cast(pl.String)) keeps every digit",
         ) from None
     try:
         return frame.to_arrow(compat_level=polars.CompatLevel.oldest())
@@ -261,11 +266,11 @@ def _refuse_odd(source: Any) -> None:
         if inspect.iscoroutine(source):
             source.close()  # so that Python does not miss it
         raise SourceError(
-            f"expected rows that can be gone through, got the asynchronous {got}\n"
-            "hint: gather its rows in a list first"
+            f"expected rows that can be gone through, got the asynchronous {got}",
+            hint="gather its rows in a list first",
         )
     is_value = isinstance(source, (bytes, bytearray, memoryview, np.generic))
     is_set = isinstance(source, (set, frozenset))  # of no order
     has_rows = hasattr(source, "__iter__") or hasattr(source, "__getitem__") or callable(source)
     if is_value or is_set or not has_rows:
-        raise SourceError(f"expected something with records, got {got}\nhint: {_HINT}")
+        raise SourceError(f"expected something with records, got {got}", hint=_HINT)

@@ -241,7 +241,9 @@ def _join_sparse(name: str, array: Any, feature: Feature) -> Sparse:
     indices, values = array.flatten()  # null where the struct is
     splits = _splits_of(values)
     if not np.array_equal(splits, _splits_of(indices)):
-        raise SourceError(f"column {name!r}: expected an index for each value, got another number")
+        raise SourceError(
+            "expected an index for each value, got another number", where=f"column {name!r}"
+        )
     found = _Converter(name)
     places = np.asarray(found.items(indices), np.int64).reshape(splits[-1], len(feature.shape))
     rows = np.repeat(np.arange(len(array)), np.diff(splits))
@@ -254,7 +256,7 @@ def check_names(names: Sequence[str], hint: str = "") -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise SourceError(f"expected columns of different names, got {name!r} twice{hint}")
+            raise SourceError(f"expected columns of different names, got {name!r} twice", hint=hint)
         seen.add(name)
 
 
@@ -418,8 +420,9 @@ class _Converter:
             return array.dictionary_decode()
         hint = next((hint for word, hint in _HINTS.items() if word in text), None)
         raise SourceError(
-            f"column {self.name!r}: expected numbers, texts, times or lists of them, got {text}"
-            f"\nhint: {hint or 'cast it, or leave it out'}"
+            f"expected numbers, texts, times or lists of them, got {text}",
+            where=f"column {self.name!r}",
+            hint=hint or "cast it, or leave it out",
         )
 
     def _extension(self, array: Any) -> Any:
@@ -435,7 +438,7 @@ class _Converter:
             at = int(np.flatnonzero(~_present(items))[0])
             row = int(np.searchsorted(_splits_of(array), at, "right")) - 1
             raise SourceError(
-                f"record {row}: column {self.name!r}: expected a list without nulls in it"
+                f"column {self.name!r}: expected a list without nulls in it", where=f"record {row}"
             )
         values = self._values(items)
         if not pa.types.is_fixed_size_list(array.type) or isinstance(values, Ragged):

@@ -110,8 +110,9 @@ def join_files(name: str, data: Any, paths: Any, kind: str) -> Any:
     if kind != "image":
         row = int(np.flatnonzero(lacking)[0])
         raise SourceError(
-            f"record {row}: column {name!r}: expected the bytes of a file, got its path alone\n"
-            "hint: ds.save_to_disk(folder) puts them in; write that folder"
+            f"column {name!r}: expected the bytes of a file, got its path alone",
+            where=f"record {row}",
+            hint="ds.save_to_disk(folder) puts them in; write that folder",
         )
     joined = np.empty(len(present), object)
     texts = (paths.values if isinstance(paths, Masked) else paths).to_list()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from datum.errors import SourceError
+from datum.errors import SourceError, suggest
 from datum.sources.arrow_columns import check_names
 from datum.sources.arrow_features import METADATA_KEY
 from datum.sources.files import open_file
@@ -69,22 +68,21 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise SourceError(f"{path}: expected a Parquet or Arrow file, got: {error}") from error
+        raise SourceError(f"expected a Parquet or Arrow file, got: {error}", where=path) from error
 
 
 def _check_columns(path: Path, columns: Sequence[str] | None, schema: pa.Schema) -> pa.Schema:
     import pyarrow as pa
 
     names = schema.names
-    check_names(names, f"\nhint: give them new ones in {path}")
+    check_names(names, f"give them new ones in {path}")
     known = {key: value for key, value in (schema.metadata or {}).items() if key in _KEPT}
     if columns is None:
         return schema.with_metadata(known)
     for name in columns:
         if name not in names:
-            near = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-            raise SourceError(f"{path}: expected a column {name!r}\nhint: {hint}")
+            hint = suggest(name, names, f"there are {', '.join(names)}")
+            raise SourceError(f"expected a column {name!r}", where=path, hint=hint)
     return pa.schema([schema.field(name) for name in columns], metadata=known)
 
 
@@ -216,8 +214,8 @@ def shape_files(
         shared = pa.unify_schemas([file.schema for file in files])
     except pa.ArrowException as error:
         raise SourceError(
-            f"{files[0].path}: expected columns of one name to be of one type in all files,"
-            f" got: {error}"
+            f"expected columns of one name to be of one type in all files, got: {error}",
+            where=files[0].path,
         ) from error
     if how == "intersection":
         names = [name for name in first.names if all(name in one.schema.names for one in files)]
@@ -240,9 +238,10 @@ def _differ_error(first: ArrowFile, odd: ArrowFile) -> SourceError:
         if name in odd.schema.names and odd.schema.field(name).type != first.schema.field(name).type
     ]
     return SourceError(
-        f"{odd.path}: expected the columns of {first.path}, but it"
-        f" {'; '.join(told) or 'has them in another order'}\n"
-        "hint: columns='union' takes every column, columns='intersection' those that all files have"
+        f"expected the columns of {first.path}, but it"
+        f" {'; '.join(told) or 'has them in another order'}",
+        where=odd.path,
+        hint="columns='union' takes every column, columns='intersection' those that all files have",
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Masked
+from datum.errors import Message
 from datum.schema import Feature
 from datum.schema.dtypes import numpy_dtype
 
@@ -182,7 +183,7 @@ def guide_row(row: dict[str, Any], features: Mapping[str, Feature]) -> dict[str,
             try:
                 guided[name] = _guide_value(guided[name], feature)
             except ValueError as error:
-                raise ValueError(f"feature {name!r}: {error}") from None
+                raise ValueError(Message(error, where=f"feature {name!r}")) from None
     return guided
 
 

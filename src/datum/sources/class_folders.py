@@ -63,8 +63,9 @@ class ClassFolders:
         classes = sorted({name for found in listed.values() for name in found.images})
         if not classes:
             raise SourceError(
-                f"{root}: expected folders of images, one for each class, got none\n"
-                "hint: a folder holds `cat/1.jpg`, `dog/2.jpg` or `train/cat/1.jpg`"
+                "expected folders of images, one for each class, got none",
+                where=root,
+                hint="a folder holds `cat/1.jpg`, `dog/2.jpg` or `train/cat/1.jpg`",
             )
         ids = {name: number for number, name in enumerate(classes)}
         return {split: _make_part(root, found, ids) for split, found in listed.items()}
@@ -100,8 +101,9 @@ def _find_splits(root: Path) -> dict[str, str]:
         got = f"{', '.join(named)} with folders and {got}"
     take = f"splits={named!r} takes those alone, " if named else ""
     raise SourceError(
-        f"{root}: expected folders of splits, each with a folder for each class, got {got}\n"
-        f"hint: {take}splits={{'train': '.'}} takes every folder for a class"
+        f"expected folders of splits, each with a folder for each class, got {got}",
+        where=root,
+        hint=f"{take}splits={{'train': '.'}} takes every folder for a class",
     )
 
 

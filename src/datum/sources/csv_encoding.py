@@ -40,7 +40,7 @@ def check_encoding(name: str) -> str:
         "".encode(found.name)  # raises for what turns bytes to bytes
     except (LookupError, TypeError, ValueError):
         raise SourceError(
-            f"expected an encoding that Python knows, got {name!r}\nhint: 'utf-8', 'cp1252'"
+            f"expected an encoding that Python knows, got {name!r}", hint="'utf-8', 'cp1252'"
         ) from None
     return found.name
 

@@ -405,7 +405,9 @@ def _headers_error(files: Sequence[CsvFile], got: str) -> SourceError:
         hint += "; header=True or header=False says whether the first rows have names"
     return SourceError(
         f"expected the same columns in all files, got {got}: {len(groups):,} headers in"
-        f" {len(files):,} files\n" + "\n".join(lines) + f"\nhint: {hint}"
+        f" {len(files):,} files",
+        details=lines,
+        hint=hint,
     )
 
 
@@ -430,7 +432,7 @@ def _positions(file: CsvFile) -> dict[str, int]:
 
 def changed_error(file: CsvFile) -> SourceError:
     """The error for a file that is not as it was when it was scanned."""
-    return SourceError(f"{file.path}: expected a file that stays as it is, got a change in it")
+    return SourceError("expected a file that stays as it is, got a change in it", where=file.path)
 
 
 def _text_bytes(file: CsvFile) -> int:

@@ -272,7 +272,7 @@ class CsvFile:
                 self.settings.decimal,
             )
         except ValueError as error:
-            raise SourceError(f"{self.path}: line 1: expected a header, got {error}") from None
+            raise SourceError(f"line 1: expected a header, got {error}", where=self.path) from None
 
     def _find_delimiter(self, text: NDArray[np.uint8], is_last: bool) -> str:
         """The one that gives most rows as many cells as the header has, and most cells."""
@@ -297,7 +297,7 @@ class CsvFile:
         if given is not None:
             if len(given) != len(names):
                 raise SourceError(
-                    f"{self.path}: expected `names` for {len(names)} columns, got {len(given)}"
+                    f"expected `names` for {len(names)} columns, got {len(given)}", where=self.path
                 )
             names = list(given)
         return rename_columns(number_names(names), dict(self.settings.rename), where=str(self.path))
@@ -306,17 +306,20 @@ class CsvFile:
         where = f"{self.path}: line {1 + self.settings.skip_rows}"
         if not cells:
             after = f" after {self.settings.skip_rows:,} lines" if self.settings.skip_rows else ""
-            raise SourceError(f"{self.path}: expected a header and rows, got an empty file{after}")
+            raise SourceError(
+                f"expected a header and rows, got an empty file{after}", where=self.path
+            )
         if any(b"\0" in cell for cell in cells):
             raise SourceError(
-                f"{where}: expected a header of text, got a NUL byte\n"
-                "hint: if this is UTF-16, pass encoding='utf-16-le'"
+                "expected a header of text, got a NUL byte",
+                where=where,
+                hint="if this is UTF-16, pass encoding='utf-16-le'",
             )
         try:
             return [cell.decode() for cell in cells]
         except UnicodeDecodeError:
             self._doubt_encoding(text)
-            raise SourceError(f"{where}: expected a header in UTF-8") from None
+            raise SourceError("expected a header in UTF-8", where=where) from None
 
     def _doubt_encoding(self, text: NDArray[np.uint8]) -> None:
         if self._is_settled or self.settings.encoding is not None or self.encoding != "utf-8":
@@ -331,13 +334,14 @@ class CsvFile:
         if self.settings.encoding is None and self.encoding == "cp1252":
             self.encoding = "latin-1"  # in which every byte is a character
             return OtherEncodingError()
-        return SourceError(f"{self.path}: expected text in {self.encoding}, got: {error}")
+        return SourceError(f"expected text in {self.encoding}, got: {error}", where=self.path)
 
     def _check_left(self, left: NDArray[np.uint8], line: int) -> None:
         if len(left) > MAX_ROW_BYTES:
             raise SourceError(
-                f"{self.path}: line {line}: expected at most {MAX_ROW_BYTES} bytes in a row,"
-                " got more\nhint: a quote that is not closed takes in all that follows"
+                f"line {line}: expected at most {MAX_ROW_BYTES} bytes in a row, got more",
+                where=self.path,
+                hint="a quote that is not closed takes in all that follows",
             )
 
     def _reason(self, fault: str, fields: int) -> str:

@@ -63,8 +63,9 @@ def _cast_arrow(table: Any, dtypes: Mapping[str, str]) -> Any:
             table = table.set_column(at, pa.field(field.name, kind), table.column(at).cast(kind))
         except pa.ArrowException as error:
             raise SourceError(
-                f"column {field.name!r}: expected decimals that are {dtypes[field.name]}, got:"
-                f" {error}\nhint: datum.Feature('float64') takes fractions, 'str' every digit"
+                f"expected decimals that are {dtypes[field.name]}, got: {error}",
+                where=f"column {field.name!r}",
+                hint="datum.Feature('float64') takes fractions, 'str' every digit",
             ) from None
     return table
 

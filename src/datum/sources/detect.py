@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import itertools
 import os
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from datum.errors import SourceError
+from datum.errors import SourceError, suggest
 from datum.images import sniff_file
 from datum.sources.class_folders import ClassFolders
 from datum.sources.files import unpacked_suffix
@@ -71,27 +70,27 @@ def detect(
     what was found, and how to name the source. So does an option that the source does not take.
     """
     if problem is not None and problem not in _PROBLEMS:
-        near = difflib.get_close_matches(str(problem), _PROBLEMS, 1)
-        hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
-        raise SourceError(f"expected `problem` {', '.join(_PROBLEMS)}, got {problem!r}{hint}")
+        hint = suggest(problem, _PROBLEMS)
+        raise SourceError(f"expected `problem` {', '.join(_PROBLEMS)}, got {problem!r}", hint=hint)
     place = Path(path)
     if place.is_dir():
         return _detect_folder(place, problem, table or {})
     if not place.exists():
-        raise SourceError(f"{place}: expected a file or a folder, got nothing there")
+        raise SourceError("expected a file or a folder, got nothing there", where=place)
     return _detect_file(place, problem, table or {})
 
 
 def _detect_file(path: Path, problem: str | None, options: Mapping[str, Any]) -> Source:
     suffix = unpacked_suffix(path)
     if problem in (_DET, _SEG):
-        raise SourceError(f"{path}: expected a folder with {_WANTED[problem]}, got a file")
+        raise SourceError(f"expected a folder with {_WANTED[problem]}, got a file", where=path)
     if suffix in _TABLES:
         return _table(suffix, path, options, path)
     got = f"an image ({path.suffix})" if sniff_file(path) else f"a file {path.name!r}"
     raise SourceError(
-        f"{path}: expected a folder, or a file of {', '.join(_TABLES)}, got {got}\n"
-        "hint: load it and pass its records or columns to datum.write"
+        f"expected a folder, or a file of {', '.join(_TABLES)}, got {got}",
+        where=path,
+        hint="load it and pass its records or columns to datum.write",
     )
 
 
@@ -137,10 +136,11 @@ def group_by_split(
         named = {str(split): str(some[0]) for split, some in splits.items()}
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         raise SourceError(
-            f"{others[0].parent}: expected every file to be named after a split, as"
-            f" {splits[next(iter(splits))][0].name} is, got {others[0].name}{more}\n"
-            f"hint: name the files of each split: datum.write({named!r}, out); or make one table of"
-            " all with columns='union'"
+            "expected every file to be named after a split, as"
+            f" {splits[next(iter(splits))][0].name} is, got {others[0].name}{more}",
+            where=others[0].parent,
+            hint=f"name the files of each split: datum.write({named!r}, out); or make one table of"
+            " all with columns='union'",
         )
     return list(files) if others else {str(split): some for split, some in splits.items()}
 
@@ -257,7 +257,9 @@ def _detect_folder(path: Path, problem: str | None, options: Mapping[str, Any]) 
         return found[0][2](path)
     if found:
         names = " or ".join(f"problem={kind!r} ({name})" for name, kind, _ in found)
-        raise SourceError(f"{path}: expected one layout, got several that fit\nhint: give {names}")
+        raise SourceError(
+            "expected one layout, got several that fit", where=path, hint=f"give {names}"
+        )
     table = _detect_parquet(folder, options) if problem in (None, _CLF, _TEXT) else None
     if table is None and problem in (None, _TEXT):
         table = _detect_tables(folder, problem, options)
@@ -282,10 +284,11 @@ def _refuse_mostly_loose(folder: _Folder) -> None:
         return
     listed = ", ".join(f"{name}/" for name in folder.folders[:3])
     raise SourceError(
-        f"{folder.path}: expected images in folders named after classes, got {count:,} in"
-        f" {listed} and {len(loose):,} beside them, such as {loose[0]}\n"
-        "hint: problem='image_clf' takes the folders for classes and leaves the others out;"
-        " without classes, pass rows: [{'image': path} for path in sorted(Path(...).glob('*.*'))]"
+        f"expected images in folders named after classes, got {count:,} in"
+        f" {listed} and {len(loose):,} beside them, such as {loose[0]}",
+        where=folder.path,
+        hint="problem='image_clf' takes the folders for classes and leaves the others out;"
+        " without classes, pass rows: [{'image': path} for path in sorted(Path(...).glob('*.*'))]",
     )
 
 
@@ -317,8 +320,9 @@ def _detect_parquet(folder: _Folder, options: Mapping[str, Any]) -> Source | Non
         names = ", ".join(list(found)[:8])
         first = next(iter(found))
         raise SourceError(
-            f"{folder.path}: expected one folder of Parquet files, got {names}\n"
-            f"hint: name one of them: {str(folder.path / first)!r}"
+            f"expected one folder of Parquet files, got {names}",
+            where=folder.path,
+            hint=f"name one of them: {str(folder.path / first)!r}",
         )
     for files in found.values():
         return _table(".parquet", group_by_split(files, options), options, folder.path)
@@ -339,4 +343,4 @@ def _no_layout(folder: _Folder, problem: str | None) -> SourceError:
         hint = "name the source, one of datum.sources, such as " + _HINTS[_DET]
     else:
         hint = _HINTS[problem]
-    return SourceError(f"{folder.path}: expected {wanted}, got {folder.describe()}\nhint: {hint}")
+    return SourceError(f"expected {wanted}, got {folder.describe()}", where=folder.path, hint=hint)

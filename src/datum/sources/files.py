@@ -46,7 +46,7 @@ def find_files(paths: Paths) -> list[Path]:
     if glob.has_magic(text) and not Path(text).exists():
         found = sorted(glob.glob(text, recursive=True))  # noqa: PTH207 - of any root
         if not found:
-            raise SourceError(f"{text}: expected files of this pattern, got none")
+            raise SourceError("expected files of this pattern, got none", where=text)
         return [_checked(Path(path)) for path in found]
     return [_checked(Path(text))]
 
@@ -65,10 +65,10 @@ def _checked(path: Path) -> Path:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise SourceError(f"{path}: expected a file, got: {reason.lower()}") from None
+        raise SourceError(f"expected a file, got: {reason.lower()}", where=path) from None
     if not stat.S_ISREG(mode):
         got = "a folder" if stat.S_ISDIR(mode) else "something else, such as a pipe or a device"
-        raise SourceError(f"{path}: expected a file, got {got}")
+        raise SourceError(f"expected a file, got {got}", where=path)
     return path
 
 
@@ -83,7 +83,7 @@ def open_file(path: Path) -> Iterator[Any]:
             yield file
     except (OSError, EOFError, lzma.LZMAError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise SourceError(f"{path}: expected a file that can be read, got: {reason}") from error
+        raise SourceError(f"expected a file that can be read, got: {reason}", where=path) from error
 
 
 def _open_packed(path: Path) -> Any:

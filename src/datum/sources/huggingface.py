@@ -68,20 +68,20 @@ def _read(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
         raise SourceError(
-            f"{path}: expected JSON of a Hugging Face dataset, got: {error}"
+            f"expected JSON of a Hugging Face dataset, got: {error}", where=path
         ) from None
     if not isinstance(found, dict):
-        raise SourceError(f"{path}: expected an object, got {type(found).__name__}")
+        raise SourceError(f"expected an object, got {type(found).__name__}", where=path)
     return found
 
 
 def _splits_of(root: Path) -> list[str]:
     splits = _read(root / _DICT).get("splits")
     if not isinstance(splits, list) or not all(isinstance(split, str) for split in splits):
-        raise SourceError(f"{root / _DICT}: expected a list of splits, got {splits!r:.80}")
+        raise SourceError(f"expected a list of splits, got {splits!r:.80}", where=root / _DICT)
     for split in splits:
         if split not in list_folders(root):
-            raise SourceError(f"{root}: expected a folder of split {split!r}, got none")
+            raise SourceError(f"expected a folder of split {split!r}, got none", where=root)
     return splits
 
 
@@ -91,17 +91,20 @@ def _saved_files(folder: Path) -> list[Path]:
     listed = state.get("_data_files")
     if state.get("_indices_data_files"):
         raise SourceError(
-            f"{folder}: expected records in the order of their files, got a list of indices\n"
-            "hint: datasets.load_from_disk(path).flatten_indices().save_to_disk(...)"
+            "expected records in the order of their files, got a list of indices",
+            where=folder,
+            hint="datasets.load_from_disk(path).flatten_indices().save_to_disk(...)",
         )
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        raise SourceError(f"{folder / _STATE}: expected a list of data files, got {listed!r:.80}")
+        raise SourceError(
+            f"expected a list of data files, got {listed!r:.80}", where=folder / _STATE
+        )
     names = [one.get("filename") for one in listed]
     for name in names:
         if not isinstance(name, str) or Path(name).name != name:
-            raise SourceError(f"{folder / _STATE}: expected names of files, got {name!r:.80}")
+            raise SourceError(f"expected names of files, got {name!r:.80}", where=folder / _STATE)
     if not names:
-        raise SourceError(f"{folder}: expected files with records, got none")
+        raise SourceError("expected files with records, got none", where=folder)
     return [folder / str(name) for name in names]
 
 
@@ -115,7 +118,7 @@ def _cached_files(root: Path) -> dict[str, list[Path]]:
         if files:
             found[split] = files
     if not found:
-        raise SourceError(f"{root}: expected Arrow files of the splits that {_INFO} names")
+        raise SourceError(f"expected Arrow files of the splits that {_INFO} names", where=root)
     return found
 
 

@@ -142,9 +142,9 @@ def with_image_columns(
     has_images = any(one.encoding == "image" for schema in schemas for one in schema.values())
     if needs_images and not found.columns and not has_images:
         raise SourceError(
-            f"{next((root for root in roots.values() if root), Path())}: expected a table with a"
-            " column of paths to images, got none that are there\n"
-            "hint: ImageTable(table, path_column='path', root='images') names column and folder"
+            "expected a table with a column of paths to images, got none that are there",
+            where=next((root for root in roots.values() if root), Path()),
+            hint="ImageTable(table, path_column='path', root='images') names column and folder",
         )
     return {
         split: wrap_part(split, part, found) if split in roots else part

@@ -54,9 +54,11 @@ class ImageIndex:
         if names:
             listed = " and ".join(map(as_text, names))
             raise UnusableRecordError(
-                str(self.folder), f"expected {wanted}, got {listed}\nhint: give the `extension`"
+                f"expected {wanted}, got {listed}",
+                where=self.folder,
+                hint="give the `extension`",
             )
-        raise UnusableRecordError(str(self.folder), f"expected {wanted}, got no such file")
+        raise UnusableRecordError(f"expected {wanted}, got no such file", where=self.folder)
 
     def _with_extension(self, plain: str, extension: str) -> list[str]:
         ending = extension if extension.startswith(".") or not extension else f".{extension}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from datum.errors import SourceError
 from datum.schema import Feature, Schema
 from datum.sources.source import Block, Reject
 
-__all__ = ["IMAGE", "FilePart", "UnusableRecordError", "warn_of_images"]
+__all__ = ["IMAGE", "FilePart", "UnusableRecordError", "unusable", "warn_of_images"]
 
 _SHOWN = 3  # names of files, where there may be many
 
@@ -22,15 +23,12 @@ IMAGE = Feature("uint8", (None, None, None), encoding="image")
 
 
 class UnusableRecordError(SourceError):
-    """A record that has to be rejected.
+    """A record that has to be rejected; `where` is the file that is to blame."""
 
-    Attributes:
-        where: the file that is to blame.
-    """
 
-    def __init__(self, where: str, reason: str) -> None:
-        super().__init__(reason)
-        self.where = where
+def unusable(path: Path, error: SourceError) -> UnusableRecordError:
+    """The error of a file as that of a record."""
+    return UnusableRecordError(error.message.beside(path), where=path, hint=error.hint)
 
 
 def warn_of_images(names: Sequence[str], where: str) -> tuple[str, ...]:
@@ -78,7 +76,7 @@ class FilePart:
                 rows.append(make_row(number))
                 kept.append(number)
             except UnusableRecordError as error:
-                rejects.append(Reject(number, keys[number], error.where, str(error)))
+                rejects.append(Reject(number, keys[number], error.where, error.problem, error.hint))
         return Block(
             rows, np.array(kept, np.int64), [keys[number] for number in kept], tuple(rejects)
         )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from datum.errors import SourceError
+from datum.errors import SourceError, suggest
 from datum.images import read_file
 from datum.sources.splits import is_split_name
 
@@ -58,11 +57,11 @@ def set_file_of(
     found = next((place for place in places if place.exists()), None)
     others = [] if found else sorted(find_set_files(root, folders))
     if others:
-        near = difflib.get_close_matches(split, others, 1)
-        hint = f"did you mean {near[0]!r}?" if near else "give its `set_dir` or `set_path`"
+        hint = suggest(split, others, "give its `set_dir` or `set_path`")
         raise SourceError(
-            f"{root}: expected a list {split}.txt for split {split!r},"
-            f" got those of {', '.join(others)}\nhint: {hint}"
+            f"expected a list {split}.txt for split {split!r}, got those of {', '.join(others)}",
+            where=root,
+            hint=hint,
         )
     return found
 
@@ -75,7 +74,7 @@ def read_set_file(path: Path) -> list[SetLine]:
     except UnicodeDecodeError:
         text = data.decode("latin-1")
     if "\0" in text:
-        raise SourceError(f"{path}: expected a list of names, got bytes that are no text")
+        raise SourceError("expected a list of names, got bytes that are no text", where=path)
     lines = []
     for number, line in enumerate(text.splitlines(), 1):
         name = line.strip()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
-from datum.errors import SourceError
+from datum.errors import SourceError, suggest
 from datum.sources.adopt import as_source, table_folder
 from datum.sources.image_columns import ImageColumn, ImageColumns, wrap_part
 from datum.sources.source import Part
@@ -53,14 +52,14 @@ class ImageTable:
         names = list(part.schema or ())
         column = self.path_column
         if part.schema is not None and column not in names:
-            near = difflib.get_close_matches(column, names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-            raise SourceError(f"expected a column {column!r} of paths, got none\nhint: {hint}")
+            hint = suggest(column, names, f"there are {', '.join(names)}")
+            raise SourceError(f"expected a column {column!r} of paths, got none", hint=hint)
         for taken in ("image", "filename"):
             if taken in names and taken != column:
                 raise SourceError(
                     f"expected no column {taken!r} beside {column!r}: it is what the images, or"
-                    " their paths, are called\nhint: rename it, or leave it out"
+                    " their paths, are called",
+                    hint="rename it, or leave it out",
                 )
         chosen = ImageColumn(column, "image", "filename", {split: root})
         return wrap_part(split, part, ImageColumns((chosen,), is_confined=self.root is not None))

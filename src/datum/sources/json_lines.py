@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from datum.errors import SourceError
+from datum.errors import Message, SourceError
 from datum.schema import Feature, Schema
 from datum.sources.files import Paths, find_split_files, fingerprint_files, open_file
 from datum.sources.json_reading import JsonOptions, RowShaper, make_decoder
@@ -110,7 +110,7 @@ class _JsonLinesPart:
                         key = "" if self._key is None else self._key_of(row)
                         blocks.add(shaper.shape(row), key, place=(path, line))
                     except ValueError as error:
-                        blocks.reject(f"{path}, line {line}", str(error))
+                        blocks.reject(f"{path}, line {line}", Message.of(error))
                     if blocks.is_full:
                         yield blocks.take()
         shaper.check(str(self._paths[0]))
@@ -165,7 +165,7 @@ class _Recoded:
             return self._text.readline(limit).encode()
         except UnicodeDecodeError as error:
             raise SourceError(
-                f"{self._path}: expected text in {self._text.encoding}, got: {error}"
+                f"expected text in {self._text.encoding}, got: {error}", where=self._path
             ) from None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from datum.errors import SourceError
+from datum.errors import Message, SourceError
 from datum.schema import Feature
 from datum.sources.cells import guide_row
 from datum.sources.csv_encoding import check_encoding
@@ -38,7 +38,7 @@ def _finite(text: str) -> float:
 
 def _refuse_constant(text: str) -> Any:
     raise JsonError(
-        f"expected a number of JSON, got {text}\nhint: allow_nan=True takes NaN and inf"
+        Message(f"expected a number of JSON, got {text}", hint="allow_nan=True takes NaN and inf")
     )
 
 

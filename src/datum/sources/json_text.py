@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from datum.errors import SourceError
+from datum.errors import Message, SourceError
 from datum.schema import Feature, Schema
 from datum.sources.files import find_files, fingerprint_files
 from datum.sources.json_reading import JsonOptions, RowShaper
@@ -79,7 +79,9 @@ class JsonText:
                 continue
             for name in names if self._splits is None else self._splits:
                 if name not in names:
-                    raise SourceError(f"{file}: expected a list {name!r}, got {', '.join(names)}")
+                    raise SourceError(
+                        f"expected a list {name!r}, got {', '.join(names)}", where=file
+                    )
                 places.setdefault(name, []).append((file, name))
         return {
             name: _JsonTextPart(found, self._allow_nan, self._options)
@@ -100,7 +102,7 @@ class JsonText:
         if missing or not named:
             wanted = f"{missing[0] if missing else 'train'}*.json"
             got = ", ".join(file.name for file in files[:10]) or "no file ending with .json"
-            raise SourceError(f"{self._path}: expected a file {wanted}, got {got}")
+            raise SourceError(f"expected a file {wanted}, got {got}", where=self._path)
         for _, file in named:
             find_files(file)
         return named
@@ -175,7 +177,7 @@ class _JsonTextPart:
                     row = _row_of(value) if key is None else _paper_row(value)
                     blocks.add(shaper.shape(row), key or "", place=(file, line))
                 except ValueError as error:
-                    blocks.reject(f"{file}, line {line}", str(error), key)
+                    blocks.reject(f"{file}, line {line}", Message.of(error), key)
                 if blocks.is_full:
                     yield blocks.take()
         shaper.check(str(self._places[0][0]))

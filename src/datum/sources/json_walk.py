@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from datum.errors import SourceError
+from datum.errors import Message, SourceError
 from datum.sources.files import open_file
 from datum.sources.json_reading import make_decoder
 
@@ -29,7 +29,7 @@ class JsonWalk:
         try:
             self._text = content.decode(encoding or "utf-8-sig")
         except UnicodeDecodeError as error:
-            raise SourceError(f"{path}: expected {encoding or 'UTF-8'}, got {error}") from None
+            raise SourceError(f"expected {encoding or 'UTF-8'}, got {error}", where=path) from None
         self._path = path
         self._at = 0
         self._counted = (0, 1)  # a place, and its line
@@ -62,7 +62,7 @@ class JsonWalk:
         except RecursionError:
             raise self.error("one that is nested too deeply") from None
         except ValueError as error:
-            raise self.error(str(error)) from None
+            raise self.error(Message.of(error)) from None
         return value
 
     def members(self) -> Iterator[str]:
@@ -100,7 +100,10 @@ class JsonWalk:
             raise self.error(f"{self.peek() or 'its end'!r} where {wanted!r} should be")
         self._at += 1
 
-    def error(self, got: str) -> SourceError:
+    def error(self, got: str | Message) -> SourceError:
         """An error that names file and line."""
         line = self._text.count("\n", 0, self._at) + 1
-        return SourceError(f"{self._path}: line {line}: expected JSON, got: {got}")
+        told = Message(got)
+        return SourceError(
+            f"line {line}: expected JSON, got: {told.line}", where=self._path, hint=told.hint
+        )

@@ -96,18 +96,20 @@ def _split_rows(path: Path, text: str, needed: str) -> tuple[list[str], list[lis
                     lines.append(reader.line_num)
         except csv.Error as error:
             raise SourceError(
-                f"{path}: line {reader.line_num}: expected CSV, got: {error}"
+                f"line {reader.line_num}: expected CSV, got: {error}", where=path
             ) from None
         _check_header(path, header)
         return header, rows, lines
     got = f"columns {', '.join(map(repr, seen[:20]))}" if seen else "an empty file"
-    raise SourceError(f"{path}: expected a column {needed!r}, got {got}")
+    raise SourceError(f"expected a column {needed!r}, got {got}", where=path)
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:
     for at, name in enumerate(header):
         if name in header[:at]:
-            raise SourceError(f"{path}: expected columns of different names, got {name!r} twice")
+            raise SourceError(
+                f"expected columns of different names, got {name!r} twice", where=path
+            )
 
 
 def type_cells(cells: Sequence[str]) -> list[Any]:

@@ -73,8 +73,9 @@ def _find_splits(root: Path) -> dict[str, LabelledSplit]:
     names = sorted(file.stem for file in root.glob("*.csv") if (root / file.stem).is_dir())
     if not names:
         raise SourceError(
-            f"{root}: expected a table and a folder of the same name, train.csv and train/, got"
-            " none\nhint: splits={'train': {'csv_path': 'labels.csv', 'image_dir': 'images'}}"
+            "expected a table and a folder of the same name, train.csv and train/, got none",
+            where=root,
+            hint="splits={'train': {'csv_path': 'labels.csv', 'image_dir': 'images'}}",
         )
     return {name: LabelledSplit() for name in names}
 
@@ -83,7 +84,8 @@ def _make_part(root: Path, split: str, options: LabelledSplit) -> FilePart:
     table = read_label_csv(root / (options.csv_path or f"{split}.csv"), needed=_FILENAME)
     if "image" in table.columns:
         raise SourceError(
-            f"{table.path}: expected no column 'image', which is the name of the images themselves"
+            "expected no column 'image', which is the name of the images themselves",
+            where=table.path,
         )
     index = ImageIndex.of_folder(root / (options.image_dir or split))
     schema = _schema_of(table)
@@ -141,12 +143,13 @@ class _RowMaker:
         name = table.columns[_FILENAME][number]
         where = f"{table.path}, line {table.lines[number]}"
         if number in table.faults:
-            raise UnusableRecordError(where, table.faults[number])
+            raise UnusableRecordError(table.faults[number], where=where)
         if name is None:
-            raise UnusableRecordError(where, "expected a file name, got an empty cell")
+            raise UnusableRecordError("expected a file name, got an empty cell", where=where)
         try:
             file = self.index.find(name, self.extension)
         except UnusableRecordError as error:
-            raise UnusableRecordError(where, f"{error} in {error.where}") from None
+            problem = f"{error.problem} in {error.where}"
+            raise UnusableRecordError(problem, where=where, hint=error.hint) from None
         row = {label: table.columns[label][number] for label in self.labels}
         return {"image": self.index.path_of(file), **row, _FILENAME: name}

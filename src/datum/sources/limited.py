@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import SourceError, SplitError
+from datum.errors import SourceError, SplitError, suggest
 from datum.schema import Schema
 from datum.sources.source import Block, IndexedPart, Part, Source, Stored, StreamedPart
 from datum.sources.take import take_rows
@@ -28,7 +27,9 @@ def limit_source(source: Source, counts: Mapping[str, int]) -> Source:
     for split, count in counts.items():
         given: Any = count
         if not isinstance(given, int) or isinstance(given, bool) or given < 0:
-            raise SplitError(f"split {split!r}: expected a number of records, got {count!r}")
+            raise SplitError(
+                f"expected a number of records, got {count!r}", where=f"split {split!r}"
+            )
     return _LimitedSource(source, dict(counts))
 
 
@@ -48,15 +49,15 @@ class _LimitedSource:
 
 
 def _unknown(split: str, parts: Mapping[str, Part]) -> SplitError:
-    near = difflib.get_close_matches(split, parts, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(parts) or 'none'}"
-    return SplitError(f"expected a split of the source, got {split!r}\nhint: {hint}")
+    hint = suggest(split, parts, f"there are {', '.join(parts) or 'none'}")
+    return SplitError(f"expected a split of the source, got {split!r}", hint=hint)
 
 
 def _too_few(split: str, expected: int, got: int) -> SourceError:
     return SourceError(
-        f"split {split!r}: expected {expected:,} records, got {got:,}\n"
-        f"hint: ask for {got:,}, or leave the number out to take all there are"
+        f"expected {expected:,} records, got {got:,}",
+        where=f"split {split!r}",
+        hint=f"ask for {got:,}, or leave the number out to take all there are",
     )
 
 

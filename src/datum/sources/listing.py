@@ -49,7 +49,7 @@ def open_folder(path: str | os.PathLike[str]) -> Path:
     folder = Path(path)
     if not folder.is_dir():
         got = "a file" if folder.exists() else "nothing there"
-        raise SourceError(f"{folder}: expected a folder, got {got}")
+        raise SourceError(f"expected a folder, got {got}", where=folder)
     return folder
 
 
@@ -112,7 +112,9 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
             yield from (entry for entry in entries if not entry.name.startswith("."))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise SourceError(f"{folder}: expected a folder that can be read, got: {reason}") from None
+        raise SourceError(
+            f"expected a folder that can be read, got: {reason}", where=folder
+        ) from None
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

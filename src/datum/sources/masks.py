@@ -20,7 +20,7 @@ from datum.images import (
 )
 from datum.schema import Feature, Schema
 from datum.sources.image_index import ImageIndex
-from datum.sources.image_part import IMAGE, FilePart, UnusableRecordError
+from datum.sources.image_part import IMAGE, FilePart, UnusableRecordError, unusable
 from datum.sources.image_sets import SetLine, find_set_files, read_set_file, set_file_of
 from datum.sources.listing import FoundFile, as_text, fingerprint_of, open_folder
 from datum.sources.splits import read_split_options
@@ -218,7 +218,8 @@ class _RowMaker:
             if self.listed is None:
                 raise
             where = f"{self.listed}, line {line.number}"
-            raise UnusableRecordError(where, f"{error} in {error.where}") from None
+            problem = f"{error.problem} in {error.where}"
+            raise UnusableRecordError(problem, where=where, hint=error.hint) from None
         image_path = self.pairs.images.path_of(image)
         mask_path = self.pairs.masks.path_of(mask)
         self._check_pair(image_path, mask_path)
@@ -229,15 +230,15 @@ class _RowMaker:
         image, mask = _header(image_path), _header(mask_path)
         if (image.height, image.width) != (mask.height, mask.width):
             raise UnusableRecordError(
-                str(mask_path),
                 f"expected a mask of {image.width} x {image.height} pixels like the image,"
                 f" got {mask.width} x {mask.height}",
+                where=mask_path,
             )
         if self.colour_map is None and mask.channels > 1 and not mask.has_palette:
             raise UnusableRecordError(
-                str(mask_path),
-                "expected class ids, grey or in a palette, got colours\n"
-                "hint: SegmentationMasks(path, colour_map={(0, 0, 0): 0, (128, 0, 0): 1}) gives the"
+                "expected class ids, grey or in a palette, got colours",
+                where=mask_path,
+                hint="SegmentationMasks(path, colour_map={(0, 0, 0): 0, (128, 0, 0): 1}) gives the"
                 " id of each colour",
             )
 
@@ -245,11 +246,11 @@ class _RowMaker:
         try:
             return ids_of_colours(decode_pixels(read_file(path), 3), self.colour_map or {})
         except ImageError as error:
-            raise UnusableRecordError(str(path), str(error).removeprefix(f"{path}: ")) from None
+            raise unusable(path, error) from None
 
 
 def _header(path: Path) -> ImageHeader:
     try:
         return read_file_header(path)
     except ImageError as error:
-        raise UnusableRecordError(str(path), str(error).removeprefix(f"{path}: ")) from None
+        raise unusable(path, error) from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from datum._optional import require
-from datum.errors import SourceError
+from datum.errors import DatumError, SourceError
 from datum.sources.files import Paths, find_files
 from datum.sources.source import Part
 from datum.sources.splits import find_splits
@@ -50,7 +49,7 @@ class NumpyFile:
     ) -> None:
         (self._path, *others) = find_files(path)
         if others:
-            raise SourceError(f"{self._path}: expected one file, got {1 + len(others)}")
+            raise SourceError(f"expected one file, got {1 + len(others)}", where=self._path)
         self._key = key
         self._split = split
         self._max_bytes = max_bytes
@@ -79,13 +78,15 @@ def _load(path: Path, max_bytes: int | None) -> dict[str, Any]:
             if {"format", "shape", "data"} <= set(found.files):
                 return {"x": _load_sparse(path)}
             return {name: found[name] for name in found.files}
-    except SourceError:
+    except DatumError:
         raise
     except MemoryError as error:  # a header may claim any shape
-        raise SourceError(f"{path}: the arrays do not fit into memory: {error}") from error
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        hint = "\nhint: save arrays of one type, not of objects" if "pickle" in str(error) else ""
-        raise SourceError(f"{path}: expected arrays of NumPy, got: {error}{hint}") from error
+        raise SourceError(f"the arrays do not fit into memory: {error}", where=path) from error
+    except Exception as error:  # NumPy's parsers raise what they meet: SyntaxError, TokenError, ...
+        hint = "save arrays of one type, not of objects" if "pickle" in str(error) else ""
+        raise SourceError(
+            f"expected arrays of NumPy, got: {error}", where=path, hint=hint
+        ) from error
 
 
 def _check_inflated(file: BinaryIO, path: Path, max_bytes: int | None) -> None:
@@ -100,8 +101,9 @@ def _check_inflated(file: BinaryIO, path: Path, max_bytes: int | None) -> None:
     file.seek(0)
     if total > limit:
         raise SourceError(
-            f"{path}: {size:,} bytes that inflate to {total:,} exceed the limit of {limit:,}\n"
-            f"hint: datum.sources.NumpyFile({str(path)!r}, max_bytes={total}) takes them"
+            f"{size:,} bytes that inflate to {total:,} exceed the limit of {limit:,}",
+            where=path,
+            hint=f"datum.sources.NumpyFile({str(path)!r}, max_bytes={total}) takes them",
         )
 
 

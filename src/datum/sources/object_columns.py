@@ -31,7 +31,7 @@ def add_objects(name: str, values: Sequence[Any], found: FoundColumns) -> None:
             add_objects(f"{name}/{inner}", parts, found)
     elif any(issubclass(kind, Mapping) for kind in kinds):
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise SourceError(f"column {name!r}: expected only dicts, or none, got {names}")
+        raise SourceError(f"expected only dicts, or none, got {names}", where=f"column {name!r}")
     elif any(map(holds_dicts, values)):
         _add_nested(name, values, found)
     elif name in found.columns:
@@ -53,7 +53,9 @@ def _add_nested(name: str, values: Sequence[Any], found: FoundColumns) -> None:
     nested.learn(rows)
     flat = nested.flatten(rows)
     if any(row.get(name) is not None for row in flat):
-        raise SourceError(f"column {name!r}: expected lists of dicts alone, got others among them")
+        raise SourceError(
+            "expected lists of dicts alone, got others among them", where=f"column {name!r}"
+        )
     for inner in dict.fromkeys(key for row in flat for key in row):
         add_objects(inner, [row.get(inner) for row in flat], found)
         if inner in found.columns:
@@ -86,8 +88,8 @@ def _strings(name: str, values: Sequence[Any], *, is_text: bool) -> Any:
     except UnicodeEncodeError as error:
         record = next(at for at, value in enumerate(values) if value == error.object)
         raise SourceError(
-            f"record {record}: column {name!r}: expected text that UTF-8 can hold,"
-            f" got {error.object!r}"
+            f"column {name!r}: expected text that UTF-8 can hold, got {error.object!r}",
+            where=f"record {record}",
         ) from None
     column = FoundColumns()
     column.add(name, array)
@@ -100,7 +102,7 @@ def _feature_of(name: str, values: Sequence[Any]) -> Feature | None:
         guess.add_columns({name: list(values)})
         return guess.to_schema().get(name)
     except SchemaError as error:
-        raise SourceError(str(error)) from error
+        raise SourceError(error) from error
 
 
 def _typed(values: Sequence[Any], feature: Feature) -> Any:

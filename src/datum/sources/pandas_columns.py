@@ -27,7 +27,7 @@ def convert_frame(frame: Any, *, index: bool | None = None) -> FoundColumns:
     found = FoundColumns()
     named = list(_index_columns(frame, index))
     named += [(_name_of(label), frame.iloc[:, at]) for at, label in enumerate(frame.columns)]
-    hint = "\nhint: frame.columns = [...] gives them new ones"
+    hint = "frame.columns = [...] gives them new ones"
     check_names([name for name, _ in named], hint)
     for name, series in named:
         add_series(name, series, found)
@@ -117,11 +117,13 @@ def _add_extension(name: str, series: Any, found: FoundColumns) -> None:
         array = pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise SourceError(
-            f"column {name!r}: expected a type that Arrow has too, got {series.dtype}: {error}"
+            f"expected a type that Arrow has too, got {series.dtype}: {error}",
+            where=f"column {name!r}",
         ) from error
     if isinstance(array.type, pa.BaseExtensionType):  # periods, intervals
         raise SourceError(
-            f"column {name!r}: expected numbers, texts or times, got {series.dtype}\n"
-            "hint: convert it, for example with .astype(str)"
+            f"expected numbers, texts or times, got {series.dtype}",
+            where=f"column {name!r}",
+            hint="convert it, for example with .astype(str)",
         )
     found.add(name, combine(pa.chunked_array([array]) if isinstance(array, pa.Array) else array))

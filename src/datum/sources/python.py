@@ -51,7 +51,7 @@ class PythonRows:
             raise SourceError(f"expected a list as `names`, got {names!r}")
         if isinstance(source, type):
             name = source.__name__
-            raise SourceError(f"expected rows, got the class {name}\nhint: {name}() makes one")
+            raise SourceError(f"expected rows, got the class {name}", hint=f"{name}() makes one")
         self._source = source
         self._names = None if names is None else tuple(names)
         self._split = split
@@ -160,8 +160,8 @@ class _RowStream:
         """Blocks of `BLOCK_RECORDS` rows; what the source raises comes as SourceError."""
         if self._is_used and not self.is_repeatable:
             raise SourceError(
-                "expected an iterator that still has its rows, got one that was gone through\n"
-                "hint: pass a function that returns a new iterator"
+                "expected an iterator that still has its rows, got one that was gone through",
+                hint="pass a function that returns a new iterator",
             )
         self._is_used = True
         reader: RowReader | None = None
@@ -189,8 +189,8 @@ class _RowStream:
                 if close is not None:
                     close()
                 raise SourceError(
-                    "expected an iterable of rows, got an asynchronous one\n"
-                    "hint: gather its rows in a list first"
+                    "expected an iterable of rows, got an asynchronous one",
+                    hint="gather its rows in a list first",
                 )
             if isinstance(rows, (str, bytes, Mapping)) or not hasattr(rows, "__iter__"):
                 raise SourceError(f"expected an iterable of rows, got {type(rows)!r}")
@@ -202,7 +202,9 @@ class _RowStream:
 
 
 def _raised(record: int, error: Exception) -> SourceError:
-    return SourceError(f"record {record}: the source raised {type(error).__name__}: {error}")
+    return SourceError(
+        f"the source raised {type(error).__name__}: {error}", where=f"record {record}"
+    )
 
 
 class _RowSequence:

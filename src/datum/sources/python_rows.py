@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from datum.errors import Message
 from datum.sources.nested_rows import NestedLists
 from datum.sources.source import Block, Reject
 
@@ -87,7 +88,8 @@ class RowReader:
                 rows.append(row if type(row) is dict else self._to_dict(row))
             except TypeError as error:
                 bad.append(at)
-                found.append(Reject(int(numbers[at]), None, "", str(error)))
+                told = Message.of(error)
+                found.append(Reject(int(numbers[at]), None, "", told.line, told.hint))
                 continue
             keys.append(key)
         kept = np.delete(numbers, bad) if bad else numbers
@@ -101,7 +103,7 @@ class RowReader:
         if not self._is_keyed:
             return "", item
         if not is_keyed(item):
-            raise TypeError(f"expected a key and a dict, as before, got {_describe(item)}")
+            raise TypeError(_refuse("a key and a dict, as before", item))
         return str(item[0]), item[1]
 
     def _to_dict(self, row: Any) -> dict[str, Any]:
@@ -121,7 +123,7 @@ class RowReader:
             return lambda row: dict(zip(row._fields, row, strict=True))
         if isinstance(row, tuple):
             return self._name_values
-        raise TypeError(f"expected a dict of values, got {_describe(row)}")
+        raise TypeError(_refuse("a dict of values", row))
 
     def _name_values(self, row: tuple[Any, ...]) -> dict[str, Any]:
         names: Sequence[str] = self._names or ()
@@ -132,14 +134,13 @@ class RowReader:
         return dict(zip(names, row, strict=True))
 
 
-def _describe(item: Any) -> str:
+def _refuse(expected: str, item: Any) -> Message:
     """What an item is, and what its giver may have meant."""
+    got, hint = type(item).__name__, ""
     if isinstance(item, PurePath):
-        return (
-            f"{type(item).__name__}\nhint: rows of images are [{{'image': path}} for path in paths]"
-        )
-    if isinstance(item, (np.ndarray, list)) or np.isscalar(item):
-        return (
-            f"{type(item).__name__}\nhint: a row is a dict; columns are a dict: {{'x': x, 'y': y}}"
-        )
-    return f"a tuple of {len(item)}" if type(item) is tuple else type(item).__name__
+        hint = "rows of images are [{'image': path} for path in paths]"
+    elif isinstance(item, (np.ndarray, list)) or np.isscalar(item):
+        hint = "a row is a dict; columns are a dict: {'x': x, 'y': y}"
+    elif type(item) is tuple:
+        got = f"a tuple of {len(item)}"
+    return Message(f"expected {expected}, got {got}", hint=hint)

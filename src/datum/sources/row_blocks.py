@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from datum import _core
+from datum.errors import Message
 from datum.sources.nested_rows import NestedLists
 from datum.sources.source import Block, Reject
 
@@ -57,9 +58,10 @@ class RowBlocks:
         self._bytes += _core.size_of(row)
         self._keys.append(key)
 
-    def reject(self, where: str, reason: str, key: str | None = None) -> None:
+    def reject(self, where: str, reason: str | Message, key: str | None = None) -> None:
         """Count a record that cannot be read."""
-        self._rejects.append(Reject(self._first + len(self), key, where, reason))
+        told = Message(reason)
+        self._rejects.append(Reject(self._first + len(self), key, where, told.line, told.hint))
 
     def take(self) -> Block:
         """What was gathered since the last time."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
+from datum.errors import Message
 from datum.schema import Feature, Schema
 
 __all__ = [
@@ -41,17 +42,24 @@ class Reject:
         key: its name, if records have names.
         where: the file it comes from, with the line if that helps; empty if there is none.
         reason: what was expected and what was got.
+        hint: the next step; empty if there is none.
     """
 
     record: int
     key: str | None
     where: str
     reason: str
+    hint: str = ""
 
-    def __str__(self) -> str:
+    @property
+    def message(self) -> Message:
+        """The same as a message."""
         name = f" ({self.key})" if self.key is not None else ""
         place = f"{self.where}: " if self.where else ""
-        return f"{place}record {self.record}{name}: {self.reason}"
+        return Message(self.reason, where=f"{place}record {self.record}{name}", hint=self.hint)
+
+    def __str__(self) -> str:
+        return str(self.message)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.columns import Masked, Sparse
-from datum.errors import SchemaError, SourceError
+from datum.errors import SchemaError, SourceError, suggest
 from datum.schema import Feature, InexactError, Schema, SchemaGuess, as_array
 from datum.sources.mapped import map_source
 from datum.sources.source import Block, Columns, IndexedPart, Part, Rows, Source, Stored
@@ -31,13 +30,13 @@ def sparse_source(source: Source, names: Sequence[str]) -> tuple[Source, dict[st
     sparse = {}
     for name in names:
         if name not in found:
-            near = difflib.get_close_matches(name, seen, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(seen))}"
-            raise SchemaError(f"expected a feature to store sparse, got {name!r}\nhint: {hint}")
+            hint = suggest(name, seen, f"there are {', '.join(sorted(seen))}")
+            raise SchemaError(f"expected a feature to store sparse, got {name!r}", hint=hint)
         feature = found[name]
         if not feature.shape or feature.encoding == "image":
             raise SchemaError(
-                f"feature {name!r}: expected lists or arrays to store sparse, got {feature!r}",
+                f"expected lists or arrays to store sparse, got {feature!r}",
+                where=f"feature {name!r}",
                 feature=name,
             )
         if None not in feature.shape and not feature.is_string:
@@ -60,8 +59,10 @@ def _find_features(source: Source, names: Sequence[str]) -> tuple[Schema, set[st
             continue
         if not getattr(part, "is_repeatable", True):
             raise SourceError(
-                f"split {split!r}: expected records that can be read twice, as shapes are looked"
-                " for first, got an iterator\nhint: pass a function that returns the iterator"
+                "expected records that can be read twice, as shapes are looked"
+                " for first, got an iterator",
+                where=f"split {split!r}",
+                hint="pass a function that returns the iterator",
             )
         for block in _blocks(part):
             _look(block, names, guess, seen)

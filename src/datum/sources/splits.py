@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from datum.errors import SourceError
+from datum.errors import SourceError, suggest
 
 __all__ = ["find_splits", "is_split_name", "read_split_options", "split_of_file", "splits_of_files"]
 
@@ -86,12 +85,11 @@ def read_split_options(
             continue
         if not isinstance(options, Mapping):
             raise SourceError(
-                f"split {split!r}: expected a dict of {', '.join(names)}, got {options!r}"
+                f"expected a dict of {', '.join(names)}, got {options!r}", where=f"split {split!r}"
             )
         for name in options:
             if name not in names:
-                near = difflib.get_close_matches(str(name), names, 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-                raise SourceError(f"split {split!r}: unknown option {name!r}\nhint: {hint}")
+                hint = suggest(name, names, f"there are {', '.join(names)}")
+                raise SourceError(f"unknown option {name!r}", where=f"split {split!r}", hint=hint)
         found[split] = kind(**{**given, **options})
     return found

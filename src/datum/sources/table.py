@@ -104,9 +104,9 @@ def _check_lengths(data: Mapping[Any, Any]) -> int:
         lengths[name] = _length(name, column)
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name!r}: {length}" for name, length in lengths.items())
-        hint = "\nhint: splits are a dict of tables: {'train': {'x': ...}, 'test': {'x': ...}}"
+        hint = "splits are a dict of tables: {'train': {'x': ...}, 'test': {'x': ...}}"
         raise SourceError(
-            f"expected columns of one length, got {told}{hint if find_splits(data) else ''}"
+            f"expected columns of one length, got {told}", hint=hint if find_splits(data) else ""
         )
     return next(iter(lengths.values()), 0)
 
@@ -119,8 +119,9 @@ def _length(name: str, column: Any) -> int:
         return int(shape[0])
     if isinstance(column, (str, bytes, Mapping)) or shape == () or not hasattr(column, "__len__"):
         raise SourceError(
-            f"column {name!r}: expected an array or a list, got {type(column)!r}\n"
-            "hint: for a single record, pass a list of one dict"
+            f"expected an array or a list, got {type(column)!r}",
+            where=f"column {name!r}",
+            hint="for a single record, pass a list of one dict",
         )
     return len(column)
 
@@ -178,7 +179,7 @@ def _as_list(name: str, column: Any) -> Sequence[Any]:
         return list(column)
     except TypeError:
         raise SourceError(
-            f"column {name!r}: expected an array or a list, got {type(column)!r}"
+            f"expected an array or a list, got {type(column)!r}", where=f"column {name!r}"
         ) from None
 
 
@@ -186,7 +187,7 @@ def _as_array(name: str, column: Any) -> NDArray[Any]:
     try:
         return array_of_tensor(column)
     except Exception as error:  # whatever a stranger's __array__ raises
-        raise SourceError(f"column {name!r}: expected an array, got: {error}") from error
+        raise SourceError(f"expected an array, got: {error}", where=f"column {name!r}") from error
 
 
 def _add_array(name: str, array: NDArray[Any], found: FoundColumns) -> None:
@@ -204,8 +205,9 @@ def _add_array(name: str, array: NDArray[Any], found: FoundColumns) -> None:
         found.columns[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
     else:
         raise SourceError(
-            f"column {name!r}: expected an array of numbers, texts or times, got {array.dtype}\n"
-            "hint: cast it with .astype(...)"
+            f"expected an array of numbers, texts or times, got {array.dtype}",
+            where=f"column {name!r}",
+            hint="cast it with .astype(...)",
         )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
-from datum.errors import SourceError
+from datum.errors import Message, SourceError, suggest
 
 __all__ = [
     "HEADERS",
@@ -84,9 +83,8 @@ def check_table_options(options: Mapping[str, Any], *, of: str) -> None:
     """
     for name, value in options.items():
         if name not in TableOptions.__annotations__:
-            near = difflib.get_close_matches(name, TableOptions.__annotations__, 1)
-            hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
-            raise TypeError(f"{of}() has no option {name!r}{hint}")
+            hint = suggest(name, TableOptions.__annotations__)
+            raise TypeError(Message(f"{of}() has no option {name!r}", hint=hint))
         problem = _find_problem(name, value)
         if problem:
             raise SourceError(f"expected `{name}` {problem}, got {value!r}")
@@ -147,7 +145,7 @@ def rename_columns(names: Sequence[str], rename: Mapping[str, str], *, where: st
     if len(set(renamed)) < len(renamed):
         twice = next(name for name in renamed if renamed.count(name) > 1)
         raise SourceError(
-            f"{where}: expected `rename` to give different names, got {twice!r} twice"
+            f"expected `rename` to give different names, got {twice!r} twice", where=where
         )
     return renamed
 
@@ -156,7 +154,6 @@ def pick_columns(names: Sequence[str], wanted: Sequence[str], *, where: str) -> 
     """The wanted columns; SourceError, with the nearest name, if one is not there."""
     for name in wanted:
         if name not in names:
-            near = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-            raise SourceError(f"{where}: expected a column {name!r}\nhint: {hint}")
+            hint = suggest(name, names, f"there are {', '.join(names)}")
+            raise SourceError(f"expected a column {name!r}", where=where, hint=hint)
     return list(wanted)

@@ -95,7 +95,7 @@ def schema_of(columns: Mapping[str, Any]) -> Schema:
         guess.add_columns(columns)
         return guess.to_schema()
     except SchemaError as error:
-        raise SourceError(str(error)) from error
+        raise SourceError(error) from error
 
 
 def keys_of(
@@ -114,7 +114,9 @@ def keys_of(
         if not column.present.all():
             row = int(np.flatnonzero(~column.present)[0])
             record = row if numbers is None else int(numbers[row])
-            raise SourceError(f"record {record}: expected a key in column {name!r}, got none")
+            raise SourceError(
+                f"expected a key in column {name!r}, got none", where=f"record {record}"
+            )
         column = column.values
     if isinstance(column, BytesColumn) and column.is_text and len(column.shape) == 1:
         return column.to_list()
@@ -122,7 +124,9 @@ def keys_of(
         if class_names is not None:
             return [class_names[number] for number in column.tolist()]
         return [str(number) for number in column.tolist()]
-    raise SourceError(f"column {name!r}: expected texts or integers as keys, got {column!r}")
+    raise SourceError(
+        f"expected texts or integers as keys, got {column!r}", where=f"column {name!r}"
+    )
 
 
 def fingerprint_of(columns: Mapping[str, Any]) -> str | None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from datum.errors import SourceError
+from datum.errors import SourceError, nearest
 from datum.images import ImageError, read_file, read_file_header
 from datum.schema import Feature, Schema
 from datum.sources.image_index import ImageIndex
-from datum.sources.image_part import IMAGE, FilePart, UnusableRecordError
+from datum.sources.image_part import IMAGE, FilePart, UnusableRecordError, unusable
 from datum.sources.image_sets import SetLine, find_set_files, read_set_file, set_file_of
 from datum.sources.listing import FoundFile, as_text, fingerprint_of, list_files, open_folder
 from datum.sources.splits import read_split_options
@@ -130,7 +129,9 @@ class VocDetection:
         others = [name for name in names if name.lower() != _BACKGROUND]
         twice = next((name for name in others if others.count(name) > 1), None)
         if twice is not None:
-            raise SourceError(f"{root}: expected classes of different names, got {twice!r} twice")
+            raise SourceError(
+                f"expected classes of different names, got {twice!r} twice", where=root
+            )
         return [_BACKGROUND, *others]
 
 
@@ -197,7 +198,8 @@ class _Draft:
             if self.listed is None:
                 raise
             where = f"{self.listed}, line {line.number}"
-            raise UnusableRecordError(where, f"{error} in {error.where}") from None
+            problem = f"{error.problem} in {error.where}"
+            raise UnusableRecordError(problem, where=where, hint=error.hint) from None
 
     def find_files(self) -> list[FoundFile]:
         """The images and annotations of the split, as far as they are there."""
@@ -249,9 +251,9 @@ class _RowMaker:
         if annotation is None:
             if not self.is_empty_fine:
                 raise UnusableRecordError(
-                    str(path),
-                    f"expected an annotation {line.names[0]}.xml in {draft.folder}, got none\n"
-                    "hint: VocDetection(path, unannotated='empty') takes it for an image without"
+                    f"expected an annotation {line.names[0]}.xml in {draft.folder}, got none",
+                    where=path,
+                    hint="VocDetection(path, unannotated='empty') takes it for an image without"
                     " objects",
                 )
             annotation = Annotation(0.0, 0.0, [])
@@ -272,9 +274,9 @@ class _RowMaker:
         number = self.ids.get(item.name, self.ids.get(item.name.lower()))
         if number is not None:
             return number
-        near = difflib.get_close_matches(item.name, self.ids, 1)
+        near = nearest(item.name, self.ids)
         got = f"{item.name!r}, near to {near[0]!r}" if near else repr(item.name)
-        raise UnusableRecordError(where, f"expected one of the classes, got {got}")
+        raise UnusableRecordError(f"expected one of the classes, got {got}", where=where)
 
     def _boxes(self, annotation: Annotation, path: Path, where: str) -> dict[str, list[float]]:
         width, height = self._size(annotation, path, where) if annotation.objects else (1.0, 1.0)
@@ -283,9 +285,9 @@ class _RowMaker:
             is_inside = item.xmin <= width and item.xmax >= 0 and item.ymin <= height
             if not is_inside or item.ymax < 0:
                 raise UnusableRecordError(
-                    where,
                     f"object {item.name!r}: expected a box within {width:g} x {height:g},"
                     f" got {item.xmin:g}, {item.ymin:g}, {item.xmax:g}, {item.ymax:g}",
+                    where=where,
                 )
             left, right = _fraction(item.xmin, width), _fraction(item.xmax, width)
             top, bottom = _fraction(item.ymin, height), _fraction(item.ymax, height)
@@ -299,8 +301,7 @@ class _RowMaker:
         try:
             header = read_file_header(path)
         except ImageError as error:
-            reason = str(error).removeprefix(f"{path}: ")
-            raise UnusableRecordError(str(path), reason) from None
+            raise unusable(path, error) from None
         width, height = annotation.width, annotation.height
         if not self.is_size_checked or width <= 0 or height <= 0:
             return header.width, header.height
@@ -310,10 +311,10 @@ class _RowMaker:
         is_swapped = (width, height) == (header.height, header.width)
         swapped = ", width and height swapped, as by an EXIF orientation" if is_swapped else ""
         raise UnusableRecordError(
-            where,
             f"expected the size {header.width} x {header.height} of the image,"
-            f" got {width:g} x {height:g}{swapped}\n"
-            "hint: VocDetection(path, sizes='image') takes boxes for pixels of the images as they"
+            f" got {width:g} x {height:g}{swapped}",
+            where=where,
+            hint="VocDetection(path, sizes='image') takes boxes for pixels of the images as they"
             " are stored",
         )
 

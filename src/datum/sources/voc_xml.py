@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from datum.images import ImageError, read_file
-from datum.sources.image_part import UnusableRecordError
+from datum.sources.image_part import UnusableRecordError, unusable
 
 __all__ = ["Annotation", "VocObject", "read_annotation"]
 
@@ -45,17 +45,18 @@ def read_annotation(path: Path) -> Annotation:
 
     Entities and external references are refused: they can fill the memory or reach other files.
     """
-    where = str(path)
     try:
         data = read_file(path)
     except ImageError as error:
-        raise UnusableRecordError(where, str(error).removeprefix(f"{where}: ")) from None
+        raise unusable(path, error) from None
     if len(data) > MAX_XML_BYTES:
         raise UnusableRecordError(
-            where, f"expected at most {MAX_XML_BYTES:,} bytes of XML, got {len(data):,}"
+            f"expected at most {MAX_XML_BYTES:,} bytes of XML, got {len(data):,}", where=path
         )
     if data.count(b"<") > MAX_TAGS:
-        raise UnusableRecordError(where, f"expected at most {MAX_TAGS:,} tags of XML, got more")
+        raise UnusableRecordError(
+            f"expected at most {MAX_TAGS:,} tags of XML, got more", where=path
+        )
     try:
         root = _parse(data)
         size = root.find("size")
@@ -65,7 +66,7 @@ def read_annotation(path: Path) -> Annotation:
             [_read_object(element) for element in root.findall("object")],
         )
     except _FaultError as fault:
-        raise UnusableRecordError(where, str(fault)) from None
+        raise UnusableRecordError(fault, where=path) from None
 
 
 class _FaultError(Exception):

@@ -79,8 +79,8 @@ def iterate_records(data: Any, *, image: str | None = None) -> Iterator[Row]:
 def _name_columns(element: Any, number: int) -> dict[str, Any]:
     if isinstance(element, str | bytes | int | float | None):
         raise SourceError(
-            f"element {number}: expected a dict or a tuple of (inputs, targets), got {element!r}\n"
-            'hint: of a dataset pass a split, ds["train"] or ds.to_tf("train")'
+            f"element {number}: expected a dict or a tuple of (inputs, targets), got {element!r}",
+            hint='of a dataset pass a split, ds["train"] or ds.to_tf("train")',
         )
     if isinstance(element, Mapping):
         return dict(_flatten(element))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from datum.errors import SchemaError
+from datum.errors import SchemaError, suggest
 from datum.images import ImageError, read_header, sniff_format
 from datum.tensorboard.records import CHANNELS, IMAGE_NAMES, Row, last_part
 
@@ -96,10 +95,9 @@ def _rank_by_name(names: Iterable[str], wanted: Sequence[str]) -> tuple[str, ...
 def _check(option: str, name: Any, names: Sequence[str]) -> str:
     if name in names:
         return str(name)
-    near = difflib.get_close_matches(str(name), names, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, names))}"
+    hint = suggest(name, names, f"there are {', '.join(map(repr, names))}")
     raise SchemaError(
-        f"`{option}`: expected the name of a feature, got {name!r}\nhint: {hint}", feature=str(name)
+        f"`{option}`: expected the name of a feature, got {name!r}", hint=hint, feature=str(name)
     )
 
 
@@ -112,11 +110,11 @@ def _find_image(row: Row, names: Sequence[str]) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        got = f"{', '.join(map(repr, found))}\nhint: image={found[0]!r} takes the first"
+        got, hint = ", ".join(map(repr, found)), f"image={found[0]!r} takes the first"
     else:
         got = ", ".join(f"{name!r} ({_describe(row[name])})" for name in names) or "no features"
-        got += "\nhint: an image is height x width x 1, 3 or 4 channels, or an encoded file"
-    raise SchemaError(f"expected one feature that is an image, got {got}")
+        hint = "an image is height x width x 1, 3 or 4 channels, or an encoded file"
+    raise SchemaError(f"expected one feature that is an image, got {got}", hint=hint)
 
 
 def _is_image(value: Any, *, at_least: int = 3) -> bool:

@@ -29,7 +29,7 @@ def read_sample(row: Row, roles: Roles, names: ClassNames, *, number: int) -> Sa
         name = roles.mask or name
         ids = read_ids(row[name]) if roles.mask and pixels and row[name] is not None else None
     except ImageError as error:
-        raise SourceError(f"record {number}, feature {name!r}: {error}") from error
+        raise SourceError(error, where=f"record {number}, feature {name!r}") from error
     boxes, notes = _read_boxes(row, roles, names, number)
     caption = _describe(row, roles, names)
     if not caption and roles.boxes:
@@ -96,8 +96,8 @@ def _read_corners(row: Row, roles: Roles, number: int) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         got = ", ".join(str(np.shape(side)) for side in given)
         raise SchemaError(
-            f"record {number}, boxes {', '.join(map(repr, roles.boxes))}: expected"
-            f" ymin, xmin, ymax and xmax of each box, got values of shape {got}",
+            f"expected ymin, xmin, ymax and xmax of each box, got values of shape {got}",
+            where=f"record {number}, boxes {', '.join(map(repr, roles.boxes))}",
             record=number,
             feature=roles.boxes[0],
         ) from None

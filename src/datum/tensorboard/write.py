@@ -113,4 +113,6 @@ def _write_events(tf: Any, logdir: Any, pictures: Mapping[str, list[bytes]], ste
         writer.close()
     except (tf.errors.OpError, OSError) as error:
         reason = getattr(error, "message", None) or error
-        raise WriteError(f"{logdir}: expected a directory to write events to: {reason}") from error
+        raise WriteError(
+            f"expected a directory to write events to: {reason}", where=logdir
+        ) from error

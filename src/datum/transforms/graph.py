@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from datum._optional import require
-from datum.errors import SchemaError
+from datum.errors import SchemaError, suggest
 from datum.transforms.origins import Origin, remember
 
 __all__ = [
@@ -91,15 +90,17 @@ def take(record: Record, name: str, where: str) -> Any:
     """The feature of that name; raises SchemaError if there is none."""
     if not isinstance(record, Mapping):
         raise SchemaError(
-            f"{where}: expected a record, a dict of features, got {type(record).__name__}\n"
-            "hint: functions of records come before a record is made a tuple"
+            f"expected a record, a dict of features, got {type(record).__name__}",
+            where=where,
+            hint="functions of records come before a record is made a tuple",
         )
     if name in record:
         return record[name]
-    near = difflib.get_close_matches(name, record, 1)
-    hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
+    hint = suggest(name, record)
     raise SchemaError(
-        f"{where}: expected a feature {name!r}, got {', '.join(map(repr, sorted(record)))}{hint}",
+        f"expected a feature {name!r}, got {', '.join(map(repr, sorted(record)))}",
+        where=where,
+        hint=hint,
         feature=name,
     )
 
@@ -108,7 +109,9 @@ def check_size(where: str, height: Any, width: Any) -> None:
     """Raises SchemaError unless both are numbers of pixels."""
     for name, value in (("height", height), ("width", width)):
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise SchemaError(f"{where}: expected `{name}` as a number of pixels, got {value!r}")
+            raise SchemaError(
+                f"expected `{name}` as a number of pixels, got {value!r}", where=where
+            )
 
 
 def random_seed(seed: int | None, given: Any) -> Any:

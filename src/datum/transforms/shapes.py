@@ -212,7 +212,8 @@ def _checked_boxes(where: str, boxes: Sequence[str]) -> tuple[str, ...]:
     names = () if isinstance(boxes, str) else tuple(boxes)
     if len(names) != 4 and (names or isinstance(boxes, str)):
         raise SchemaError(
-            f"{where}: expected `boxes` as the names of xmin, xmax, ymin and ymax, got {boxes!r}\n"
-            f"hint: boxes={BOXES!r}"
+            f"expected `boxes` as the names of xmin, xmax, ymin and ymax, got {boxes!r}",
+            where=where,
+            hint=f"boxes={BOXES!r}",
         )
     return names

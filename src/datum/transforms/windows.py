@@ -208,5 +208,5 @@ def _check_range(where: str, name: str, limits: Any, *, most: float | None) -> N
     if not is_right:
         limit = f" and up to {most:g}" if most is not None else ""
         raise SchemaError(
-            f"{where}: expected `{name}` as two limits above 0{limit}, got {limits!r}"
+            f"expected `{name}` as two limits above 0{limit}, got {limits!r}", where=where
         )

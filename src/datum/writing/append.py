@@ -51,13 +51,17 @@ class Appended:
         try:
             merged = merge_schemas(old, schema)
         except SchemaError as error:
-            raise SchemaError(f"expected records like those that are there: {error}") from None
+            raise SchemaError(
+                f"expected records like those that are there: {error.message.line}",
+                hint=error.hint,
+                feature=error.feature,
+            ) from None
         for name, feature in old.items():
             if not stores_alike(Schema({name: feature}), merged.select([name])):
                 raise SchemaError(
-                    f"feature {name!r}: expected {feature!r}, as the dataset has it,"
-                    f" got {schema[name]!r}\n"
-                    "hint: write old and new records together as a new dataset"
+                    f"expected {feature!r}, as the dataset has it, got {schema[name]!r}",
+                    where=f"feature {name!r}",
+                    hint="write old and new records together as a new dataset",
                 )
         return merged
 
@@ -95,8 +99,9 @@ def append_to(target: Path, options: WriteOptions) -> Appended:
     manifest = Manifest.load(target)
     if manifest.compression != options.compression:
         raise WriteError(
-            f"{target}: expected compression={manifest.compression!r}, as the dataset has,"
-            f" got {options.compression!r}"
+            f"expected compression={manifest.compression!r}, as the dataset has,"
+            f" got {options.compression!r}",
+            where=target,
         )
     names = [shard.name for split in manifest.splits.values() for shard in split.shards]
     generations = [found[3] for found in map(parse_shard_name, names) if found is not None]
@@ -135,7 +140,8 @@ def _join(name: str, what: str, old: Any, new: Any) -> Any:
     if what == "class_names" and old[: len(new)] == new:
         return old
     raise SchemaError(
-        f"feature {name!r}: expected {what} {_shortened(old)} everywhere, got {_shortened(new)}"
+        f"expected {what} {_shortened(old)} everywhere, got {_shortened(new)}",
+        where=f"feature {name!r}",
     )
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import SchemaError, SourceError
+from datum.errors import SchemaError, SourceError, suggest
 from datum.format import (
     Collected,
     EncodedBlock,
@@ -60,7 +58,7 @@ __all__ = [
 
 OnError = Literal["raise", "skip", "quarantine"]
 _PROBED_RECORDS = 50  # looked at to tell whether most are refused
-_HINT = "hint: on_error='quarantine' puts such records aside and goes on"
+_HINT = "on_error='quarantine' puts such records aside and goes on"
 
 
 @dataclass(frozen=True)
@@ -299,9 +297,8 @@ class BlockWriter:
         is_first, self._is_first = self._is_first, False
         for name, feature in self.settings.features.items() if is_first else ():
             if not feature.optional and not any(name in row for row in rows):
-                near = difflib.get_close_matches(name, {key for row in rows for key in row}, 1)
-                hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
-                raise SchemaError(f"schema: expected features of records, got {name!r}{hint}")
+                hint = suggest(name, {key for row in rows for key in row})
+                raise SchemaError(f"schema: expected features of records, got {name!r}", hint=hint)
 
     def _prepare_anew(
         self, block: Block, images: dict[str, ImageFacts]
@@ -350,15 +347,15 @@ class BlockWriter:
         return refused > len(following) / 2
 
     def _refuse(self, block: Block, at: int, error: SchemaError) -> Reject:
-        message = str(error)
-        reason = re.sub(r"^record \d+(, |: )", "", message)
+        reason = error.message.beside(f"record {error.record}")
         key = None if block.keys is None else block.keys[at]
         where = "" if block.locate is None else block.locate(at)
-        reject = Reject(int(block.numbers[at]), key, where, reason)
+        reject = Reject(int(block.numbers[at]), key, where, reason, error.hint)
         if self.settings.on_error == "raise":
-            is_told = "hint:" in message or self._are_most_refused(block, at)
-            hint = "" if is_told else f"\n{_HINT}"
-            raise SchemaError(f"{reject}{hint}", record=reject.record, feature=error.feature)
+            hint = error.hint or ("" if self._are_most_refused(block, at) else _HINT)
+            raise SchemaError(
+                reject.message, hint=hint, record=reject.record, feature=error.feature
+            )
         return reject
 
 
@@ -384,8 +381,7 @@ def _cast_decimals(block: Block, features: Mapping[str, Feature]) -> Block | Non
 
 def first_error(reject: Reject, *, rejected: int, kept: int) -> SourceError:
     """The error of a record that is rejected; where most are, to put them aside is no way on."""
-    is_told = "hint:" in reject.reason or rejected > kept
-    return SourceError(f"{reject}" if is_told else f"{reject}\n{_HINT}")
+    return SourceError(reject.message, hint=reject.hint or ("" if rejected > kept else _HINT))
 
 
 def _take_at(data: Any, places: NDArray[np.intp]) -> Any:

@@ -53,7 +53,7 @@ def _about_rejects(
         "skip": "they will be left out",
         "quarantine": "they will be put aside",
     }[options.on_error]
-    first = str(rejects[0]).partition("\n")[0]
+    first = rejects[0].message.line
     of = (
         f" of {count_of(looked_at, 'record')} looked at"
         if len(rejects) <= looked_at

@@ -63,8 +63,8 @@ class DetectionKeys:
         if schema["image"].encoding != "image" or schema["image"].holds_images:
             raise SchemaError(
                 f"keys={KEYS[0]!r}: expected feature 'image' to be an image, got"
-                f" {schema['image']!r}\n"
-                'hint: schema={"image": datum.Feature("uint8", (None, None, 3), encoding="image")}',
+                f" {schema['image']!r}",
+                hint='schema={"image": datum.Feature("uint8", (None, None, 3), encoding="image")}',
                 feature="image",
             )
         added = {name: feature for name, feature in _ADDED.items() if self._has(name, schema)}
@@ -119,8 +119,8 @@ def _check_boxes(names: Iterable[str]) -> None:
     if any(name not in known for name in _NEEDED):
         raise SchemaError(
             f"keys={KEYS[0]!r}: expected records with an image and boxes,"
-            f" {', '.join(_NEEDED)}, got {', '.join(sorted(known)[:12]) or 'none'}\n"
-            "hint: leave out keys, or write a dataset for detection: problem='image_det'"
+            f" {', '.join(_NEEDED)}, got {', '.join(sorted(known)[:12]) or 'none'}",
+            hint="leave out keys, or write a dataset for detection: problem='image_det'",
         )
 
 

@@ -52,8 +52,8 @@ def divide_part(part: Part, fractions: Mapping[str, float], *, stratify: str | N
         return Division(fractions, {})
     if not getattr(part, "is_repeatable", True):
         raise SourceError(
-            "stratify: expected a source that can be read twice, got an iterator\n"
-            "hint: pass a list, or a function that returns the iterator"
+            "stratify: expected a source that can be read twice, got an iterator",
+            hint="pass a list, or a function that returns the iterator",
         )
     numbers, hashes, labels = [], [], []
     for block in blocks_of(part):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.columns import Masked, Sparse
-from datum.errors import SchemaError, SourceError
+from datum.errors import SchemaError, SourceError, suggest
 from datum.schema.plain import plain_row
 from datum.sources.source import Block, Columns, IndexedPart, Part, Reject, Rows
 from datum.sources.take import take_rows
@@ -51,9 +50,10 @@ def fit_encoders(
     if not getattr(part, "is_repeatable", True):
         names = ", ".join(encoder.name for encoder in unfitted)
         raise SourceError(
-            f"split {split!r}: expected records that can be read twice, as the encoders of {names}"
-            " learn from them first, got an iterator\n"
-            "hint: pass a function that returns the iterator, or encoders that are fitted"
+            f"expected records that can be read twice, as the encoders of {names}"
+            " learn from them first, got an iterator",
+            where=f"split {split!r}",
+            hint="pass a function that returns the iterator, or encoders that are fitted",
         )
     for encoder in unfitted:
         seen: set[str] = set()
@@ -81,11 +81,9 @@ def _check_found(values: Iterator[Any], name: str, seen: set[str]) -> Iterator[A
             is_found = True
             yield value
     if not is_found:
-        near = difflib.get_close_matches(name, seen, 1)
-        hint = f"there are {', '.join(sorted(seen)) or 'no records'}"
         raise SchemaError(
-            f"encoder of {name!r}: expected a feature that records have, got none of that name\n"
-            f"hint: {f'did you mean {near[0]!r}?' if near else hint}",
+            f"encoder of {name!r}: expected a feature that records have, got none of that name",
+            hint=suggest(name, seen, f"there are {', '.join(sorted(seen)) or 'no records'}"),
             feature=name,
         )
 

@@ -29,16 +29,16 @@ class FeatureEncoder:
     def __init__(self, name: str, estimator: Any) -> None:
         if isinstance(estimator, type):
             raise SchemaError(
-                f"encoder of {name!r}: expected an object, got the class {estimator.__name__}\n"
-                f"hint: {estimator.__name__}()",
+                f"encoder of {name!r}: expected an object, got the class {estimator.__name__}",
+                hint=f"{estimator.__name__}()",
                 feature=name,
             )
         wrapped = wrap(estimator)
         if wrapped is None:
             raise SchemaError(
                 f"encoder of {name!r}: expected one of {', '.join(SUPPORTED)},"
-                f" got {type(estimator).__name__}\n"
-                "hint: apply it yourself, and write what it gives",
+                f" got {type(estimator).__name__}",
+                hint="apply it yourself, and write what it gives",
                 feature=name,
             )
         if getattr(estimator, "input", "content") != "content":
@@ -63,7 +63,8 @@ class FeatureEncoder:
             if isinstance(error, (SchemaError, SourceError)):
                 raise
             raise SchemaError(
-                f"feature {self.name!r}: {self._class_name} cannot learn from it: {error}",
+                f"{self._class_name} cannot learn from it: {error}",
+                where=f"feature {self.name!r}",
                 feature=self.name,
             ) from error
 
@@ -73,7 +74,10 @@ class FeatureEncoder:
         if faults:
             record, fault = next(iter(faults.items()))
             raise SchemaError(
-                f"record {record}, feature {self.name!r}: {fault}", record=record, feature=self.name
+                fault,
+                where=f"record {record}, feature {self.name!r}",
+                record=record,
+                feature=self.name,
             )
         return self._apply(values)
 
@@ -153,8 +157,9 @@ class FeatureEncoder:
     def _check_fitted(self) -> None:
         if not self.is_fitted:
             raise SchemaError(
-                f"feature {self.name!r}: expected a {self._class_name} that is fitted,"
-                " got one that is not\nhint: call fit first",
+                f"expected a {self._class_name} that is fitted, got one that is not",
+                where=f"feature {self.name!r}",
+                hint="call fit first",
                 feature=self.name,
             )
 

@@ -27,7 +27,7 @@ def order_part(
     if part.keys is not None:
         duplicates = find_duplicates(hashes, part.keys.__getitem__)
         if duplicates and options.on_error == "raise":
-            raise SourceError(str(duplicates[0]))
+            raise SourceError(duplicates[0].message)
     numbers = np.delete(numbers, [reject.record for reject in duplicates])
     if division is None:
         yield name, _ordered(numbers, hashes, options), duplicates

@@ -282,7 +282,7 @@ def _drop_duplicates(
     options: WriteOptions,
 ) -> None:
     if duplicates and options.on_error == "raise":
-        raise SourceError(str(duplicates[0]))
+        raise SourceError(duplicates[0].message)
     for reject in duplicates:
         split = part_name
         if division is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datum.errors import SchemaError, SourceError, WriteError
+from datum.errors import SchemaError, SourceError, WriteError, json_text
 from datum.format import stores_alike
 from datum.format.durable import replace_file
 from datum.format.manifest import Manifest, SplitInfo
@@ -200,8 +200,9 @@ class Job:
         rejected = sum(len(split.rejects) for split in made.values())
         if written + rejected != expected:
             raise WriteError(
-                f"{self.staging.target}: expected {expected:,} records, as the source has, got"
-                f" {written:,} written and {rejected:,} rejected"
+                f"expected {expected:,} records, as the source has, got"
+                f" {written:,} written and {rejected:,} rejected",
+                where=self.staging.target,
             )
 
     def _widen(self, settings: BlockSettings, made: WrittenBlock) -> BlockSettings:
@@ -227,8 +228,10 @@ class Job:
                 if abs(value) < float(np.finfo(np.float32).max):
                     hint = f"schema={{{name!r}: datum.{old!r}}} rounds it; or {hint}"
                 raise SchemaError(
-                    f"record {record}, feature {name!r}: expected a value that {old.dtype} can"
-                    f" hold, as the dataset has it, got {value!r}\nhint: {hint}",
+                    f"expected a value that {old.dtype} can"
+                    f" hold, as the dataset has it, got {value!r}",
+                    where=f"record {record}, feature {name!r}",
+                    hint=hint,
                     record=record,
                     feature=name,
                 )
@@ -349,7 +352,7 @@ class Job:
         """Write the files that stand beside the shards; the manifest comes last."""
         folder = self.staging.data
         lines = [
-            json.dumps({"split": name, **asdict(reject)}, ensure_ascii=False, sort_keys=True)
+            json_text({"split": name, **_to_json(reject)}, sort_keys=True)
             for name, split in made.items()
             for reject in sorted(split.rejects, key=lambda reject: reject.record)
         ]
@@ -357,7 +360,7 @@ class Job:
             earlier = b"" if self.appended is None else self.appended.quarantine
             replace_file(
                 folder / QUARANTINE,
-                earlier + ("\n".join(lines) + "\n").encode(errors="backslashreplace"),
+                earlier + ("\n".join(lines) + "\n").encode(),
             )
         there = () if self.appended is None else self.appended.sidecars
         sidecars = make_sidecars(manifest, {*self.options.sidecars, *there})
@@ -373,6 +376,10 @@ def _nothing_to_write(rejects: list[Reject]) -> SourceError:
             f" the first: {rejects[0]}"
         )
     return SourceError(
-        "expected records, got none\n"
-        "hint: an iterator that was gone through is empty; pass a function that returns a new one"
+        "expected records, got none",
+        hint="an iterator that was gone through is empty; pass a function that returns a new one",
     )
+
+
+def _to_json(reject: Reject) -> dict[str, Any]:
+    return {name: value for name, value in asdict(reject).items() if name != "hint" or value}

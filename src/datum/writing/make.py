@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from datum.errors import SplitError
+from datum.errors import SplitError, suggest
 from datum.format import Framed
 from datum.format.manifest import ShardInfo
 from datum.format.naming import shard_name
@@ -157,9 +156,8 @@ def make_shards(
 def _check_shards(plans: Mapping[str, SplitPlan], options: WriteOptions) -> None:
     for name in options.shards if isinstance(options.shards, Mapping) else ():
         if name not in plans:
-            near = difflib.get_close_matches(name, plans, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(plans)}"
-            raise SplitError(f"shards: expected the name of a split, got {name!r}\nhint: {hint}")
+            hint = suggest(name, plans, f"there are {', '.join(plans)}")
+            raise SplitError(f"shards: expected the name of a split, got {name!r}", hint=hint)
 
 
 def _shard_ranges(

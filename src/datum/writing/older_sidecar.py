@@ -49,8 +49,9 @@ def _describe(name: str, feature: Feature) -> Iterator[tuple[str, dict[str, Any]
     """Each key that a feature lies under: its type and shape."""
     if feature.sequence:
         raise SchemaError(
-            f"feature {name!r}: expected one that the older library reads, got a sequence\n"
-            "hint: leave 'older' out of sidecars, or drop the feature",
+            "expected one that the older library reads, got a sequence",
+            where=f"feature {name!r}",
+            hint="leave 'older' out of sidecars, or drop the feature",
             feature=name,
         )
     values, *others = lower(name, feature)

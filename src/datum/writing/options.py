@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
-from datum.errors import SplitError
+from datum.errors import Message, SplitError, suggest
 from datum.format import Compression
 from datum.format.threads import thread_count
 from datum.schema import Feature, FloatRule, Floats, Schema
@@ -66,9 +65,11 @@ class WriteOptions:
         wanted = max(1, -(-records // self.records_per_shard))
         if wanted > MAX_SHARDS:
             raise ValueError(
-                f"split {split!r}: expected at most {MAX_SHARDS:,} shards, got {wanted:,} by"
-                f" `records_per_shard` {self.records_per_shard:,}\n"
-                f"hint: records_per_shard={-(-records // MAX_SHARDS)} or more"
+                Message(
+                    f"split {split!r}: expected at most {MAX_SHARDS:,} shards, got {wanted:,} by"
+                    f" `records_per_shard` {self.records_per_shard:,}",
+                    hint=f"records_per_shard={-(-records // MAX_SHARDS)} or more",
+                )
             )
         return wanted
 
@@ -76,11 +77,8 @@ class WriteOptions:
         """Refuse a number of shards for a split that there is not."""
         for name in self.shards if isinstance(self.shards, Mapping) else ():
             if name not in splits:
-                near = difflib.get_close_matches(name, splits, 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(splits)}"
-                raise SplitError(
-                    f"shards: expected the name of a split, got {name!r}\nhint: {hint}"
-                )
+                hint = suggest(name, splits, f"there are {', '.join(splits)}")
+                raise SplitError(f"shards: expected the name of a split, got {name!r}", hint=hint)
 
     @property
     def rule(self) -> FloatRule:
@@ -121,10 +119,10 @@ def names_nearest_option(function: Callable[_P, _R]) -> Callable[_P, _R]:
     def checked(*args: _P.args, **options: _P.kwargs) -> _R:
         for name in options:
             if name not in names:
-                near = difflib.get_close_matches(name, names, 1, cutoff=0.5)
-                near += [known for known in names if known in name or name in known]
-                hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
-                raise TypeError(f"{function.__name__}() has no option {name!r}{hint}")
+                within = [known for known in names if known in name or name in known]
+                otherwise = f"did you mean {within[0]!r}?" if within else ""
+                hint = suggest(name, names, otherwise, cutoff=0.5)
+                raise TypeError(Message(f"{function.__name__}() has no option {name!r}", hint=hint))
         return function(*args, **options)
 
     return checked
@@ -165,8 +163,11 @@ def check_options(
         _check_count("records_per_shard", records_per_shard, 1)
         if shards is not None:
             raise ValueError(
-                f"expected `shards` or `records_per_shard`, got both: {shards!r} and"
-                f" {records_per_shard!r}\nhint: leave one of them out"
+                Message(
+                    f"expected `shards` or `records_per_shard`, got both: {shards!r} and"
+                    f" {records_per_shard!r}",
+                    hint="leave one of them out",
+                )
             )
     if not isinstance(seed, int):
         raise TypeError(f"expected `seed` to be an integer, got {seed!r}")
@@ -194,9 +195,10 @@ def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     if value not in choices:
         listed = ", ".join(map(repr, choices))
         words = [choice for choice in choices if isinstance(choice, str)]
-        near = difflib.get_close_matches(str(value).lower(), words, 1)
-        hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"expected `{name}` to be one of {listed}, got {value!r}{hint}")
+        hint = suggest(str(value).lower(), words)
+        raise ValueError(
+            Message(f"expected `{name}` to be one of {listed}, got {value!r}", hint=hint)
+        )
 
 
 def _check_count(name: str, value: Any, least: int, most: int | None = None) -> None:

@@ -52,8 +52,9 @@ def check_fractions(fractions: Mapping[str, Any]) -> dict[str, float]:
         is_number = isinstance(fraction, (int, float)) and not isinstance(fraction, bool)
         if not is_number or not 0 < fraction <= 1:
             raise SplitError(
-                f"split {name!r}: expected a fraction above 0 and up to 1, got {fraction!r}\n"
-                "hint: splits={'train': 0.8, 'val': 0.2}"
+                f"expected a fraction above 0 and up to 1, got {fraction!r}",
+                where=f"split {name!r}",
+                hint="splits={'train': 0.8, 'val': 0.2}",
             )
         checked[name] = float(fraction)
     total = sum(checked.values())

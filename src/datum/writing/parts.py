@@ -108,8 +108,8 @@ class Wanted:
         if not roots:
             if self.root is not None:
                 raise SourceError(
-                    "`root` applies to tables with columns of paths; the source is no such table\n"
-                    "hint: datum.sources.ImageTable(table, path_column='path', root='images')"
+                    "`root` applies to tables with columns of paths; the source is no such table",
+                    hint="datum.sources.ImageTable(table, path_column='path', root='images')",
                 )
             return dict(parts)
         return with_image_columns(
@@ -128,7 +128,7 @@ def _checked_root(root: Any) -> Path:
         raise SourceError(f"expected `root` to be a path, got {root!r}")
     folder = Path(os.fspath(root)).expanduser()
     if not folder.is_dir():
-        raise SourceError(f"{folder}: expected `root` to be a folder, got none there")
+        raise SourceError("expected `root` to be a folder, got none there", where=folder)
     return folder
 
 
@@ -150,8 +150,8 @@ def collect_parts(
     if is_dict_of_sources(source):
         if splits is not None:
             raise SplitError(
-                f"expected one source to divide, got those of {', '.join(source)}\n"
-                "hint: leave out `splits`, or pass the source of one split"
+                f"expected one source to divide, got those of {', '.join(source)}",
+                hint="leave out `splits`, or pass the source of one split",
             )
         source, splits = None, source
     if splits is None:
@@ -160,22 +160,23 @@ def collect_parts(
     given: Any = splits
     if not isinstance(given, Mapping) or not given:
         raise SplitError(
-            f"expected `splits` as a dict of fractions or sources, got {splits!r}\n"
-            "hint: splits={'train': 0.8, 'val': 0.2}"
+            f"expected `splits` as a dict of fractions or sources, got {splits!r}",
+            hint="splits={'train': 0.8, 'val': 0.2}",
         )
     if all(isinstance(value, (int, float)) for value in splits.values()):
         parts = parts_of(source, problem, wanted)
         if len(parts) != 1:
             raise SplitError(
                 f"expected a source that has no splits to divide by {dict(splits)},"
-                f" got one that has {', '.join(parts)}\n"
-                "hint: leave out `splits` to keep its own, or pass the folder or file of one"
+                f" got one that has {', '.join(parts)}",
+                hint="leave out `splits` to keep its own, or pass the folder or file of one",
             )
         return _checked(Intake(parts, check_fractions(splits)))
     if source is not None:
         raise SplitError(
             "expected fractions in `splits`, or `source` to be None where it gives a source for"
-            f" each, got {dict(splits)!r:.200}\nhint: splits={{'train': 0.8, 'val': 0.2}}"
+            f" each, got {dict(splits)!r:.200}",
+            hint="splits={'train': 0.8, 'val': 0.2}",
         )
     raw: dict[str, Part] = {}
     roots: dict[str, Path | None] = {}
@@ -213,7 +214,7 @@ def only_part(name: str, parts: Mapping[str, Part]) -> Part:
     if name in parts:
         return parts[name]
     raise SplitError(
-        f"split {name!r}: expected a source of one split, got {', '.join(parts) or 'none'}"
+        f"expected a source of one split, got {', '.join(parts) or 'none'}", where=f"split {name!r}"
     )
 
 

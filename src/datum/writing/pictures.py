@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datum.columns import BytesColumn, Masked
-from datum.errors import SourceError
+from datum.errors import Message, SourceError
 from datum.schema import Feature, ImageBytes, Schema
 from datum.sources import Block, Reject
 
@@ -217,9 +217,9 @@ def _reject(
 ) -> Reject:
     paths = [str(row[name]) for name in features if isinstance(row.get(name), Path)]
     where = paths[0] if len(paths) == 1 else ""
-    reason = str(error).removeprefix(f"{where}: ")
+    told = Message.of(error)
     key = None if block.keys is None else block.keys[at]
-    return Reject(int(block.numbers[at]), key, where, reason)
+    return Reject(int(block.numbers[at]), key, where, told.beside(where), told.hint)
 
 
 def _prepare_columns(

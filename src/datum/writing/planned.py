@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from datum.errors import inert
 from datum.format import Compression
 from datum.format.wording import count_of, format_bytes
 from datum.schema import Feature, Schema
@@ -142,7 +143,7 @@ class WritePlan:
             )
         lines += [f"  {note}" for note in self.notes]
         lines += [f"  warning: {one}" for one in self.warnings]
-        return "\n".join(lines)
+        return "\n".join(map(inert, lines))
 
     @property
     def _told_by(self) -> str:

@@ -172,9 +172,9 @@ class WorkerProcesses:
                     if is_last or self._is_closed:
                         raise WriteError(
                             f"a worker process ended twice on {self._describe(piece)}"
-                            f" (exit {code})\n"
-                            "hint: is memory short? try fewer `workers`; the same call goes on"
-                            " where this one stopped"
+                            f" (exit {code})",
+                            hint="is memory short? try fewer `workers`; the same call goes on"
+                            " where this one stopped",
                         ) from error
                     continue
                 with self._lock:
@@ -366,4 +366,4 @@ def _pickled_error(error: Exception) -> bytes:
         answer = pickle.dumps((False, error))
         pickle.loads(answer)
         return answer
-    return pickle.dumps((False, WriteError(f"{type(error).__name__}: {error}")))
+    return pickle.dumps((False, WriteError(error, where=type(error).__name__)))

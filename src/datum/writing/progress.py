@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from datum.errors import inert
 from datum.format.wording import format_bytes
 
 __all__ = ["Progress", "show_progress"]
@@ -58,7 +59,7 @@ class _Lines(Progress):
         self._next = time.monotonic() + LINE_SECONDS
 
     def _name(self, name: str) -> None:
-        self._stage = name
+        self._stage = inert(name)
 
     def _show(self) -> None:
         if time.monotonic() < self._next:
@@ -85,7 +86,7 @@ class _Bar(Progress):
         self._task = bar.add_task("", total=None, rates="")
 
     def _name(self, name: str) -> None:
-        self._bar.reset(self._task, description=name, total=self.total, rates="")
+        self._bar.reset(self._task, description=inert(name), total=self.total, rates="")
 
     def _show(self) -> None:
         rate, bytes_rate = self.rates
@@ -115,7 +116,7 @@ def show_progress(wanted: bool | None) -> Iterator[Progress]:
         from rich.progress import Progress as RichProgress
 
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rates]}"),

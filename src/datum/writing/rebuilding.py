@@ -95,7 +95,8 @@ def rebuild_encoder(name: str, found: Mapping[str, Any], *, like: Any = None) ->
         lacking = ", ".join(found[UNSTORED])
         raise SchemaError(
             f"encoder of {name!r}: expected parameters that a dataset can keep, got objects as"
-            f" {lacking} of {kind}\nhint: to append, pass a {kind} with the same {lacking}:"
+            f" {lacking} of {kind}",
+            hint=f"to append, pass a {kind} with the same {lacking}:"
             f" encoders={{{name!r}: {kind}({lacking.replace(', ', '=..., ')}=...)}}",
             feature=name,
         )

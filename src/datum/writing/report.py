@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from datum.errors import inert
 from datum.format.wording import count_of, format_bytes
 from datum.schema import FloatFacts, Schema
 
@@ -176,4 +177,4 @@ class WriteReport:
             )
         lines += [f"  {note}" for note in (*self.notes, *self.floats.lines(hint=_HINT))]
         lines += [f"  warning: {one}" for one in self.warnings]
-        return "\n".join(lines)
+        return "\n".join(map(inert, lines))

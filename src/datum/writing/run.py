@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import WriteError
+from datum.errors import Message, WriteError
 from datum.format import Compression
 from datum.schema import Feature, Floats, Schema
 from datum.sources import Block
@@ -150,7 +150,9 @@ def write(
     except WriteError:
         raise
     except OSError as error:
-        raise WriteError(f"{target}: expected a folder that can be written to: {error}") from error
+        raise WriteError(
+            f"expected a folder that can be written to: {error}", where=target
+        ) from error
     made_encoders = {} if append else make_encoders(encoders or {})
     with _stage(target) as staging, show_progress(progress) as shown:
         check_target(target, overwrite=overwrite, append=append)  # nobody else can write now
@@ -184,7 +186,7 @@ def _target(out: str | os.PathLike[str]) -> Path:
     if not text or "\0" in text:
         raise WriteError(f"expected the path of a folder, got {text!r}")
     if "://" in text:
-        raise WriteError(f"{text}: expected a folder on this computer, got a URL")
+        raise WriteError("expected a folder on this computer, got a URL", where=text)
     return Path(os.path.realpath(os.path.expanduser(text)))  # noqa: PTH111
 
 
@@ -214,18 +216,20 @@ def _stage(target: Path) -> Iterator[Staging]:
     except WriteError:
         raise
     except OSError as error:
-        message = f"{target}: nothing was published: {error}\n{_hint(staging)}"
-        raise WriteError(message) from error
+        raise WriteError(
+            f"nothing was published: {error}", where=target, hint=_hint(staging)
+        ) from error
     except KeyboardInterrupt:
         with suppress(AttributeError, OSError, ValueError):  # there may be nothing to write to
-            print(f"{target}: stopped, nothing was published\n{_hint(staging)}", file=sys.stderr)  # noqa: T201
+            stopped = Message("stopped, nothing was published", where=target, hint=_hint(staging))
+            print(stopped, file=sys.stderr)  # noqa: T201
         raise
 
 
 def _hint(staging: Staging | None) -> str:
     if staging is not None and staging.is_resumable:
-        return "hint: the same call goes on where this one stopped"
-    return "hint: the same call starts anew"
+        return "the same call goes on where this one stopped"
+    return "the same call starts anew"
 
 
 def _report(target: Path, made: Mapping[str, MadeSplit], seconds: float) -> WriteReport:

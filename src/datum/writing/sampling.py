@@ -64,7 +64,8 @@ def sample_part(part: Part) -> PartSample:
     if not getattr(part, "is_repeatable", True):
         raise SourceError(
             "expected a source that can be read again, as a plan reads its first records,"
-            " got an iterator\nhint: pass a function that returns the iterator, or a list"
+            " got an iterator",
+            hint="pass a function that returns the iterator, or a list",
         )
     read = _read_spread if isinstance(part, IndexedPart) else _read_first
     held, total = read(part)

@@ -83,9 +83,10 @@ class _Maker:
         """The messages of all records that have one."""
         if not getattr(self.part, "is_repeatable", True):
             raise SourceError(
-                f"split {self.split!r}: expected records that can be read twice, as they are"
-                " serialized twice, got an iterator\n"
-                "hint: pass a function that returns the iterator"
+                "expected records that can be read twice, as they are"
+                " serialized twice, got an iterator",
+                where=f"split {self.split!r}",
+                hint="pass a function that returns the iterator",
             )
         return map(self._make, _blocks(self.part))
 
@@ -143,8 +144,9 @@ class _SerializedPart:
                 columns = parse(made.payloads, self.schema)
             except DatumError as error:
                 raise SourceError(
-                    f"split {self.maker.split!r}: expected the same messages each time they are"
-                    f" made, got others: {error}"
+                    "expected the same messages each time they are made, got others:"
+                    f" {error.message.line}",
+                    where=f"split {self.maker.split!r}",
                 ) from error
             yield replace(made.block, data=columns)
 

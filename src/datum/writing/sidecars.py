@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from datum.errors import WriteError
+from datum.errors import Message, WriteError, suggest
 from datum.format.durable import replace_file, sync_folder
 from datum.format.manifest import Manifest
 from datum.format.naming import MANIFEST_NAME, is_own_shard_name
@@ -92,19 +91,23 @@ _FIXED = {
 def check_sidecars(sidecars: Any, compression: str | None) -> tuple[str, ...]:
     """The names of sidecars, each once; refuses what cannot be meant."""
     if isinstance(sidecars, str) or not isinstance(sidecars, Iterable):
-        hint = f"\nhint: sidecars=[{sidecars!r}]" if isinstance(sidecars, str) else ""
-        raise TypeError(f"expected `sidecars` to be a list of names, got {sidecars!r}{hint}")
+        hint = f"sidecars=[{sidecars!r}]" if isinstance(sidecars, str) else ""
+        raise TypeError(
+            Message(f"expected `sidecars` to be a list of names, got {sidecars!r}", hint=hint)
+        )
     names = tuple(dict.fromkeys(sidecars))
     for name in names:
         if name not in SIDECARS:
-            near = difflib.get_close_matches(str(name).lower(), SIDECARS, 1)
-            hint = f"\nhint: did you mean {near[0]!r}?" if near else ""
+            hint = suggest(str(name).lower(), SIDECARS)
             listed = ", ".join(map(repr, SIDECARS))
-            raise ValueError(f"expected `sidecars` of {listed}, got {name!r}{hint}")
+            raise ValueError(Message(f"expected `sidecars` of {listed}, got {name!r}", hint=hint))
         if compression is not None and name in _READERS:
             raise ValueError(
-                f"sidecars: expected no `compression` with {name!r}, as {_READERS[name]} reads"
-                f" none, got {compression!r}\nhint: leave out compression={compression!r}"
+                Message(
+                    f"sidecars: expected no `compression` with {name!r}, as {_READERS[name]} reads"
+                    f" none, got {compression!r}",
+                    hint=f"leave out compression={compression!r}",
+                )
             )
     return names
 
@@ -181,8 +184,9 @@ def write_sidecars(path: str | os.PathLike[str], sidecars: Iterable[str]) -> tup
     folder = Path(path).expanduser()
     if not (folder / MANIFEST_NAME).is_file():
         raise WriteError(
-            f"{folder}: expected a dataset with {MANIFEST_NAME}, got none\n"
-            "hint: datum.load(path).save_manifest() writes one beside records of others"
+            f"expected a dataset with {MANIFEST_NAME}, got none",
+            where=folder,
+            hint="datum.load(path).save_manifest() writes one beside records of others",
         )
     manifest = Manifest.load(folder)
     names = check_sidecars(sidecars, manifest.compression)
@@ -194,11 +198,14 @@ def write_sidecars(path: str | os.PathLike[str], sidecars: Iterable[str]) -> tup
             if name == INFO_FILE:
                 hint = "tfds.builder_from_directory reads this folder as it is"
             raise WriteError(
-                f"{folder / name}: expected no such file, or one of Datum, got another\n"
-                f"hint: {hint}"
+                "expected no such file, or one of Datum, got another",
+                where=f"{folder / name}",
+                hint=hint,
             )
     try:
         save_sidecars(folder, made)
     except OSError as error:
-        raise WriteError(f"{folder}: expected a folder that can be written to: {error}") from error
+        raise WriteError(
+            f"expected a folder that can be written to: {error}", where=folder
+        ) from error
     return tuple(note for sidecar in made for note in sidecar.notes)

@@ -170,7 +170,7 @@ class Staging:
         elif not _names_in(self.target):
             self._fill()
         elif not overwrite:
-            raise WriteError(f"{self.target}: expected an empty folder, got files meanwhile")
+            raise WriteError("expected an empty folder, got files meanwhile", where=self.target)
         elif _is_fixed(self.target):
             self._replace_files()
         else:
@@ -179,7 +179,8 @@ class Staging:
             sync_folder(self.target.parent)
         except OSError as error:
             raise WriteError(
-                f"{self.target}: the dataset is there, but the disk does not confirm it: {error}"
+                f"the dataset is there, but the disk does not confirm it: {error}",
+                where=self.target,
             ) from error
         self.remove()
 
@@ -193,8 +194,10 @@ class Staging:
             is_taken = name not in owned and os.path.lexists(place)
             if is_taken and not _are_alike(self.data / name, place):
                 raise WriteError(
-                    f"{place}: expected a file that Datum wrote, or none, got another, which the"
-                    " new dataset would replace\nhint: move it elsewhere, then call again"
+                    "expected a file that Datum wrote, or none, got another, which the"
+                    " new dataset would replace",
+                    where=place,
+                    hint="move it elsewhere, then call again",
                 )
 
     def _replace(self) -> None:
@@ -405,13 +408,15 @@ def _hold(folder: Path) -> int:
         return hold_folder(folder)
     except BlockingIOError:
         raise WriteError(
-            f"{folder}: another writer is at work on the same target\n"
-            "hint: wait until it has ended, or write to another folder"
+            "another writer is at work on the same target",
+            where=folder,
+            hint="wait until it has ended, or write to another folder",
         ) from None
     except FileExistsError:
         raise WriteError(
-            f"{folder}: expected nothing of that name, or a folder of Datum, got"
-            f" {_describe(folder)}\nhint: move it elsewhere, or write to a folder of another name"
+            f"expected nothing of that name, or a folder of Datum, got {_describe(folder)}",
+            where=folder,
+            hint="move it elsewhere, or write to a folder of another name",
         ) from None
 
 
@@ -424,29 +429,35 @@ def _describe(place: Path) -> str:
 def check_target(target: Path, *, overwrite: bool, append: bool) -> None:
     """Refuse a target that holds what this call may not touch."""
     if target.exists() and not target.is_dir():
-        raise WriteError(f"{target}: expected a folder, got a file")
+        raise WriteError("expected a folder, got a file", where=target)
     has_manifest = (target / MANIFEST_NAME).is_file()
     indexes = target / INDEX_FOLDER
     if (append or overwrite) and os.path.lexists(indexes) and not indexes.is_dir():
         raise WriteError(
-            f"{indexes}: expected the folder of the indexes, got a file\nhint: move it elsewhere"
+            "expected the folder of the indexes, got a file",
+            where=indexes,
+            hint="move it elsewhere",
         )
     if append:
         if not has_manifest:
             raise WriteError(
-                f"{target}: expected a dataset to append to, got none\nhint: leave out append=True"
+                "expected a dataset to append to, got none",
+                where=target,
+                hint="leave out append=True",
             )
         return
     if has_manifest and not overwrite:
         raise WriteError(
-            f"{target}: expected no dataset there, got one\n"
-            "hint: overwrite=True replaces it, append=True adds to it"
+            "expected no dataset there, got one",
+            where=target,
+            hint="overwrite=True replaces it, append=True adds to it",
         )
     others = _first_names(target) if target.exists() and not has_manifest else []
     if others:
         raise WriteError(
-            f"{target}: expected an empty folder or none, got {', '.join(others)}\n"
-            "hint: write to a folder of its own"
+            f"expected an empty folder or none, got {', '.join(others)}",
+            where=target,
+            hint="write to a folder of its own",
         )
 
 

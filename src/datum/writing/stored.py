@@ -11,7 +11,7 @@ import numpy as np
 
 from datum import _core
 from datum.columns import BytesColumn, Masked
-from datum.errors import SchemaError
+from datum.errors import Message, SchemaError
 from datum.format import (
     EncodedBlock,
     Framed,
@@ -23,6 +23,7 @@ from datum.format import (
     stores_alike,
 )
 from datum.format.collect import collect
+from datum.format.parse import place_of
 from datum.format.reencode import fit_columns
 from datum.format.summarize import summarize
 from datum.schema import ImageBytes, Schema
@@ -57,8 +58,11 @@ def copy_stored(
     strays = [name for name in stored.schema if name not in schema]
     if strays:
         expected = ", ".join(schema)
-        message = f"feature {strays[0]!r}: expected those of the schema ({expected}), got another"
-        raise SchemaError(message, feature=strays[0])
+        raise SchemaError(
+            f"expected those of the schema ({expected}), got another",
+            where=f"feature {strays[0]!r}",
+            feature=strays[0],
+        )
     images = [name for name, feature in stored.schema.items() if feature.encoding == "image"]
     block, columns = _parse_sound(block, images if is_counted else list(stored.schema), threads)
     stored = _stored(block)
@@ -133,19 +137,18 @@ def _parse_sound(block: Block, names: list[str], threads: int) -> tuple[Block, d
 
 def _without(block: Block, row: int, error: Exception) -> Block:
     stored = _stored(block)
-    reject = Reject(int(block.numbers[row]), None, stored.locate(row), _reason(error))
+    reject = Reject(
+        int(block.numbers[row]), None, stored.locate(row), _reason(error, _records(stored), row)
+    )
     kept = np.delete(np.arange(len(block)), row)
     keys = None if block.keys is None else [block.keys[at] for at in kept.tolist()]
     rejects = sorted([*block.rejects, reject], key=lambda one: one.record)
     return Block(stored.take(kept), block.numbers[kept], keys, rejects)
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, records: Records, row: int) -> str:
     """What is wrong, without where that is in the copy of the record."""
-    text = str(error).partition("\nhint:")[0]
-    feature = getattr(error, "feature", None)
-    start = "expected " if feature is None else f"feature {feature!r}"
-    return text[max(text.find(start), 0) :]
+    return Message.of(error).beside(place_of(records, row)[0])
 
 
 def _encode(

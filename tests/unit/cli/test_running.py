@@ -13,6 +13,7 @@ import typer
 
 from datum import CorruptRecordError, WriteError
 from datum.cli.running import DEBUG, end_well, tell, tell_warnings, told_as_messages
+from datum.errors import Message
 
 
 @pytest.fixture
@@ -37,7 +38,11 @@ def test_what_goes_well_says_nothing(capsys):
 @pytest.mark.parametrize(
     ("error", "code", "told"),
     [
-        (CorruptRecordError("x: damaged\nhint: repair it"), 1, "error: x: damaged\nhint: repair"),
+        (
+            CorruptRecordError("damaged", where="x", hint="repair it"),
+            1,
+            "error: x: damaged\nhint: re",
+        ),
         (WriteError("out: expected no dataset"), 1, "error: out: expected no dataset"),
         (FileNotFoundError(2, "No such file or directory", "x.csv"), 1, "error: x.csv: no such"),
         (OSError("short"), 1, "error: short"),
@@ -90,7 +95,7 @@ def test_a_message_cannot_steer_the_terminal(capsys):
 def test_warnings_are_told_without_lines_of_code(capsys):
     with tell_warnings():
         warnings.simplefilter("always")
-        warnings.warn("3 records were left out\nhint: datum repair", stacklevel=1)
+        warnings.warn(Message("3 records were left out", hint="datum repair"), stacklevel=1)
     assert capsys.readouterr().err == ("warning: 3 records were left out\nhint: datum repair\n")
 
 

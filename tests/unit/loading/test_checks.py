@@ -52,7 +52,7 @@ def test_what_is_no_whole_number_is_refused(value):
 
 def test_a_hint_comes_with_the_message():
     with pytest.raises(ValueError, match="got 0\nhint: more"):
-        check_count("epochs", 0, least=1, hint="\nhint: more")
+        check_count("epochs", 0, least=1, hint="more")
 
 
 def test_choices_are_told():

@@ -11,7 +11,7 @@ from datum.sources.image_part import FilePart, UnusableRecordError
 
 def make_row(number):
     if number == 1:
-        raise UnusableRecordError("list.txt, line 2", "expected a file, got none")
+        raise UnusableRecordError("expected a file, got none", where="list.txt, line 2")
     return {"x": number}
 
 

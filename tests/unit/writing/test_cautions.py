@@ -7,7 +7,7 @@ from datum.writing.cautions import find_cautions
 from datum.writing.options import check_options
 from datum.writing.planned import PlannedSplit
 
-REJECT = Reject(7, "k", "a.csv, line 9", "expected 2 cells, got 3\nhint: none")
+REJECT = Reject(7, "k", "a.csv, line 9", "expected 2 cells, got 3", "none")
 
 
 def cautions(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import sys
@@ -14,6 +13,7 @@ import typer
 
 from datum.cli.opening import complete_split
 from datum.cli.terminal import data, print_json, show_bar, talk
+from datum.errors import Message, inert, suggest
 
 __all__ = ["command"]
 
@@ -95,7 +95,7 @@ def command(
         from datum.cli.measured.html_page import make_page
 
         html.write_text(make_page(found), encoding="utf-8")
-        talk().print(f"wrote {html}", markup=False, highlight=False)
+        talk().print(f"wrote {inert(html)}", markup=False, highlight=False)
     if json:
         print_json([found.to_json()])
     else:
@@ -122,9 +122,11 @@ def _find_function(text: str) -> Callable[..., Any]:
         raise ValueError(f"--map {text}: expected a module to import, got: {error}") from error
     found = getattr(module, name, None)
     if not callable(found):
-        near = difflib.get_close_matches(name, [n for n in vars(module) if n[:1] != "_"], 1)
-        hint = f"\nhint: did you mean {module_name}:{near[0]}?" if near else ""
-        raise ValueError(f"--map {text}: expected a function, got none of that name{hint}")
+        public = [n for n in vars(module) if n[:1] != "_"]
+        hint = suggest(name, public, shown=f"{module_name}:{{}}".format)
+        raise ValueError(
+            Message(f"--map {text}: expected a function, got none of that name", hint=hint)
+        )
     made: Callable[..., Any] = found
     return made
 
@@ -141,6 +143,8 @@ def _is_raised_in(function: Callable[..., Any], error: BaseException) -> bool:
 
 def _failed(name: str | None, error: Exception) -> ValueError:
     return ValueError(
-        f"--map {name}: expected a value for each record, got {type(error).__name__}: {error}\n"
-        "hint: it is called with a dict of NumPy values; --debug shows where it failed"
+        Message(
+            f"--map {name}: expected a value for each record, got {type(error).__name__}: {error}",
+            hint="it is called with a dict of NumPy values; --debug shows where it failed",
+        )
     )

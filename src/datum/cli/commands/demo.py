@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from rich.text import Text
 
 from datum import WriteError
 from datum.cli.demonstration.telling import Story
+from datum.errors import shell_word
 
 __all__ = ["command"]
 
@@ -78,7 +78,7 @@ def _workplace(keep: str | None) -> Iterator[Path]:
         return
     folder = Path(keep).expanduser()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise WriteError(f"{keep}: expected a new or empty folder\nhint: name another")
+        raise WriteError("expected a new or empty folder", where=keep, hint="name another")
     folder.mkdir(parents=True, exist_ok=True)
     yield folder
 
@@ -101,7 +101,7 @@ def _end(story: Story, keep: str | None, *, trained: bool) -> None:
         story.shell(f"datum demo{' --train' if trained else ''} --keep playground")
     else:
         story.say(f"All in {story.seconds:.0f} s. Images and dataset are there to play with:")
-        story.shell(f"cd {shlex.quote(keep)}")
+        story.shell(f"cd {shell_word(keep)}")
         for command, about in _NEXT:
             story.show(
                 Text.assemble(("$ ", "dim"), (f"{command:<44}", "green"), ("  # " + about, "dim"))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +13,11 @@ import datum
 from datum import Feature
 from datum.cli.opening import complete_split, complete_words, open_any
 from datum.cli.running import tell
-from datum.cli.terminal import data, print_json, printable, show_bar
+from datum.cli.terminal import data, print_json, show_bar
 from datum.cli.words.shell import told_for_shell
 from datum.cli.writing.hints import find_hint
 from datum.cli.writing.schema import spell_feature
+from datum.errors import Message, shell_word
 
 __all__ = ["command"]
 
@@ -89,26 +89,27 @@ def command(
     if json:
         print_json([report.to_json()])
         return
-    data().print(Text(printable(str(report))), soft_wrap=True)
-    step = _next_step(report, opened.dataset.schema)
-    tell("next", step)
+    data().print(Text(str(report)), soft_wrap=True)
+    first, *more = _next_step(report, opened.dataset.schema)
+    tell("next", Message(first, details=more))
 
 
-def _next_step(report: Any, schema: Mapping[str, Feature]) -> str:
-    """How `datum write` reads back what was made."""
+def _next_step(report: Any, schema: Mapping[str, Feature]) -> Sequence[str]:
+    """The lines that say how `datum write` reads back what was made."""
     out = Path(report.path)
     tables = {name: out / f"{name}.parquet" for name in report.splits}
     if report.format == "images" and any(path.is_file() for path in tables.values()):
-        sources = [f"--source {name}={shlex.quote(str(path))}" for name, path in tables.items()]
-        return f"datum write NEW {' '.join(sources)}"
+        sources = [f"--source {name}={shell_word(str(path))}" for name, path in tables.items()]
+        return [f"datum write NEW {' '.join(sources)}"]
     bare = out / next(iter(report.splits))
     if report.format == "images" and not bare.with_suffix(".txt").is_file() and _has_files(bare):
-        return find_hint(str(bare), "NEW").removeprefix("hint: ")
+        return find_hint(str(bare), "NEW")
     images = [
         f"{name}={spell_feature(one)}" for name, one in schema.items() if one.encoding == "image"
     ]
-    told = f" --schema {shlex.quote(','.join(images))}" if images else ""
-    return f"datum write {shlex.quote(str(out))} NEW" + (told if report.format == "parquet" else "")
+    told = f" --schema {shell_word(','.join(images))}" if images else ""
+    told = told if report.format == "parquet" else ""
+    return [f"datum write {shell_word(out)} NEW{told}"]
 
 
 def _has_files(folder: Path) -> bool:

@@ -18,9 +18,10 @@ from rich.text import Text
 import datum
 from datum import CorruptIndexError, CorruptRecordError, DatumError
 from datum.cli.running import BAD_DATA
-from datum.cli.terminal import data, print_json, printable, show_bar, talk
+from datum.cli.terminal import data, print_json, show_bar, talk
 from datum.cli.words.shell import told_for_shell
 from datum.cli.words.wording import count_of
+from datum.errors import Message, inert
 from datum.format import Index, RecordFile
 
 __all__ = ["Form", "Indexed", "command"]
@@ -126,10 +127,10 @@ def command(
 def _describe_for_tfds(path: str) -> None:
     with told_for_shell(None, None):
         notes = datum.write_sidecars(path, ["tfds"])
-    place = printable(path)
+    place = inert(path)
     data().print(Text(f"{place}: tfds.builder_from_directory({place!r}) reads it"), soft_wrap=True)
     for note in notes:
-        data().print(Text(f"  {printable(note)}"), soft_wrap=True)
+        data().print(Text(f"  {inert(note)}"), soft_wrap=True)
 
 
 def _find_files(path: str) -> list[Path]:
@@ -156,8 +157,10 @@ def _check_places(files: Sequence[Path], places: Sequence[Path]) -> None:
         other = owners.setdefault(place, file)
         if other is not file:
             raise ValueError(
-                f"{place}: expected an index for each file, got one for {other} and {file}\n"
-                "hint: leave out --out, or index the folders one by one"
+                Message(
+                    f"{place}: expected an index for each file, got one for {other} and {file}",
+                    hint="leave out --out, or index the folders one by one",
+                )
             )
 
 
@@ -166,7 +169,7 @@ def _treat(file: Path, place: Path, form: Form, *, check: bool, force: bool) -> 
     try:
         index = _find_records(file, form)
     except (DatumError, OSError) as error:
-        reason = str(error).partition("\n")[0].removeprefix(f"{file}: ")
+        reason = Message.of(error).beside(file)
         return Indexed(str(file), str(place), None, "refused", reason)
     state, reason = _look_at(place, form, index)
     is_kept = state == "sound" or (state == "refused" and not force)
@@ -181,7 +184,7 @@ def _find_records(file: Path, form: Form) -> Index:
     with RecordFile(file, use_index=False) as records:
         if form is Form.text and records.compression is not None:
             raise CorruptIndexError(
-                f"{records.compression}: DALI and tfrecord read files that are not compressed"
+                "DALI and tfrecord read files that are not compressed", where=records.compression
             )
         return records.index
 
@@ -199,7 +202,7 @@ def _look_at(place: Path, form: Form, index: Index) -> tuple[str, str]:
     except CorruptIndexError as error:
         if form is Form.text:  # which has no checksum: it may be anything
             return "refused", _OTHER_KIND
-        return "wrong", str(error).partition("\n")[0].removeprefix(f"{place}: ")
+        return "wrong", error.message.beside(place)
     is_same = there.stream_bytes == index.stream_bytes and np.array_equal(
         there.offsets, index.offsets
     )
@@ -218,8 +221,8 @@ def _show(found: Sequence[Indexed]) -> None:
         table.add_column("", overflow="fold")
     for one in shown:
         records = "" if one.records is None else f"{one.records:,}"
-        reasons = [Text(printable(one.reason))] if has_reasons else []
-        table.add_row(Text(printable(one.index)), records, one.state, *reasons)
+        reasons = [Text(inert(one.reason))] if has_reasons else []
+        table.add_row(Text(inert(one.index)), records, one.state, *reasons)
     console.print(table)
     if len(found) > len(shown):
         console.print(f"{len(found) - len(shown):,} more are listed by --json", style="dim")

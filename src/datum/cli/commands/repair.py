@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 import datum
-from datum.cli.terminal import data, print_json, printable, talk
+from datum.cli.terminal import data, print_json, talk
 from datum.cli.words.shell import told_for_shell
 from datum.cli.words.wording import count_of, describe_size
+from datum.errors import inert, shell_word
 
 if TYPE_CHECKING:
     from datum import RepairReport
@@ -63,7 +63,7 @@ def _show(report: RepairReport) -> None:
     console = data()
     shown = report.losses[:MAX_SHOWN]
     for file, losses in groupby(shown, lambda loss: loss.damage.file):
-        name = printable(_name_within(report, file))
+        name = inert(_name_within(report, file))
         console.print(Text(name, style="bold"), soft_wrap=True)
         console.print(_loss_table(list(losses)))
         console.print()
@@ -72,9 +72,9 @@ def _show(report: RepairReport) -> None:
         console.print(Text(f"{more}\n", style="dim"), soft_wrap=True)
     console.print(_split_table(report))
     for line in report.forgotten:
-        console.print(Text(f"lost: {printable(line)}"), soft_wrap=True)
+        console.print(Text(f"lost: {inert(line)}"), soft_wrap=True)
     for note in report.notes:
-        console.print(Text(f"note: {printable(note)}", style="dim"), soft_wrap=True)
+        console.print(Text(f"note: {inert(note)}", style="dim"), soft_wrap=True)
 
 
 def _split_table(report: RepairReport) -> Table:
@@ -109,7 +109,7 @@ def _loss_table(losses: Sequence[Any]) -> Table:
             *places,
             "?" if loss.records is None else f"{loss.records:,}",
             describe_size(loss.bytes) if loss.bytes else "?",
-            Text(printable(f"{damage.kind}{reason}")),
+            Text(inert(f"{damage.kind}{reason}")),
         )
     return table
 
@@ -126,7 +126,7 @@ def _table() -> Table:
 def _conclude(report: RepairReport, out: str) -> None:
     """Say loudly what came of it, and what to do next."""
     console = talk()
-    saved = f"{count_of(report.records, 'record')} saved to {out}"
+    saved = f"{count_of(report.records, 'record')} saved to {inert(out)}"
     if report.is_whole:
         console.print(Text("whole: ", "bold green") + Text(f"nothing was lost, {saved}", ""))
     else:
@@ -139,5 +139,5 @@ def _conclude(report: RepairReport, out: str) -> None:
     if report.forgotten:
         hint = "pass the features you know, in Python: datum.repair(path, out, schema={...})"
         console.print(Text(f"hint: {hint}", "cyan"), soft_wrap=True)
-    target = shlex.quote(out if report.form == "dataset" else f"{out}/*")
+    target = shell_word(out if report.form == "dataset" else f"{out}/*")
     console.print(Text(f"hint: datum verify {target}", "cyan"), soft_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -18,6 +17,7 @@ from datum.cli.words.pairs import parse_pairs
 from datum.cli.words.shell import told_for_shell
 from datum.cli.words.sizes import parse_bytes
 from datum.cli.words.wording import count_of
+from datum.errors import Message, shell_word
 
 __all__ = ["command", "parse_names", "parse_splits"]
 
@@ -134,7 +134,7 @@ def command(
     if as_json:
         print_json([report_to_json(report) | {"of_records": total}])
         return
-    show_report(report, shlex.quote(out))
+    show_report(report, shell_word(out))
     if report.records < total:
         told = f"{report.records:,} of {count_of(total, 'record')} are in it"
         talk().print(Text(told, style="dim"), soft_wrap=True)
@@ -146,9 +146,9 @@ def _told_how_to_repair(path: str) -> Iterator[None]:
     try:
         yield
     except DatumError as error:
-        command = f"datum repair {shlex.quote(path)} OUT"
-        text = str(error).replace("datum.repair(path, out)", command)
-        error.args = (text, *error.args[1:])
+        command = f"datum repair {shell_word(path)} OUT"
+        hint = error.hint.replace("datum.repair(path, out)", command)
+        error.args = (error.message.changed(hint=hint),)
         raise
 
 
@@ -164,8 +164,10 @@ def parse_splits(texts: Sequence[str]) -> dict[str, float] | dict[str, str] | No
     is_number = [_is_number(value) for value in pairs.values()]
     if any(is_number) and not all(is_number):
         raise ValueError(
-            f"--splits: expected fractions, or records of splits, got both: {' '.join(texts)}\n"
-            "hint: --splits train=0.9,val=0.1, or --splits 'val=train[:10%],train=train[10%:]'"
+            Message(
+                f"--splits: expected fractions, or records of splits, got both: {' '.join(texts)}",
+                hint="--splits train=0.9,val=0.1, or --splits 'val=train[:10%],train=train[10%:]'",
+            )
         )
     from datum.cli.writing.options import parse_fractions
 

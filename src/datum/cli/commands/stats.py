@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from datum.cli.opening import complete_split, open_any
-from datum.cli.terminal import data, print_json, show_bar, talk
+from datum.cli.running import tell
+from datum.cli.terminal import data, print_json, show_bar
 
 __all__ = ["command"]
 
@@ -57,7 +58,7 @@ def command(
             opened.dataset, split=split, columns=names, sample=sample, progress=bar
         )
     if save:
-        talk().print(f"saved: {profile.save()}", markup=False, highlight=False, soft_wrap=True)
+        tell("saved", profile.save())
     if as_json:
         unknown = None if opened.unknown is None else str(opened.unknown)
         print_json([{**profile.to_json(), "unknown": unknown}])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from datum.cli.running import BAD_DATA
-from datum.cli.terminal import data, print_json, printable, show_bar, talk
+from datum.cli.terminal import data, print_json, show_bar, talk
 from datum.cli.words.wording import count_of, describe_size
+from datum.errors import inert, shell_word
 
 if TYPE_CHECKING:
     from datum import VerifyReport
@@ -69,12 +69,12 @@ def command(
 def _show(report: VerifyReport) -> None:
     console = data()
     for shard, problems in groupby(report.problems, lambda problem: problem.shard):
-        console.print(Text(printable(shard), style="bold"), soft_wrap=True)
+        console.print(Text(inert(shard), style="bold"), soft_wrap=True)
         _show_problems(console, list(problems))
         console.print()
     console.print(_summarize(report))
     for note in report.notes:
-        console.print(Text(f"note: {printable(note)}", style="dim"), soft_wrap=True)
+        console.print(Text(f"note: {inert(note)}", style="dim"), soft_wrap=True)
 
 
 def _show_problems(console: Console, problems: Sequence[Any]) -> None:
@@ -90,7 +90,7 @@ def _show_problems(console: Console, problems: Sequence[Any]) -> None:
     table.show_header = has_places
     for problem in problems[:MAX_SHOWN]:
         places = [_number(problem.record), _number(problem.offset)] if has_places else []
-        table.add_row("", *places, problem.kind, Text(printable(_describe(problem))))
+        table.add_row("", *places, problem.kind, Text(inert(_describe(problem))))
     if len(problems) > MAX_SHOWN:
         more = f"{len(problems) - MAX_SHOWN:,} more are listed by --json"
         table.add_row("", *([""] * (len(table.columns) - 2)), Text(more, style="dim"))
@@ -122,8 +122,8 @@ def _summarize(report: VerifyReport) -> Text:
 
 def _hint(report: VerifyReport, path: str) -> None:
     """What can be done about it."""
-    for hint in _hints(report, shlex.quote(path)):
-        talk().print(Text(f"hint: {printable(hint)}", style="cyan"), soft_wrap=True)
+    for hint in _hints(report, shell_word(path)):
+        talk().print(Text(f"hint: {inert(hint)}", style="cyan"), soft_wrap=True)
 
 
 def _hints(report: VerifyReport, path: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from datum.cli.words.shell import told_for_shell
 from datum.cli.writing.options import given_on_line, read_options
 from datum.cli.writing.show import report_to_json, show_plan, show_report, tell_plan
 from datum.cli.writing.source import STDIN, LinesOfStdin
+from datum.errors import Message, shell_word
 
 if TYPE_CHECKING:
     from datum import WritePlan
@@ -230,17 +230,23 @@ def _find_places(
         src, out = None, src  # the only path there is, is where to write
     if src is not None and has_sources:
         raise ValueError(
-            f"expected SRC or a source for each split, got both: {src}\n"
-            "hint: datum write OUT --source train=PATH --source val=PATH"
+            Message(
+                f"expected SRC or a source for each split, got both: {src}",
+                hint="datum write OUT --source train=PATH --source val=PATH",
+            )
         )
     place, target = (place if src is None else src), (target if out is None else out)
     if place is None and not has_sources:
-        raise ValueError("expected SRC, what to write, got none\nhint: datum write SRC OUT")
-    if target is None and not is_dry:
-        shown = shlex.quote(place) if isinstance(place, str) else "SRC"
         raise ValueError(
-            "expected OUT, the folder of the new dataset, got none\n"
-            f"hint: datum write {shown} OUT, or --dry-run to see what would be written"
+            Message("expected SRC, what to write, got none", hint="datum write SRC OUT")
+        )
+    if target is None and not is_dry:
+        shown = shell_word(place) if isinstance(place, str) else "SRC"
+        raise ValueError(
+            Message(
+                "expected OUT, the folder of the new dataset, got none",
+                hint=f"datum write {shown} OUT, or --dry-run to see what would be written",
+            )
         )
     return place, target
 
@@ -279,7 +285,7 @@ def _run(
     if is_json:
         print_json([report_to_json(report)])
     else:
-        show_report(report, shlex.quote(target))
+        show_report(report, shell_word(target))
 
 
 def _plan_lines(source: LinesOfStdin, options: dict[str, Any]) -> WritePlan:
@@ -293,7 +299,7 @@ def _check_not_written(place: Any) -> None:
     if folder is None or not any((folder / name).is_file() for name in _DESCRIPTIONS):
         return
     if (folder / "datum.json").is_file() or any(folder.glob("*.tfrecord*")):
-        raise SourceError(f"{place}: expected data to write, got a dataset of TFRecord files")
+        raise SourceError("expected data to write, got a dataset of TFRecord files", where=place)
 
 
 def _check_free(target: str, given: dict[str, Any]) -> None:
@@ -301,6 +307,7 @@ def _check_free(target: str, given: dict[str, Any]) -> None:
     is_allowed = given.get("overwrite") or given.get("append")
     if (Path(target).expanduser() / "datum.json").is_file() and not is_allowed:
         raise WriteError(
-            f"{target}: expected no dataset there, got one\n"
-            "hint: --overwrite replaces it, --append adds to it"
+            "expected no dataset there, got one",
+            where=target,
+            hint="--overwrite replaces it, --append adds to it",
         )

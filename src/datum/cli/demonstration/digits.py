@@ -26,8 +26,8 @@ def read_digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         from sklearn.datasets import load_digits
     except ImportError as error:
         raise MissingDependencyError(
-            "the handwritten digits of the demo come with the package `scikit-learn`\n"
-            "hint: pip install scikit-learn"
+            "the handwritten digits of the demo come with the package `scikit-learn`",
+            hint="pip install scikit-learn",
         ) from error
     digits: Any = load_digits()
     pixels = np.rint(digits.images * (255 / _BRIGHTEST)).astype(np.uint8)

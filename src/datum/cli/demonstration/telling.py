@@ -70,9 +70,8 @@ class Story:
 
     def note_missing(self, error: MissingDependencyError) -> None:
         """Say that a step, or a part of it, is passed over, and what it takes to have it."""
-        message, _, hint = str(error).partition("\n")
-        self.say(f"Passed over: {message}.", "yellow")
-        self.say(hint, "cyan")
+        self.say(f"Passed over: {error.message.line}.", "yellow")
+        self.say(f"hint: {error.hint}", "cyan")
 
     def shell(self, command: str) -> None:
         """Show the command that does the same."""

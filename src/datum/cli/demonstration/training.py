@@ -29,7 +29,7 @@ def load_tensorflow(*, purpose: str) -> Any:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # looked at when it is loaded
     if importlib.util.find_spec("tensorflow") is None:
         raise MissingDependencyError(
-            f"{purpose} needs the package `tensorflow`\nhint: pip install tensorflow"
+            f"{purpose} needs the package `tensorflow`", hint="pip install tensorflow"
         )
     with _silenced():
         tf = importlib.import_module("tensorflow")

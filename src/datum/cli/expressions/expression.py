@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
@@ -21,6 +20,7 @@ from datum.cli.expressions.operations import (
     sign,
     truth,
 )
+from datum.errors import Message, inert, suggest
 
 __all__ = ["Expression", "parse_expression"]
 
@@ -143,8 +143,7 @@ class _Reader:
 
     def _feature(self, name: str, node: ast.expr) -> Value:
         if name not in self._schema:
-            near = difflib.get_close_matches(name, self._schema, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self._schema)}"
+            hint = suggest(name, self._schema, f"there are {', '.join(self._schema)}")
             if any(name in known and not known.isidentifier() for known in self._schema):
                 hint = "put names of other characters in backquotes: `image/height` > 100"
             self._fail("a feature", repr(name), node.col_offset, hint)
@@ -188,8 +187,7 @@ class _Reader:
         name, arguments = self._called(node)
         if name not in FUNCTIONS or node.keywords:
             known = ", ".join(sorted(FUNCTIONS))
-            near = difflib.get_close_matches(name, FUNCTIONS, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {known}"
+            hint = suggest(name, FUNCTIONS, f"there are {known}", shown=str)
             self._fail("a function that is known here", repr(name), node.col_offset, hint)
         count = FUNCTIONS[name][0]
         if len(arguments) != count:
@@ -229,8 +227,7 @@ class _Reader:
             what = f"a number to compare {name!r} with, which is {feature.dtype}"
             self._fail(what, repr(side.value), side.col_offset)
         if side.value not in classes:
-            near = difflib.get_close_matches(side.value, classes, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(classes[:20])}"
+            hint = suggest(side.value, classes, f"there are {', '.join(classes[:20])}")
             self._fail(f"a class of {name!r}", repr(side.value), side.col_offset, hint)
         return ast.copy_location(ast.Constant(list(classes).index(side.value)), side)
 
@@ -269,11 +266,15 @@ class _Reader:
     def _fail(self, expected: str, got: str, column: int, hint: str = "") -> NoReturn:
         # Columns of nodes are counted in bytes of UTF-8.
         column = len(self._text.encode()[: max(column, 0)].decode(errors="ignore"))
-        lines = [f"--where: expected {expected}, got {got}", f"  {self._text}"]
-        lines.append("  " + " " * column + "^")
-        if hint:
-            lines.append(f"hint: {hint}")
-        raise ValueError("\n".join(lines))
+        column = len(inert(self._text[:column]))
+        raise ValueError(
+            Message(
+                f"expected {expected}, got {got}",
+                where="--where",
+                details=[f"  {self._text}", "  " + " " * column + "^"],
+                hint=hint,
+            )
+        )
 
 
 def _asked_name(node: ast.expr) -> str | None:

@@ -22,7 +22,8 @@ from datum.cli.measured.words import (
     rounded,
     verdict,
 )
-from datum.cli.terminal import is_plain, printable
+from datum.cli.terminal import is_plain
+from datum.errors import inert
 
 __all__ = ["draw_bar", "show"]
 
@@ -75,15 +76,15 @@ def _parts(found: Measurement, console: Console) -> Iterator[RenderableType]:
         yield Text(words)
     yield from _advice(found)
     for note in found.notes:
-        yield Text(f"Note: {printable(note)}.", style="dim")
+        yield Text(f"Note: {inert(note)}.", style="dim")
 
 
 def _head(found: Measurement, console: Console) -> Iterator[RenderableType]:
-    name, rest = printable(found.path), describe_split(found)
+    name, rest = inert(found.path), describe_split(found)
     is_short = len(name) + len(rest) + 2 <= console.width
     yield Text(f"{name}: {rest}" if is_short else f"{name}:\n{rest}", "bold", overflow="fold")
     for line in (str(found.machine), describe_programs(found), describe_run(found)):
-        yield Text(printable(line), style="dim")
+        yield Text(inert(line), style="dim")
 
 
 def _spelt(text: str, console: Console) -> str:
@@ -175,7 +176,7 @@ def _label(name: str, found: Measurement) -> str:
 
 
 def _unmeasured(found: Measurement) -> Iterator[RenderableType]:
-    lines = [f"{speed.name}: {printable(speed.problem)}" for speed in found.speeds if speed.problem]
+    lines = [f"{speed.name}: {inert(speed.problem)}" for speed in found.speeds if speed.problem]
     if found.missing:
         lines.append(f"not installed: {', '.join(found.missing)}")
     for line in lines:
@@ -191,7 +192,7 @@ def _advice(found: Measurement) -> Iterator[RenderableType]:
     yield Text("\nWhat to change", style="bold")
     for number, one in enumerate(found.advice, 1):
         factor = (f"{gain(one.gain)} {one.basis}", "bold green")
-        call = Text(printable(one.call), style="cyan")
+        call = Text(inert(one.call), style="cyan")
         table = Table.grid(padding=(0, 1))
         table.add_column(no_wrap=True, justify="right")
         table.add_column()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from datum.cli.words.figures import describe_share, one_line
 from datum.cli.words.grid import Column, Sized, lay_out
 from datum.cli.words.signs import Signs
 from datum.cli.words.wording import count_of, describe_size
+from datum.errors import shell_word
 
 if TYPE_CHECKING:
     from datum import Profile
@@ -128,7 +128,7 @@ class _Page:
         yield Text()
         for line in textwrap.wrap(describe_look(self.profile), width):
             yield Text(line, "dim")
-        path = shlex.quote(self.title)
+        path = shell_word(self.title)
         steps = [f"datum head {path}", f"datum stats {path}"]
         if self.profile.features:
             steps.append(f"datum info {path} --spec tf")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from datum import DatumError
 from datum.cli.words.figures import cut, describe_range, one_line
 from datum.cli.words.grid import Column, lay_out
 from datum.cli.words.signs import Signs
@@ -68,7 +69,6 @@ def _show_bytes(data: bytes, width: int) -> list[Text]:
     )
 
 
-def describe_unknown(error: Exception) -> str:
+def describe_unknown(error: DatumError) -> str:
     """Why no features are known; the path stands above it already."""
-    text = one_line(str(error).partition("\nhint:")[0])
-    return text[text.index("expected") :] if "expected" in text else text
+    return error.problem

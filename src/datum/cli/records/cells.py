@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from datum import BytesColumn, DatumError, Feature, Masked, Ragged, Schema, Sparse, format
 from datum.cli.records.bytes import text_of
+from datum.errors import Message, suggest
 
 __all__ = ["Cell", "cells_of"]
 
@@ -56,10 +56,11 @@ def cells_of(
     if columns is not None and len(lacking) < len(columns):
         schema = schema.select(name for name in columns if name not in lacking)
     elif columns is not None:
-        near = difflib.get_close_matches(columns[0], schema, 1) if columns else []
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(schema)}"
+        hint = suggest("".join(columns[:1]), schema, f"there are {', '.join(schema)}")
         got = ", ".join(map(repr, columns))
-        raise ValueError(f"--columns: expected features of the records, got {got}\nhint: {hint}")
+        raise ValueError(
+            Message(f"--columns: expected features of the records, got {got}", hint=hint)
+        )
     batch = format.parse([payload], schema, threads=1)
     known = metadata or {}
     cells = []

@@ -68,8 +68,8 @@ def print_records(source: Source, asked: Asked, options: Options) -> bool:
     if unsound:
         tell(
             "warning",
-            f"{count_of(unsound, 'record')} of {shown:,} cannot be read\n"
-            f"hint: `datum verify` lists all damage, `datum repair` saves what is sound",
+            f"{count_of(unsound, 'record')} of {shown:,} cannot be read",
+            hint="`datum verify` lists all damage, `datum repair` saves what is sound",
         )
     return not unsound
 
@@ -86,7 +86,7 @@ def _write(writer: _Writer, found: Found, source: Source, columns: Sequence[str]
             cells = cells_of(found.payload, schema, columns=columns, metadata=source.metadata)
         except DatumError as error:
             if schema is not None:
-                problem = str(error).partition("\n")[0]
+                problem = error.message.line
         else:
             writer.write_features(found, cells, problem)
             return not problem

@@ -14,6 +14,7 @@ from datum import Sparse
 from datum.cli.records.bytes import look_at
 from datum.cli.records.cells import Cell
 from datum.cli.words.wording import count_of, describe_size
+from datum.errors import inert
 
 __all__ = ["clean", "describe_type", "describe_value", "shorten", "shorten_name"]
 
@@ -71,9 +72,7 @@ def clean(text: str) -> str:
     'a⏎\\x1b[31mb'
     """
     text = text.replace("\r\n", "⏎").replace("\n", "⏎").replace("\t", " ")
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return inert(text)
 
 
 def shorten_name(name: str, room: int) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from rich.cells import cell_len, chop_cells
 
-from datum.cli.terminal import printable
 from datum.cli.words.signs import Signs
+from datum.errors import inert
 
 __all__ = ["cut", "cut_middle", "describe_number", "describe_range", "describe_share", "one_line"]
 
@@ -83,7 +83,7 @@ def describe_share(share: float) -> str:
 
 def one_line(text: str) -> str:
     """Text of strangers on one line, without anything that steers a terminal."""
-    return " ".join(printable(text).split())
+    return " ".join(map(inert, text.split()))
 
 
 def cut(text: str, width: int, signs: Signs) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from datum.errors import Message
+
 __all__ = ["parse_pairs"]
 
 # A comma parts two pairs only where a name and `=` follow, so that values may hold commas:
@@ -27,8 +29,10 @@ def parse_pairs(texts: Iterable[str], *, option: str = "option") -> dict[str, st
             name, equals, value = (part.strip() for part in pair.partition("="))
             if not (name and equals and value):
                 raise ValueError(
-                    f"{option}: expected name=value, got {pair.strip()!r}\n"
-                    f"hint: part several by commas, as in train=0.9,val=0.1"
+                    Message(
+                        f"{option}: expected name=value, got {pair.strip()!r}",
+                        hint="part several by commas, as in train=0.9,val=0.1",
+                    )
                 )
             if name in pairs:
                 raise ValueError(f"{option}: expected {name!r} once, got it twice")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from datum import DatumError, Feature, SourceError
 from datum.cli.writing.hints import find_hint
 from datum.cli.writing.schema import spell_feature
+from datum.errors import Message, shell_word
 
 __all__ = ["say_for_shell", "told_for_shell"]
 
@@ -60,7 +60,7 @@ def _spell(name: str, feature: str) -> str:
     call: Any = ast.parse(feature, mode="eval").body
     values = [ast.literal_eval(one) for one in call.args]
     named = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
-    return shlex.quote(f"{ast.literal_eval(name)}={spell_feature(Feature(*values, **named))}")
+    return shell_word(f"{ast.literal_eval(name)}={spell_feature(Feature(*values, **named))}")
 
 
 def _pairs(text: str) -> str:
@@ -69,7 +69,7 @@ def _pairs(text: str) -> str:
 
 def _sources(text: str) -> str:
     return " ".join(
-        f"--source {shlex.quote(f'{name}={path}')}" for name, path in _SOURCE.findall(text)
+        f"--source {shell_word(f'{name}={path}')}" for name, path in _SOURCE.findall(text)
     )
 
 
@@ -83,20 +83,11 @@ def told_for_shell(place: Any, target: str | None) -> Iterator[None]:
     try:
         yield
     except (DatumError, TypeError, ValueError) as error:
-        text = say_for_shell(str(error))
-        is_of_options = text.startswith(("expected --", "--"))
+        found = Message.of(error)
+        problem, hint = say_for_shell(found.problem), say_for_shell(found.hint).split("\n")
+        is_of_options = not found.where and problem.startswith(("expected --", "--"))
         if isinstance(error, SourceError) and isinstance(place, str) and not is_of_options:
-            text = _lead_on(text, place, target)
-        if isinstance(error, OSError):  # which make their text of more than one argument
-            raise type(error)(text) from error
-        error.args = (text, *error.args[1:])
+            is_of_python = any(word in found.hint for word in _OF_PYTHON)
+            hint = find_hint(place, target) if is_of_python or not found.hint else hint
+        error.args = (found.changed(problem=problem, hint=hint),)
         raise
-
-
-def _lead_on(text: str, place: str, target: str | None) -> str:
-    """The message with a hint that a shell can follow, where it has none."""
-    message, _, hint = text.partition("\nhint: ")
-    is_of_python = any(word in hint for word in _OF_PYTHON)
-    if hint and not is_of_python:
-        return text
-    return f"{message}\n{find_hint(place, target)}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from datum.errors import Message
+
 __all__ = ["parse_bytes"]
 
 _SIZE = re.compile(r"(?P<number>\d[\d_,]*(?:\.\d+)?|\.\d+)\s*(?P<unit>[a-z]*)", re.IGNORECASE)
@@ -36,8 +38,10 @@ def parse_bytes(text: str) -> int:
     unit = _UNITS.get(found["unit"].lower()) if found is not None else None
     if found is None or unit is None:
         raise ValueError(
-            f"size: expected a number of bytes, got {text!r}\n"
-            f"hint: write it as 128MiB, 1.5GB, 500k or 1048576"
+            Message(
+                f"size: expected a number of bytes, got {text!r}",
+                hint="write it as 128MiB, 1.5GB, 500k or 1048576",
+            )
         )
     size = int(Decimal(found["number"].replace("_", "").replace(",", "")) * unit)
     if size < 1:

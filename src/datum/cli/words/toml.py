@@ -6,6 +6,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from datum.errors import Message
+
 __all__ = ["read_toml"]
 
 
@@ -14,5 +16,5 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     try:
         found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: expected TOML, got: {error}") from None
+        raise ValueError(Message(f"expected TOML, got: {error}", where=path)) from None
     return found

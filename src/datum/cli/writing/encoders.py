@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import importlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from datum import MissingDependencyError
 from datum.cli.words.pairs import parse_pairs
+from datum.errors import Message, suggest
 
 __all__ = ["encoders_of", "read_encoders"]
 
@@ -21,7 +21,7 @@ _HOMES = {
     "OneHotEncoder": "sklearn.preprocessing",
     "TfidfVectorizer": "sklearn.feature_extraction.text",
 }
-_HINT = "hint: --encoders label=LabelEncoder --encoders 'text=CountVectorizer(max_features=1000)'"
+_HINT = "--encoders label=LabelEncoder --encoders 'text=CountVectorizer(max_features=1000)'"
 
 
 def read_encoders(texts: Iterable[str]) -> dict[str, Any]:
@@ -50,8 +50,11 @@ def encoders_of(found: Any, *, where: str) -> dict[str, Any]:
             encoders[name] = _make(one["class"], parameters)
         else:
             raise ValueError(
-                f"{where}: {name}: expected the name of a class, or a table with one, got {one!r}\n"
-                f"hint: [encoders.{name}] class = 'CountVectorizer'"
+                Message(
+                    f"{where}: {name}: expected the name of a class, or a table with one, got"
+                    f" {one!r}",
+                    hint=f"[encoders.{name}] class = 'CountVectorizer'",
+                )
             )
     return encoders
 
@@ -72,19 +75,22 @@ def _parse_call(text: str) -> Any:
     except (SyntaxError, ValueError, TypeError) as error:
         if "expected" in str(error):
             raise
-    raise ValueError(f"encoders: expected a class and its parameters, got {text!r}\n{_HINT}")
+    raise ValueError(
+        Message(f"encoders: expected a class and its parameters, got {text!r}", hint=_HINT)
+    )
 
 
 def _make(kind: str, parameters: Mapping[str, Any]) -> Any:
     if kind not in _HOMES:
-        near = difflib.get_close_matches(kind, _HOMES, 1, cutoff=0.5)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_HOMES)}"
-        raise ValueError(f"encoders: expected a class of scikit-learn, got {kind!r}\nhint: {hint}")
+        hint = suggest(kind, _HOMES, f"there are {', '.join(_HOMES)}", shown=str, cutoff=0.5)
+        raise ValueError(
+            Message(f"encoders: expected a class of scikit-learn, got {kind!r}", hint=hint)
+        )
     try:
         home = importlib.import_module(_HOMES[kind])
     except ImportError as error:
         raise MissingDependencyError(
-            "encoders need the package `scikit-learn`\nhint: pip install scikit-learn"
+            "encoders need the package `scikit-learn`", hint="pip install scikit-learn"
         ) from error
     # What a list is in TOML and JSON is a tuple to scikit-learn: ngram_range = [1, 2].
     given = {
@@ -93,7 +99,8 @@ def _make(kind: str, parameters: Mapping[str, Any]) -> Any:
     known = list(getattr(home, kind)().get_params(deep=False))
     for key in given:
         if key not in known:
-            near = difflib.get_close_matches(key, known, 1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            raise ValueError(f"{kind}: expected one of its parameters, got {key!r}\nhint: {hint}")
+            hint = suggest(key, known, f"there are {', '.join(known)}", cutoff=0.5)
+            raise ValueError(
+                Message(f"{kind}: expected one of its parameters, got {key!r}", hint=hint)
+            )
     return getattr(home, kind)(**given)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from datum import DatumError, sources
+from datum.errors import shell_word
 
 __all__ = ["find_hint"]
 
@@ -16,16 +16,16 @@ _IMAGES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 _TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".jsonl", ".ndjson", ".json")
 _TRIED_FOLDERS = 20
 _START_BYTES = 2**16  # of a file, in which its keys are found
-_PIPE = "hint: records of any kind can come as JSON lines: your-program | datum write - OUT"
+_PIPE = "records of any kind can come as JSON lines: your-program | datum write - OUT"
 
 
-def find_hint(place: str, target: str | None) -> str:
-    """The next step for what lies at a path: a command, where there is one that fits."""
+def find_hint(place: str, target: str | None) -> list[str]:
+    """The lines of the next step for what lies at a path: a command, where there is one."""
     path = Path(place).expanduser()
-    out = shlex.quote(target or "OUT")
+    out = shell_word(target or "OUT")
     if not path.is_dir():
         is_records = path.is_file() and ".tfrecord" in path.name.lower()
-        return f"hint: {_lay_out_anew(path, out)}" if is_records else _PIPE
+        return [_lay_out_anew(path, out) if is_records else _PIPE]
     try:
         for find in (
             _find_records,
@@ -37,10 +37,10 @@ def find_hint(place: str, target: str | None) -> str:
         ):
             hint = find(path, out)
             if hint is not None:
-                return f"hint: {hint}"
+                return [hint] if isinstance(hint, str) else hint
     except OSError:  # a folder that cannot be read is told already
         pass
-    return _PIPE
+    return [_PIPE]
 
 
 def _find_records(path: Path, out: str) -> str | None:
@@ -50,7 +50,7 @@ def _find_records(path: Path, out: str) -> str | None:
 
 
 def _lay_out_anew(path: Path, out: str) -> str:
-    shown = f"datum reshard {shlex.quote(str(path))} {out}"
+    shown = f"datum reshard {shell_word(str(path))} {out}"
     return f"these are TFRecord files already; to lay them out anew: {shown}"
 
 
@@ -64,7 +64,7 @@ def _find_coco(path: Path, out: str) -> str | None:
     return None
 
 
-def _find_boxes(path: Path, out: str) -> str | None:
+def _find_boxes(path: Path, out: str) -> list[str] | None:
     """Pascal VOC in folders of other names."""
     folders = list(_folders(path))
     annotated = {folder: _stems(folder, (".xml",)) for folder in folders}
@@ -77,15 +77,14 @@ def _find_boxes(path: Path, out: str) -> str | None:
     if not shared.get(pictures):
         return None
     images, xml = pictures.relative_to(path), boxes.relative_to(path)
-    lines = (
+    return [
         "if these are boxes as of Pascal VOC, name the folders in a file, source.toml:",
         "  [source]",
         '  class = "VocDetection"',
         f'  path = "{path}"',
         f'  splits.train = {{image_dir = "{images}", annotation_dir = "{xml}"}}',
         f"  and write with: datum write {out} --options source.toml",
-    )
-    return "\n".join(lines)
+    ]
 
 
 def _find_pictures(path: Path, out: str) -> str | None:
@@ -96,7 +95,7 @@ def _find_pictures(path: Path, out: str) -> str | None:
     suffix = counts.most_common(1)[0][0]
     return (
         "images without classes can be listed in a table:"
-        f" (echo path; ls {shlex.quote(str(path))}/*{suffix}) > images.csv;"
+        f" (echo path; ls {shell_word(str(path))}/*{suffix}) > images.csv;"
         f" datum write images.csv {out}"
     )
 
@@ -108,9 +107,9 @@ def _find_folder(path: Path, out: str) -> str | None:
         try:
             sources.as_source(folder)
         except DatumError as error:
-            if "several that fit" not in str(error):  # which says itself how to choose
+            if "several that fit" not in error.problem:  # which says itself how to choose
                 continue
-        return f"name a folder within: datum write {shlex.quote(str(folder))} {out}"
+        return f"name a folder within: datum write {shell_word(str(folder))} {out}"
     return None
 
 
@@ -118,7 +117,7 @@ def _find_table(path: Path, out: str) -> str | None:
     files = sorted(file for file in path.iterdir() if file.suffix.lower() in _TABLES)
     if not files:
         return None
-    return f"name one of its files: datum write {shlex.quote(str(files[0]))} {out}"
+    return f"name one of its files: datum write {shell_word(str(files[0]))} {out}"
 
 
 def _folders(path: Path) -> Iterator[Path]:

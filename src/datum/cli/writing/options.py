@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from datum.cli.words.toml import read_toml
 from datum.cli.writing.encoders import encoders_of, read_encoders
 from datum.cli.writing.schema import features_of, read_schema
 from datum.cli.writing.source import source_of
+from datum.errors import Message, suggest
 
 __all__ = ["given_on_line", "parse_fractions", "parse_shards", "read_options"]
 
@@ -99,8 +99,10 @@ def _fraction(name: str, text: str) -> float:
         return float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
         raise ValueError(
-            f"--splits: {name}: expected a fraction such as 0.9, got {text!r}\n"
-            "hint: --source train=PATH --source val=PATH gives a source for each split"
+            Message(
+                f"--splits: {name}: expected a fraction such as 0.9, got {text!r}",
+                hint="--source train=PATH --source val=PATH gives a source for each split",
+            )
         ) from None
 
 
@@ -114,7 +116,10 @@ def parse_shards(text: str) -> int | dict[str, int]:
     for count in pairs.values():
         if not count.isdecimal():
             raise ValueError(
-                f"--shards: expected a number, got {count!r}\nhint: --shards 8, or train=8,val=1"
+                Message(
+                    f"--shards: expected a number, got {count!r}",
+                    hint="--shards 8, or train=8,val=1",
+                )
             )
     counts = {name: int(count) for name, count in pairs.items()}
     return counts.get("", counts)
@@ -134,9 +139,10 @@ def read_options(path: str) -> dict[str, Any]:
     for given, value in read_toml(path).items():
         name = "shard_bytes" if given == "shard_size" else given  # what the command line calls it
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            raise ValueError(f"{path}: expected options of datum.write, got {name!r}\nhint: {hint}")
+            hint = suggest(name, known, f"there are {', '.join(known)}", cutoff=0.5)
+            raise ValueError(
+                Message(f"{path}: expected options of datum.write, got {name!r}", hint=hint)
+            )
         options[name] = _checked(name, value, f"{path}: {name}")
     return options
 

@@ -11,6 +11,7 @@ from typing import Any
 from datum import Feature
 from datum.cli.words.pairs import parse_pairs
 from datum.cli.words.toml import read_toml
+from datum.errors import Message
 
 __all__ = ["features_of", "parse_feature", "read_schema", "spell_feature"]
 
@@ -20,7 +21,7 @@ _FEATURE = re.compile(
 )
 _RAW = ("float64", "complex64", "complex128")  # which no list of a record holds
 _ANY = ("?", "*", "-1", "none")  # ways to write a length that differs
-_HINT = "hint: name=dtype[shape]:encoding, as in age=int64, box=float32[?,4], x=float32[9]:sparse"
+_HINT = "name=dtype[shape]:encoding, as in age=int64, box=float32[?,4], x=float32[9]:sparse"
 
 
 def read_schema(texts: Iterable[str]) -> dict[str, Feature]:
@@ -53,7 +54,9 @@ def _read_file(path: Path) -> Any:
 def features_of(found: Any, *, where: str) -> dict[str, Feature]:
     """Features by name, from texts such as `float32[3]` or from tables of their attributes."""
     if not isinstance(found, Mapping):
-        raise ValueError(f"{where}: expected features by name, got {found!r:.100}\n{_HINT}")
+        raise ValueError(
+            Message(f"{where}: expected features by name, got {found!r:.100}", hint=_HINT)
+        )
     return {name: _feature_of(one, f"{where}: {name}") for name, one in found.items()}
 
 
@@ -61,7 +64,9 @@ def _feature_of(found: Any, where: str) -> Feature:
     if isinstance(found, str):
         return parse_feature(found, where=where)
     if not isinstance(found, Mapping):
-        raise ValueError(f"{where}: expected a type such as 'float32[3]', got {found!r}\n{_HINT}")
+        raise ValueError(
+            Message(f"{where}: expected a type such as 'float32[3]', got {found!r}", hint=_HINT)
+        )
     given = dict(found)
     if isinstance(given.get("shape"), list):
         given["shape"] = [None if str(n).lower() in _ANY else n for n in given["shape"]]
@@ -78,7 +83,7 @@ def parse_feature(text: str, *, where: str = "schema") -> Feature:
     """
     found = _FEATURE.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f"{where}: expected a type and a shape, got {text!r}\n{_HINT}")
+        raise ValueError(Message(f"{where}: expected a type and a shape, got {text!r}", hint=_HINT))
     encoding: Any = found["encoding"]
     shape = tuple(_length(part.strip(), text, where) for part in (found["shape"] or "").split(","))
     return Feature(
@@ -109,5 +114,7 @@ def _length(part: str, text: str, where: str) -> int | None:
     if not part or part.lower() in _ANY:
         return None
     if not part.isdecimal():
-        raise ValueError(f"{where}: expected lengths in the shape, or ?, got {text!r}\n{_HINT}")
+        raise ValueError(
+            Message(f"{where}: expected lengths in the shape, or ?, got {text!r}", hint=_HINT)
+        )
     return int(part)

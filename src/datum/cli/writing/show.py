@@ -8,10 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from datum.cli.running import tell
-from datum.cli.terminal import data, printable
+from datum.cli.terminal import data
 from datum.cli.words.shell import say_for_shell
 from datum.cli.words.wording import count_of, describe_feature, describe_size
 from datum.cli.writing.schema import spell_feature
+from datum.errors import inert
 
 if TYPE_CHECKING:
     from datum import WritePlan, WriteReport
@@ -54,7 +55,7 @@ def show_plan(plan: WritePlan, out: str | None) -> None:
     """Write the plan to stdout: layout, splits, shards, sizes, schema, warnings."""
     console = data()
     compression = f", {plan.compression}" if plan.compression else ""
-    console.print(Text(printable(f"{plan.layout}{compression}"), style="bold"), soft_wrap=True)
+    console.print(Text(inert(f"{plan.layout}{compression}"), style="bold"), soft_wrap=True)
     console.print()
     console.print(_split_table(plan, console.width))
     console.print()
@@ -69,11 +70,11 @@ def show_plan(plan: WritePlan, out: str | None) -> None:
         listed = ", ".join(plan.skipped[:_SHOWN_FILES])
         notes.append(f"{count_of(len(plan.skipped), 'file')} without records: {listed}{more}")
     for note in (*notes, *map(say_for_shell, plan.notes)):
-        console.print(Text(printable(note), style="dim"))
+        console.print(Text(inert(note), style="dim"))
     for warning in plan.warnings:
-        text = printable(say_for_shell(warning))
+        text = inert(say_for_shell(warning))
         console.print(Text.assemble(("warning: ", "yellow"), text))
-    where = "" if out is None else f" {out} is as it was."
+    where = "" if out is None else f" {inert(out)} is as it was."
     console.print(Text(f"dry run: nothing was written.{where}"), soft_wrap=True)
 
 
@@ -86,7 +87,7 @@ def _split_table(plan: WritePlan, width: int) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     rows: list[list[Any]] = [
         [
-            Text(printable(name)),
+            Text(inert(name)),
             _count(split.records, split.estimated_records),
             _size(split.estimated_bytes),
             "?" if split.shards is None else f"{split.shards:,}",
@@ -102,7 +103,7 @@ def _split_table(plan: WritePlan, width: int) -> Table:
     if left >= _LEAST_ORIGIN:
         table.add_column("from", no_wrap=True)
         for row, split in zip(rows, plan.splits.values(), strict=True):
-            row.append(Text(_end_of(printable(split.origin), left)))
+            row.append(Text(_end_of(inert(split.origin), left)))
     for row in rows:
         table.add_row(*row)
     return table
@@ -130,9 +131,9 @@ def _feature_table(plan: WritePlan) -> Table:
     for name, feature in plan.schema.items():
         mark = " *" if name in plan.guessed else ""
         table.add_row(
-            Text(printable(name)),
+            Text(inert(name)),
             Text(describe_feature(feature) + mark),
-            Text(printable(_classes(plan, name))),
+            Text(inert(_classes(plan, name))),
         )
     return table
 
@@ -152,7 +153,7 @@ def _table() -> Table:
 
 def show_report(report: WriteReport, out: str) -> None:
     """Write the report to stdout, and a next step to stderr."""
-    data().print(Text(printable(say_for_shell(str(report)))), soft_wrap=True)
+    data().print(Text(say_for_shell(str(report))), soft_wrap=True)
     rejected = sum(split.rejected for split in report.splits.values())
     if rejected:
         where = "" if report.quarantine is None else f"; the reasons are in {report.quarantine}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from itertools import chain, islice
 from typing import IO, Any
 
 from datum import SourceError, sources
+from datum.errors import Message, suggest
 
 __all__ = ["HEAD_RECORDS", "STDIN", "LinesOfStdin", "source_of"]
 
@@ -24,14 +24,18 @@ def source_of(found: Any, *, where: str) -> Any:
     kinds = [name for name in sources.__all__ if name[0].isupper() and _is_public(name)]
     if not isinstance(found, Mapping) or not isinstance(found.get("class"), str):
         raise ValueError(
-            f"{where}: expected a path, or a table with a `class` of datum.sources, got {found!r}\n"
-            f"hint: there are {', '.join(kinds)}"
+            Message(
+                f"{where}: expected a path, or a table with a `class` of datum.sources, got"
+                f" {found!r}",
+                hint=f"there are {', '.join(kinds)}",
+            )
         )
     kind = found["class"]
     if kind not in kinds:
-        near = difflib.get_close_matches(kind, kinds, 1, cutoff=0.5)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(kinds)}"
-        raise ValueError(f"{where}: expected a class of datum.sources, got {kind!r}\nhint: {hint}")
+        hint = suggest(kind, kinds, f"there are {', '.join(kinds)}", shown=str, cutoff=0.5)
+        raise ValueError(
+            Message(f"{where}: expected a class of datum.sources, got {kind!r}", hint=hint)
+        )
     options = {name: value for name, value in found.items() if name != "class"}
     try:
         return getattr(sources, kind)(**options)
@@ -61,8 +65,8 @@ class LinesOfStdin:
         self.head = [row for row in found if isinstance(row, dict)]
         if not self.head:
             raise SourceError(
-                f"stdin: {found[0] if found else 'expected JSON lines, got none'}\n"
-                'hint: an object on each line: {"text": "hello", "label": 3}'
+                f"stdin: {found[0] if found else 'expected JSON lines, got none'}",
+                hint='an object on each line: {"text": "hello", "label": 3}',
             )
 
     def parts(self) -> dict[str, Any]:

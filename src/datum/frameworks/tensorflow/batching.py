@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from datum._optional import require
+from datum.errors import Message
 from datum.frameworks.tensorflow.ops import checked
 from datum.frameworks.tensorflow.options import TfOptions
 from datum.loading.padding import Pad, find_pad, mask_name
@@ -114,8 +115,11 @@ def pad_batches(batches: Any, options: TfOptions) -> Any:
         how = find_pad(options.pad) or Pad(mask=False)
         if how.mask:
             raise ValueError(
-                "expected dicts from `map` with a `pad` that adds masks, which are named after"
-                " their columns, got a tuple\nhint: datum.Pad(mask=False) adds none"
+                Message(
+                    "expected dicts from `map` with a `pad` that adds masks, which are named after"
+                    " their columns, got a tuple",
+                    hint="datum.Pad(mask=False) adds none",
+                )
             )
         return tf.nest.map_structure(lambda column: _dense(column, how, "")[0], found)
 
@@ -140,8 +144,11 @@ def _pad_columns(columns: dict[str, Any], options: TfOptions) -> dict[str, Any]:
             continue
         if mask_name(name) in columns:
             raise ValueError(
-                f"expected no column {mask_name(name)!r} beside {name!r}, whose mask has that name"
-                "\nhint: datum.Pad(mask=False) adds no mask; or leave one out with `columns`"
+                Message(
+                    f"expected no column {mask_name(name)!r} beside {name!r}, whose mask has"
+                    " that name",
+                    hint="datum.Pad(mask=False) adds no mask; or leave one out with `columns`",
+                )
             )
         made[mask_name(name)] = mask
     return made
@@ -190,9 +197,10 @@ def _padded_shape(column: Any, axes: list[int], pad: Pad, name: str) -> list[Any
 
 
 def _refuse_longer(column: Any, axis: int, extent: int, name: str, pad: Pad) -> Any:
-    problem = (
-        f"feature `{name}`: expected at most {extent} values, the `length` to pad to, got more\n"
-        f"hint: datum.Pad(length={pad.length}, truncate=True) cuts what is longer"
+    problem = Message(
+        f"expected at most {extent} values, the `length` to pad to, got more",
+        where=f"feature `{name}`",
+        hint=f"datum.Pad(length={pad.length}, truncate=True) cuts what is longer",
     )
     is_short = column.bounding_shape(axis=axis) <= extent
     return column.with_flat_values(checked(column.flat_values, is_short, problem))

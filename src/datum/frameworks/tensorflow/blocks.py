@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum._optional import require
-from datum.errors import Damage
+from datum.errors import Damage, Message
 from datum.format import Compression, Index, RecordFile, RecordWriter, frame
 from datum.format.index import FRAME_BYTES
 from datum.format.records import HEADER_BYTES
@@ -259,9 +259,12 @@ def _warn(split: Split, damage: Sequence[Damage], lost: int) -> None:
     shown = [f"  {one}" for one in damage[:SHOWN_DAMAGES]]
     if len(damage) > SHOWN_DAMAGES:
         shown.append(f"  and {count_of(len(damage) - SHOWN_DAMAGES, 'place')} more")
-    text = f"{split.shards.folder}: split {split.name!r}: {count_of(lost, 'record')} of"
-    text += f" {len(split):,} lost to damage, left out"
-    warnings.warn("\n".join([text, *shown]), UserWarning, stacklevel=_level_of_caller())
+    text = Message(
+        f"{count_of(lost, 'record')} of {len(split):,} lost to damage, left out",
+        where=f"{split.shards.folder}: split {split.name!r}",
+        details=shown,
+    )
+    warnings.warn(text, UserWarning, stacklevel=_level_of_caller())
 
 
 def _level_of_caller() -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from datum._optional import require
-from datum.errors import StateError
+from datum.errors import Message, StateError
 from datum.format.layout import stand_in
 from datum.frameworks.tensorflow.batching import batch_records, pad_batches, select_supervised
 from datum.frameworks.tensorflow.engine import (
@@ -113,9 +113,10 @@ class DatumDataset(tf.data.Dataset):  # type: ignore[misc]
     def _known_position(self) -> Position:
         if self._pipeline.position is None:
             raise StateError(
-                f"{self!r}: expected a dataset in the order of `seed`, whose position is known\n"
-                "hint: leave out bucket_fn, shuffle_files, host='service', deterministic=False"
-                " and settings of `read`"
+                "expected a dataset in the order of `seed`, whose position is known",
+                where=f"{self!r}",
+                hint="leave out bucket_fn, shuffle_files, host='service', deterministic=False"
+                " and settings of `read`",
             )
         return self._pipeline.position
 
@@ -265,13 +266,19 @@ def _make_reader(choice: EngineChoice, request: ReadRequest) -> Reader:
         return NativeReader(request)
     if required_features(split.schema.select(request.schema), options.missing):
         raise ValueError(
-            "expected no missing='drop' with engine='graph', which does not know them beforehand"
-            "\nhint: engine='native', or leave such records out for good: `datum reshard --where`"
+            Message(
+                "expected no missing='drop' with engine='graph', which does not know them"
+                " beforehand",
+                hint="engine='native', or leave such records out for good: `datum reshard --where`",
+            )
         )
     if options.bucket_by is not None:
         raise ValueError(
-            "expected no `bucket_by` with engine='graph', which does not know lengths beforehand\n"
-            "hint: engine='native', or bucket_fn and bucket_op"
+            Message(
+                "expected no `bucket_by` with engine='graph', which does not know lengths"
+                " beforehand",
+                hint="engine='native', or bucket_fn and bucket_op",
+            )
         )
     return WindowedReader(request) if has_own_order(split, options) else GraphReader(request)
 
@@ -364,8 +371,11 @@ def _add_extra(batches: Any, extra: Collection[str]) -> Any:
         return batches
     if not isinstance(batches.element_spec[0], dict):
         raise ValueError(
-            f"expected dicts from `map` with remainder='pad', to which {MASK!r} is added, got"
-            f" {batches.element_spec[0]}\nhint: another `remainder`, or tuples from `batch_map`"
+            Message(
+                f"expected dicts from `map` with remainder='pad', to which {MASK!r} is added, got"
+                f" {batches.element_spec[0]}",
+                hint="another `remainder`, or tuples from `batch_map`",
+            )
         )
     return batches.map(leave_as_is(lambda batch, added: {**batch, **added}))
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from datum._optional import require
 from datum.configs import TFRReadConfigs
+from datum.errors import Message
 from datum.frameworks.tensorflow.blocks import find_lost
 from datum.frameworks.tensorflow.options import SERVICE, Engine, TfOptions
 from datum.reading import Split
@@ -63,8 +64,10 @@ def choose_engine(asked: Engine, inputs: EngineInputs) -> EngineChoice:
     """
     if asked == "native" and inputs.only_in_graph is not None:
         raise ValueError(
-            f"expected no {inputs.only_in_graph} with engine='native', which cannot do that\n"
-            "hint: engine='graph', or leave the option out"
+            Message(
+                f"expected no {inputs.only_in_graph} with engine='native', which cannot do that",
+                hint="engine='graph', or leave the option out",
+            )
         )
     if asked != "auto":
         return EngineChoice(asked, "as asked for")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from datum.errors import DatumError, SchemaError
+from datum.errors import DatumError, Message, SchemaError
 from datum.frameworks.tensorflow.options import TfOptions
 from datum.loading.decoding import BatchImages, encoded_images
 from datum.schema import Feature, Schema
@@ -51,15 +51,17 @@ def decoder_for(
     """
     if len(feature.shape) != 3 or feature.shape[-1] not in CHANNELS:
         raise SchemaError(
-            f"{feature!r}: expected an image of 1, 3 or 4 channels\n"
-            'hint: decode={"<feature>": False} gives the bytes'
+            "expected an image of 1, 3 or 4 channels",
+            where=f"{feature!r}",
+            hint='decode={"<feature>": False} gives the bytes',
         )
     lacking = sorted(_lacking_formats().intersection(formats))
     if lacking and not natively:
         raise SchemaError(
-            f"feature {name!r}: expected images that TensorFlow {tensorflow().__version__} decodes,"
-            f" got {' and '.join(map(str.upper, lacking))}\n"
-            "hint: engine='native' decodes them",
+            f"expected images that TensorFlow {tensorflow().__version__} decodes,"
+            f" got {' and '.join(map(str.upper, lacking))}",
+            where=f"feature {name!r}",
+            hint="engine='native' decodes them",
             feature=name,
         )
     wanted = Wanted(feature.shape[-1], feature.dtype, exact)
@@ -129,7 +131,7 @@ def _decode_natively(data: Any, wanted: Wanted, name: str, feature: Feature) -> 
             return decode(data, feature)
         except DatumError as error:
             # TensorFlow chooses its own error by this type, and shows the traceback.
-            raise ValueError(f"feature {name!r}: {error}") from None
+            raise ValueError(Message(error, where=f"feature {name!r}")) from None
 
     def decode_rest() -> Any:
         image = tf.numpy_function(decode, [data], feature.dtype, stateful=False)

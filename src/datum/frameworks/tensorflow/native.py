@@ -156,7 +156,7 @@ class NativeReader(OrderedReader[PythonPasses]):
             for part, made in zip(parts, finished, strict=True):
                 for damage in made.damage:  # since the order was made, which leaves damage out
                     raise CorruptRecordError(
-                        f"{damage}\nhint: Dataset.verify lists what is damaged", damage
+                        damage, hint="Dataset.verify lists what is damaged", damage=damage
                     )
                 yield self._packer.pack(self._with_extra(made.batch, part), len(part), buffers)
         finally:

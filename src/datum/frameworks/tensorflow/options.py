@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping
@@ -11,6 +10,7 @@ from typing import Any, Literal
 
 from datum.configs import BucketConfigs, TFRReadConfigs
 from datum.configs.tfr_configs import AUTOTUNE, ENGINES
+from datum.errors import Message, suggest
 from datum.loading.casting import Cast, check_cast, find_casts
 from datum.loading.checks import (
     check_choice,
@@ -72,11 +72,10 @@ class TfOptions:
         """Raise TypeError for keywords that `to_tf` does not have, with the nearest one."""
         known = [option.name for option in fields(cls) if option.init]
         for name in keywords:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
+            hint = suggest(name, known, f"there are {', '.join(known)}", shown="`{}`".format)
             if name in ("batch_tokens", "buckets"):
                 hint = "`bucket_fn` and `bucket_op` give a batch size for each range of lengths"
-            raise TypeError(f"to_tf: got an unknown option `{name}`\nhint: {hint}")
+            raise TypeError(Message(f"to_tf: got an unknown option `{name}`", hint=hint))
 
     def __post_init__(self) -> None:
         for name in ("prefetch", "num_parallel_calls"):
@@ -123,7 +122,7 @@ class TfOptions:
         return isinstance(self.host, str) and self.host == SERVICE
 
     def _check_numbers(self) -> None:
-        hints = {"epochs": "\nhint: epochs=None has no end"}
+        hints = {"epochs": "epochs=None has no end"}
         for name in ("batch_size", "epochs", "num_parallel_calls"):
             if getattr(self, name) is not None:
                 check_count(name, getattr(self, name), least=1, hint=hints.get(name, ""))
@@ -148,8 +147,11 @@ class TfOptions:
                 )
             if self.bucket_fn is not None and self.remainder in ("pad", "wrap"):
                 raise ValueError(
-                    f"expected no remainder={self.remainder!r} with `bucket_fn`, whose buckets have"
-                    " sizes of their own\nhint: bucket_by='<feature>' has batches of `batch_size`"
+                    Message(
+                        f"expected no remainder={self.remainder!r} with `bucket_fn`, whose"
+                        " buckets have sizes of their own",
+                        hint="bucket_by='<feature>' has batches of `batch_size`",
+                    )
                 )
             object.__setattr__(self, "drop_remainder", self.remainder == "drop")
 
@@ -190,8 +192,11 @@ class TfOptions:
             raise ValueError("expected a `bucket_fn` with `bucket_op`, got None")
         if self.bucket_op is None:
             raise ValueError(
-                "expected a `bucket_op` with `bucket_fn`, got None\nhint: bucket_op="
-                "datum.configs.BucketConfigs(bucket_boundaries=[10], bucket_batch_sizes=[64, 32])"
+                Message(
+                    "expected a `bucket_op` with `bucket_fn`, got None",
+                    hint="bucket_op=datum.configs.BucketConfigs(bucket_boundaries=[10],"
+                    " bucket_batch_sizes=[64, 32])",
+                )
             )
         check_kind("bucket_op", self.bucket_op, BucketConfigs, "a datum.configs.BucketConfigs")
         self.bucket_op.check()
@@ -238,6 +243,8 @@ def refuse_mask(schema: Schema) -> None:
     """Raise ValueError for a feature with the name of the mask that remainder="pad" adds."""
     if MASK in schema:
         raise ValueError(
-            f"expected no feature {MASK!r} with remainder='pad', whose mask has that name\n"
-            "hint: leave it out with `columns`, or choose another remainder"
+            Message(
+                f"expected no feature {MASK!r} with remainder='pad', whose mask has that name",
+                hint="leave it out with `columns`, or choose another remainder",
+            )
         )

@@ -59,8 +59,8 @@ class GraphParser:
             if beside in schema:
                 raise SchemaError(
                     f"feature {name!r} is optional, so {beside!r} says which records have it;"
-                    " there is a feature of that name\n"
-                    f"hint: give {name!r} a default, or rename one of them",
+                    " there is a feature of that name",
+                    hint=f"give {name!r} a default, or rename one of them",
                     feature=name,
                 )
         self.schema = schema

@@ -125,7 +125,9 @@ class Position:
             where=self._where,
         )
         if progress.batches:
-            raise StateError(f"{self._where}: expected the state of a whole host, got a worker's")
+            raise StateError(
+                "expected the state of a whole host, got a worker's", where=self._where
+            )
         self._passes.set(None, progress.start)
         self._count = _Count()
 

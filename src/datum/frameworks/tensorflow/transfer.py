@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from datum import _core
 from datum._optional import require
 from datum.columns import Masked, Ragged
-from datum.errors import DatumError
+from datum.errors import DatumError, Message
 from datum.format.layout import stand_in
 from datum.frameworks.tensorflow.parse import nest_by_shape, tensor_dtype
 from datum.loading.options import present_name
@@ -81,7 +81,7 @@ class GeneratorDataset(tf.data.Dataset):  # type: ignore[misc]
                 return next(running[int(number)])
             except (DatumError, OSError) as error:
                 # TensorFlow chooses its own error by this type, and shows the traceback.
-                raise ValueError(str(error)) from None
+                raise ValueError(Message.of(error)) from None
 
         def end(number: Any) -> Any:
             running.pop(int(number)).close()

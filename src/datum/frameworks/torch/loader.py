@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from datum._optional import require
-from datum.errors import StateError
+from datum.errors import Message, StateError
 from datum.frameworks.torch.tensors import TOOLS, to_own_tensors, to_pinned, to_shipped, to_tensors
 from datum.loading import Loader, LoadOptions
 from datum.loading.checks import check_kind
@@ -136,11 +136,13 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
         """Raise ValueError for a DataLoader that makes batches of batches."""
         if self.options.batch_size is not None and find_collation() is not None:
             raise ValueError(
-                f"split {self.ordered.name!r}: expected a DataLoader with batch_size=None, since"
-                f" the loader gives batches of {self.options.batch_size} already; got one that"
-                " makes batches of them\n"
-                "hint: DataLoader(loader, batch_size=None); or to_torch(batch_size=None) for single"
-                " records, which a DataLoader makes batches of"
+                Message(
+                    f"split {self.ordered.name!r}: expected a DataLoader with batch_size=None,"
+                    f" since the loader gives batches of {self.options.batch_size} already; got"
+                    " one that makes batches of them",
+                    hint="DataLoader(loader, batch_size=None); or to_torch(batch_size=None) for"
+                    " single records, which a DataLoader makes batches of",
+                )
             )
 
     def set_epoch(self, epoch: int) -> None:
@@ -153,10 +155,12 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
         hint = ""
         if name == "dataset":  # libraries that skip batches by reading them look for it
             hint = (
-                "\nhint: a loader goes on at once by `load_state_dict`; Trainer resumes with"
+                "a loader goes on at once by `load_state_dict`; Trainer resumes with"
                 " train_dataset=ds.to_torch(..., batch_size=None)"
             )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
+        raise AttributeError(
+            Message(f"{type(self).__name__!r} object has no attribute {name!r}", hint=hint)
+        )
 
     def _start_at(self, progress: Progress) -> None:
         super()._start_at(progress)
@@ -176,10 +180,10 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
     def _current(self) -> Progress:
         if not is_worker() and self._passes.begun_by_workers() is not None:
             raise StateError(
-                f"split {self.ordered.name!r}: workers of a DataLoader have read, and only they"
-                " know how far\n"
-                "hint: loader.state_dict(batches=n), with the number of batches taken in this pass;"
-                " or torchdata's StatefulDataLoader, whose own state_dict asks its workers"
+                "workers of a DataLoader have read, and only they know how far",
+                where=f"split {self.ordered.name!r}",
+                hint="loader.state_dict(batches=n), with the number of batches taken in this pass;"
+                " or torchdata's StatefulDataLoader, whose own state_dict asks its workers",
             )
         return super()._current()
 
@@ -195,7 +199,9 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
         self._convert = self._find_convert()
         yield from super()._batches(begin)
         if self.report.skipped and is_worker():
-            warnings.warn(f"split {self.ordered.name!r}: {self.report}", stacklevel=2)
+            first, *more = str(self.report).split("\n")
+            told = Message(first, where=f"split {self.ordered.name!r}", details=more)
+            warnings.warn(told, stacklevel=2)
 
     def _find_convert(self) -> Callable[[Any], Any]:
         """The function that makes tensors of a batch in this process."""

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from datum._optional import require
-from datum.errors import CorruptRecordError
+from datum.errors import CorruptRecordError, Message
 from datum.format import Index, ShardInfo
 from datum.format.wording import count_of, format_bytes
 from datum.format.writer import frame
@@ -33,8 +33,11 @@ def copy_array_records(paths: Sequence[Path]) -> list[ShardInfo]:
         files = count_of(len(lacking), "file")
         nbytes = format_bytes(sum(path.stat().st_size for path in lacking))
         warnings.warn(
-            f"{lacking[0].parent}: {files} of ArrayRecord, {nbytes}, copied"
-            f" as TFRecord to {cache_folder() or 'a temporary folder'}; DATUM_CACHE names another",
+            Message(
+                f"{files} of ArrayRecord, {nbytes}, copied as TFRecord to"
+                f" {cache_folder() or 'a temporary folder'}; DATUM_CACHE names another",
+                where=lacking[0].parent,
+            ),
             UserWarning,
             stacklevel=2,
         )
@@ -95,7 +98,9 @@ def _read(path: Path) -> Iterator[list[bytes]]:
             yield reader.read(first, min(first + COPIED_RECORDS, count))
         reader.close()  # which raises what is wrong with a file that seems to be empty
     except (RuntimeError, ValueError, IndexError, OSError) as error:
-        text = str(error).partition("\n")[0]
+        text = Message.of(error).line
         raise CorruptRecordError(
-            f"{path}: expected a whole file of ArrayRecord: {text:.300}\nhint: restore the file"
+            f"expected a whole file of ArrayRecord: {text:.300}",
+            where=path,
+            hint="restore the file",
         ) from error

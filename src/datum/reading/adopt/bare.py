@@ -60,9 +60,10 @@ def _nothing_sound(damage: Sequence[Damage]) -> CorruptRecordError:
     if first is None:
         return no_record_file(Path(damage[0].file))
     return CorruptRecordError(
-        f"{first.file}: record {first.record} at byte {first.offset}: expected a tf.train.Example"
+        f"record {first.record} at byte {first.offset}: expected a tf.train.Example"
         " or SequenceExample, got bytes that are no such message",
-        first,
+        where=first.file,
+        damage=first,
     )
 
 
@@ -78,13 +79,15 @@ def _no_features(folder: Path, files: Sequence[ScannedFile]) -> SchemaError:
     records = sum(file.records for file in files)
     if records:
         return SchemaError(
-            f"{folder}: expected tf.train.Example or SequenceExample records with features,"
-            f" got {records} record(s) without\n"
-            "hint: datum.format.RecordFile reads records of any kind"
+            "expected tf.train.Example or SequenceExample records with features,"
+            f" got {records} record(s) without",
+            where=folder,
+            hint="datum.format.RecordFile reads records of any kind",
         )
     where = files[0].path if files else folder
     others = f", as {count_of(len(files) - 1, 'other file')} here" if len(files) > 1 else ""
     return SchemaError(
-        f"{where}: expected records to tell the features from, got a file without any{others}\n"
-        "hint: pass schema= with the features"
+        f"expected records to tell the features from, got a file without any{others}",
+        where=where,
+        hint="pass schema= with the features",
     )

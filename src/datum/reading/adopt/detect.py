@@ -90,9 +90,11 @@ def _expanded(path: str | os.PathLike[str]) -> Path:
     try:
         found = Path(path).expanduser()
     except RuntimeError as error:  # of a user that is not there
-        raise ManifestError(f"{path}: expected a path: {error}") from error
+        raise ManifestError(f"expected a path: {error}", where=path) from error
     if "\0" in os.fspath(found):
-        raise ManifestError(f"{os.fspath(path)!r}: expected a path, got one with a null byte")
+        raise ManifestError(
+            "expected a path, got one with a null byte", where=f"{os.fspath(path)!r}"
+        )
     return found
 
 
@@ -125,9 +127,9 @@ def _refuse_links(contents: Contents) -> None:
         target = os.path.realpath(folder / name)
         if os.path.dirname(target) != inside:  # noqa: PTH120 - a path that was resolved
             raise ManifestError(
-                f"{folder / name}: expected a file in the folder of the dataset, got a link to"
-                f" {target}\n"
-                f"hint: datum.load({str(folder)!r}, follow_links=True), if you trust its links"
+                f"expected a file in the folder of the dataset, got a link to {target}",
+                where=f"{folder / name}",
+                hint=f"datum.load({str(folder)!r}, follow_links=True), if you trust its links",
             )
 
 
@@ -140,12 +142,13 @@ def _open_list(paths: Iterable[str | os.PathLike[str]], asked: _Asked) -> Conten
     for path in files:
         if _is_folder(path):
             raise ManifestError(
-                f"{path}: expected a TFRecord file in a list, got a folder\n"
-                "hint: load one folder, or list the files in it"
+                "expected a TFRecord file in a list, got a folder",
+                where=path,
+                hint="load one folder, or list the files in it",
             )
         other = seen.setdefault(os.path.realpath(path), path)
         if other is not path:
-            raise ManifestError(f"{path}: expected each file once, got it as {other} too")
+            raise ManifestError(f"expected each file once, got it as {other} too", where=path)
     return _open_named(files, asked)
 
 
@@ -156,7 +159,7 @@ def _open_named(files: Sequence[Path], asked: _Asked, *, missing: Sequence[Path]
     try:
         manifest = _manifest_of(files)
     except ManifestError as error:
-        told = str(error).partition("\n")[0]
+        told = error.message.line
         manifest, notes = None, (f"the files were read without their manifest: {told}",)
     if manifest is None:
         contents = _open_files(folder, _splits_of(files), asked, missing=missing)
@@ -174,9 +177,9 @@ def _open_named(files: Sequence[Path], asked: _Asked, *, missing: Sequence[Path]
     if not asked.skips_damage:
         path = changed[0]
         raise CorruptRecordError(
-            f"{path}: expected {found[path][1].bytes} bytes, as the manifest says,"
-            f" got {size_of(path)}\n"
-            "hint: restore the file, or load with on_error='skip' what is sound of it"
+            f"expected {found[path][1].bytes} bytes, as the manifest says, got {size_of(path)}",
+            where=path,
+            hint="restore the file, or load with on_error='skip' what is sound of it",
         )
     known = replace(asked, schema=asked.schema if asked.schema is not None else manifest.schema)
     splits = {path: split for path, (split, _) in found.items()}
@@ -257,8 +260,9 @@ def _open_pattern(pattern: Path, asked: _Asked) -> Contents:
     files = select_record_files(candidates, skips_damage=asked.skips_damage)
     if not files:
         raise ManifestError(
-            f"{pattern}: expected a pattern of TFRecord files, got none that fits\n"
-            "hint: check the path; quote the pattern so that no shell expands it"
+            "expected a pattern of TFRecord files, got none that fits",
+            where=pattern,
+            hint="check the path; quote the pattern so that no shell expands it",
         )
     return _open_named(files, asked, missing=check_sets(files, may_miss=asked.skips_damage))
 
@@ -288,14 +292,15 @@ def _open_folder(folder: Path, asked: _Asked) -> Contents:
     published = [sub for sub in folders if (sub / MANIFEST_NAME).is_file()]
     if published:
         raise ManifestError(
-            f"{folder}: expected a dataset, got a folder of some\n"
-            f"hint: load one of them, as {published[0]}"
+            "expected a dataset, got a folder of some",
+            where=folder,
+            hint=f"load one of them, as {published[0]}",
         )
     splits = {path: split for sub in folders for path, split in _find_split(sub, asked).items()}
     if splits:
         _check_splits(splits)
         return _open_sets(folder, splits, asked)
-    raise ManifestError(_describe_nothing(folder))
+    raise _nothing_in(folder)
 
 
 def _open_features(folder: Path, asked: _Asked) -> Contents:
@@ -306,7 +311,9 @@ def _open_features(folder: Path, asked: _Asked) -> Contents:
         asked = replace(asked, schema=schema)
     files = select_record_files(list_folder(folder)[0], skips_damage=asked.skips_damage)
     if not files:
-        raise ManifestError(f"{folder}: expected TFRecord files beside {FEATURES_FILE}, got none")
+        raise ManifestError(
+            f"expected TFRecord files beside {FEATURES_FILE}, got none", where=folder
+        )
     contents = _open_sets(folder, _splits_of(files), asked)
     return replace(contents, metadata=metadata, writer="tfds")
 
@@ -327,8 +334,9 @@ def _only(folder: Path, versions: list[Path]) -> Path:
         names = [path.relative_to(folder).as_posix() for path in versions]
         shown = ", ".join(names[:SHOWN_FOLDERS]) + (", ..." if len(names) > SHOWN_FOLDERS else "")
         raise ManifestError(
-            f"{folder}: expected one dataset that TFDS prepared, got {shown}\n"
-            f"hint: load one of them, as {versions[-1]}"
+            f"expected one dataset that TFDS prepared, got {shown}",
+            where=folder,
+            hint=f"load one of them, as {versions[-1]}",
         )
     return versions[0]
 
@@ -344,18 +352,19 @@ def _check_splits(splits: Mapping[Path, str]) -> None:
         other = owners.setdefault(split, path.parent)
         if other != path.parent:
             raise ManifestError(
-                f"{path.parent}: expected one folder for split {split!r}, got {other.name} too\n"
-                "hint: load one of them, or a list of files"
+                f"expected one folder for split {split!r}, got {other.name} too",
+                where=path.parent,
+                hint="load one of them, or a list of files",
             )
 
 
-def _describe_nothing(folder: Path) -> str:
+def _nothing_in(folder: Path) -> ManifestError:
     found = (
-        f"{folder}: expected a dataset, got a folder that was never published: it has no"
+        "expected a dataset, got a folder that was never published: it has no"
         f" {MANIFEST_NAME}, no {SHARD_FILE}, no {INFO_FILE} and no TFRecord files, nor do its"
         " folders"
     )
     hint = "check the path; datum.write makes a dataset of other files"
     for staging in find_unfinished(folder):
         hint = f"a write did not finish; the same call again continues what is in {staging}"
-    return f"{found}\nhint: {hint}"
+    return ManifestError(found, where=folder, hint=hint)

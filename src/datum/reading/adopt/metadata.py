@@ -19,7 +19,7 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         return expect(parse_json(data), dict, "$")  # type: ignore[no-any-return]
     except ManifestError as error:
-        raise ManifestError(f"{file}: {error}") from None
+        raise ManifestError(error, where=file) from None
 
 
 def expect(value: Any, kind: type, where: str) -> Any:
@@ -27,7 +27,7 @@ def expect(value: Any, kind: type, where: str) -> Any:
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
         return value
     kinds = {dict: "an object", list: "a list", str: "a text", int: "an integer", bool: "a truth"}
-    raise ManifestError(f"{where}: expected {kinds[kind]}, got {describe(value)}")
+    raise ManifestError(f"expected {kinds[kind]}, got {describe(value)}", where=where)
 
 
 def size_of(path: Path) -> int | None:
@@ -45,5 +45,5 @@ def check_member(name: str, where: str) -> str:
     is_inside = parts and not name.startswith("/") and ".." not in parts
     if not is_inside or any(c in "\\:" or c < " " for c in name):
         got = describe(name)
-        raise ManifestError(f"{where}: expected the name of a file in this folder, got {got}")
+        raise ManifestError(f"expected the name of a file in this folder, got {got}", where=where)
     return name

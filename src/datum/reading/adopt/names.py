@@ -60,10 +60,10 @@ def split_of_folder(folder: Path) -> str:
     try:
         return check_split_name(name)
     except SplitError as error:
-        problem = str(error).partition("\n")[0]
         raise ManifestError(
-            f"{folder}: expected a folder named after a split: {problem}\n"
-            "hint: rename it, or load a list of the files in it"
+            f"expected a folder named after a split: {error.message.line}",
+            where=folder,
+            hint="rename it, or load a list of the files in it",
         ) from None
 
 
@@ -115,7 +115,7 @@ def check_sets(paths: Iterable[Path], *, may_miss: bool = False) -> list[Path]:
         _check_one_set(shards)
         missing = _find_missing(shards, MAX_MISSING if may_miss else SHOWN_MISSING + 1)
         if missing and not may_miss:
-            raise ManifestError(_describe_missing(shards[0], missing))
+            raise _missing(shards[0], missing)
         absent += missing
     return absent
 
@@ -127,9 +127,9 @@ def _check_one_set(shards: list[_Shard]) -> None:
         if shard.count != shards[0].count or other is not shard:
             first = shards[0] if shard.count != shards[0].count else other
             raise ManifestError(
-                f"{shard.path.parent}: expected one set of shards, got {first.path.name}"
-                f" and {shard.path.name}\n"
-                "hint: remove the files of an older export, or load a list of those to read"
+                f"expected one set of shards, got {first.path.name} and {shard.path.name}",
+                where=shard.path.parent,
+                hint="remove the files of an older export, or load a list of those to read",
             )
 
 
@@ -151,11 +151,11 @@ def _absent(shard: _Shard, numbers: set[int], wanted: range) -> Iterator[Path]:
             yield path
 
 
-def _describe_missing(shard: _Shard, missing: list[Path]) -> str:
+def _missing(shard: _Shard, missing: list[Path]) -> ManifestError:
     shown = ", ".join(path.name for path in missing[:SHOWN_MISSING])
     more = ", ..." if len(missing) > SHOWN_MISSING else ""
-    return (
-        f"{shard.path.parent}: expected all {shard.count} shards of a set, but there is no"
-        f" {shown}{more}\n"
-        "hint: copy them here, or load a list of files to read what is there"
+    return ManifestError(
+        f"expected all {shard.count} shards of a set, but there is no {shown}{more}",
+        where=shard.path.parent,
+        hint="copy them here, or load a list of files to read what is there",
     )

@@ -60,18 +60,19 @@ def _read_shards(path: Path) -> dict[str, list[Path]]:
         try:
             check_split_name(split)
         except SplitError as error:
-            raise ManifestError(f"{path}: {error}") from None
+            raise ManifestError(error, where=path) from None
         splits[split] = [path.with_name(check_member(name, where)) for name in _names(files, where)]
         for file in splits[split]:
             if owners.setdefault(file.name, split) != split:
-                raise ManifestError(f"{where}: expected shards of its own, got {file.name!r}")
+                raise ManifestError(f"expected shards of its own, got {file.name!r}", where=where)
             if size_of(file) is None:
                 raise ManifestError(
-                    f"{where}: expected a shard {file.name!r}, got no such file\n"
-                    "hint: restore it, or load a list of the files to read"
+                    f"expected a shard {file.name!r}, got no such file",
+                    where=where,
+                    hint="restore it, or load a list of the files to read",
                 )
     if not splits:
-        raise ManifestError(f"{path}: expected splits, got none")
+        raise ManifestError("expected splits, got none", where=path)
     return splits
 
 
@@ -79,7 +80,7 @@ def _names(files: Any, where: str) -> list[str]:
     names = list(expect(files, dict, where))
     for name in names:
         if "/" in name:
-            raise ManifestError(f"{where}: expected the name of a file, got {name!r:.100}")
+            raise ManifestError(f"expected the name of a file, got {name!r:.100}", where=where)
     return names
 
 
@@ -90,11 +91,11 @@ def _read_mapping(path: Path) -> dict[str, dict[str, Any]]:
         where = f"{path}: feature {key!r:.100}"
         expect(found, dict, where)
         if found.get("type") not in _TYPES:
-            raise ManifestError(f"{where}: expected a type of {', '.join(_TYPES)}, got another")
+            raise ManifestError(f"expected a type of {', '.join(_TYPES)}, got another", where=where)
         expect(found.get("dense"), bool, f"{where}: dense")
         for length in expect(found.get("shape"), list, f"{where}: shape"):
             if expect(length, int, f"{where}: shape") < -1:
-                raise ManifestError(f"{where}: shape: expected lengths, got {length}")
+                raise ManifestError(f"shape: expected lengths, got {length}", where=where)
     return mapping
 
 

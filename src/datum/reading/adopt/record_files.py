@@ -49,7 +49,7 @@ def list_folder(folder: Path) -> tuple[list[Path], list[Path]]:
         with os.scandir(folder) as entries:
             found = [(entry.name, entry.is_dir()) for entry in entries]
     except OSError as error:
-        raise ManifestError(f"{folder}: expected a folder to read: {error}") from error
+        raise ManifestError(f"expected a folder to read: {error}", where=folder) from error
     found.sort(key=lambda entry: natural_order(entry[0]))
     shown = [entry for entry in found if entry[0][0] not in "._" and entry[0] != "lost+found"]
     return (
@@ -98,7 +98,7 @@ def sniff(path: Path) -> Beginning:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
     except OSError as error:
-        raise ManifestError(f"{path}: expected a TFRecord file to read: {error}") from error
+        raise ManifestError(f"expected a TFRecord file to read: {error}", where=path) from error
     compression = detect_compression(head) if head else None
     if compression is not None:
         inflated = b""
@@ -119,7 +119,8 @@ def sniff(path: Path) -> Beginning:
 def no_record_file(path: Path) -> CorruptRecordError:
     """The error of a file that should hold records, and does not even begin with one."""
     return CorruptRecordError(
-        f"{path}: expected a TFRecord file, got other bytes, or a first record that is damaged\n"
-        "hint: restore it, or load a list of the files to read without it;"
-        " of other kinds of files datum.write makes a dataset"
+        "expected a TFRecord file, got other bytes, or a first record that is damaged",
+        where=path,
+        hint="restore it, or load a list of the files to read without it;"
+        " of other kinds of files datum.write makes a dataset",
     )

@@ -44,20 +44,23 @@ def save_manifest(contents: Contents, *, threads: int | None = None) -> Path:
 def _check_place(path: Path, shards: list[ShardInfo]) -> None:
     if path.exists():
         raise WriteError(
-            f"{path}: expected a dataset without a manifest, got one that has it\n"
-            "hint: delete it, if another is wanted"
+            "expected a dataset without a manifest, got one that has it",
+            where=path,
+            hint="delete it, if another is wanted",
         )
     strays = [shard.name for shard in shards if Path(shard.name).name != shard.name]
     if strays:
         raise WriteError(
-            f"{path}: expected all files in the folder of the manifest, got {strays[0]!r}\n"
-            "hint: move them into one folder, or write them with datum.write"
+            f"expected all files in the folder of the manifest, got {strays[0]!r}",
+            where=path,
+            hint="move them into one folder, or write them with datum.write",
         )
     ways = sorted({str(shard.compression) for shard in shards if shard.bytes})
     if len(ways) > 1:
         raise WriteError(
-            f"{path}: expected files that are compressed in one way, got {' and '.join(ways)}\n"
-            "hint: save a manifest for those of one kind, or write them with datum.write"
+            f"expected files that are compressed in one way, got {' and '.join(ways)}",
+            where=path,
+            hint="save a manifest for those of one kind, or write them with datum.write",
         )
 
 
@@ -77,11 +80,11 @@ def _check_shard(opener: Shards, shard: ShardInfo) -> ShardInfo:
         records = sum(map(len, file.chunks(CHUNK_RECORDS)))
         if records != shard.records:
             raise CorruptRecordError(
-                f"{file.name}: expected {count_of(shard.records, 'record')}, {opener.known_from},"
-                f" got {records}"
+                f"expected {count_of(shard.records, 'record')}, {opener.known_from}, got {records}",
+                where=file.name,
             )
         nbytes, crc = checksum_file(file)
         tail = tail_checksum(file)
     if nbytes != shard.bytes:
-        raise CorruptRecordError(f"{file.name}: expected {shard.bytes} bytes, got {nbytes}")
+        raise CorruptRecordError(f"expected {shard.bytes} bytes, got {nbytes}", where=file.name)
     return replace(shard, crc32c=crc, tail_crc32c=tail)

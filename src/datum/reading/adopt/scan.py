@@ -73,7 +73,7 @@ def scan_files(
         try:
             return look(path, counted.of_file(sizes[path]), discovers=discovers)
         except OSError as error:
-            raise ManifestError(f"{path}: expected a TFRecord file to read: {error}") from error
+            raise ManifestError(f"expected a TFRecord file to read: {error}", where=path) from error
 
     count = min(thread_count(threads), len(paths)) or 1
     with ThreadPoolExecutor(count, "datum-adopt") as pool:
@@ -98,7 +98,7 @@ def _scan(path: Path, note: Callable[[int], None], *, discovers: bool) -> Scanne
         except CorruptRecordError as error:
             raise _damaged(path, error) from error
         except SchemaError as error:
-            raise SchemaError(f"{path}: {error}") from error
+            raise SchemaError(error, where=path) from error
         return ScannedFile(path, records, nbytes, file.compression if nbytes else None, found)
 
 
@@ -111,7 +111,7 @@ def _scan_around(path: Path, note: Callable[[int], None], *, discovers: bool) ->
             try:
                 found = discover(file, malformed=malformed)
             except SchemaError as error:
-                raise SchemaError(f"{path}: {error}") from error
+                raise SchemaError(error, where=path) from error
         records = sum(map(len, file.chunks())) if found is None else found.records
         damage = sorted([*file.damage, *malformed], key=lambda one: one.offset)
         compression = file.compression if nbytes else None
@@ -121,9 +121,8 @@ def _scan_around(path: Path, note: Callable[[int], None], *, discovers: bool) ->
 def _damaged(path: Path, error: CorruptRecordError) -> CorruptRecordError:
     if error.damage is not None and error.damage.offset == 0:
         return no_record_file(path)
-    found = str(error).partition("\n")[0]
     hint = "restore the file, or load a list of the files to read"
-    return CorruptRecordError(f"{found}\nhint: {hint}", error.damage)
+    return CorruptRecordError(error, hint=hint, damage=error.damage)
 
 
 def common_compression(shards: Iterable[ShardInfo]) -> Compression | None:
@@ -173,7 +172,8 @@ def _has_kind(features: Mapping[str, object], name: str) -> bool:
 
 def _contradiction(name: str, problem: str) -> SchemaError:
     return SchemaError(
-        f"feature {name!r}: {problem}\n"
-        "hint: load the files apart, or pass schema= with the features to read",
+        problem,
+        where=f"feature {name!r}",
+        hint="load the files apart, or pass schema= with the features to read",
         feature=name,
     )

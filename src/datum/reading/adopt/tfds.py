@@ -77,8 +77,9 @@ def _check_records(told: Sequence[_Shard], files: Sequence[ScannedFile]) -> None
 
 def _wrong_count(path: Path, expected: int | None, got: int) -> CorruptRecordError:
     return CorruptRecordError(
-        f"{path}: expected {expected} records, as {INFO_FILE} says,"
-        f" got {got}\nhint: restore it, or load a list of the files"
+        f"expected {expected} records, as {INFO_FILE} says, got {got}",
+        where=path,
+        hint="restore it, or load a list of the files",
     )
 
 
@@ -91,7 +92,7 @@ def read_tfds_features(folder: Path) -> tuple[Schema, dict[str, dict[str, Any]]]
     try:
         found = read_features(read_json(path))
     except SchemaError as error:
-        raise SchemaError(f"{path}: {error}") from error
+        raise SchemaError(error, where=path) from error
     metadata = {name: dict(about) for name, about in found.metadata.items()}
     for name, file in found.label_files.items():
         # A feature may be named as no file of this folder can be: it has no file of labels then.
@@ -108,11 +109,11 @@ def _read_labels(path: Path) -> list[str]:
     if nbytes is None:
         return []
     if nbytes > MAX_LABEL_BYTES:
-        raise ManifestError(f"{path}: expected at most {MAX_LABEL_BYTES} bytes, got more")
+        raise ManifestError(f"expected at most {MAX_LABEL_BYTES} bytes, got more", where=path)
     try:
         return parse_labels(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ManifestError(f"{path}: expected names of classes: {error}") from error
+        raise ManifestError(f"expected names of classes: {error}", where=path) from error
 
 
 # Splits.
@@ -129,11 +130,13 @@ def _read_splits(folder: Path) -> dict[str, list[_Shard]]:
         where = f"{path}: $.splits[{at}]"
         name, shards = _read_split(expect(found, dict, where), where, folder, info, form)
         if name in splits:
-            raise ManifestError(f"{where}: expected a split of its own, got {name!r} again")
+            raise ManifestError(f"expected a split of its own, got {name!r} again", where=where)
         splits[name] = shards
         for shard in shards:
             if shard.name in owners:
-                raise ManifestError(f"{where}: expected each shard once, got {shard.name!r} twice")
+                raise ManifestError(
+                    f"expected each shard once, got {shard.name!r} twice", where=where
+                )
             owners[shard.name] = name
     if form == "array_record":
         return {name: _copy_shards(folder, shards) for name, shards in splits.items()}
@@ -158,9 +161,10 @@ def _file_format(info: Mapping[str, Any], path: Path) -> str:
     found = next((known for known in _FORMATS if known == form or known in others), None)
     if found is None:
         raise ManifestError(
-            f"{path}: expected files of format 'tfrecord' or 'array_record', got {describe(form)}\n"
-            "hint: prepare it again with file_format='tfrecord', or convert it with TFDS's"
-            " scripts.convert_format"
+            f"expected files of format 'tfrecord' or 'array_record', got {describe(form)}",
+            where=path,
+            hint="prepare it again with file_format='tfrecord', or convert it with TFDS's"
+            " scripts.convert_format",
         )
     return found
 
@@ -169,11 +173,12 @@ def _told_splits(info: Mapping[str, Any], path: Path) -> list[Any]:
     told = info.get("splits", [])
     if isinstance(told, dict):
         raise ManifestError(
-            f"{path}: expected a dataset that TFDS prepared, got one of Hugging Face\n"
-            "hint: datum.write(datasets.load_from_disk(...), out) makes a dataset of it"
+            "expected a dataset that TFDS prepared, got one of Hugging Face",
+            where=path,
+            hint="datum.write(datasets.load_from_disk(...), out) makes a dataset of it",
         )
     if not expect(told, list, f"{path}: $.splits"):
-        raise ManifestError(f"{path}: expected splits, got none")
+        raise ManifestError("expected splits, got none", where=path)
     return list(told)
 
 
@@ -183,7 +188,7 @@ def _read_split(
     try:
         name = check_split_name(expect(found.get("name"), str, f"{where}.name"))
     except SplitError as error:
-        raise ManifestError(f"{where}.name: {error}") from None
+        raise ManifestError(error, where=f"{where}.name") from None
     lengths = _read_lengths(found, where)
     count = len(lengths) if lengths is not None else _count(found.get("numShards"), where)
     fields = {
@@ -201,14 +206,16 @@ def _read_split(
             shards.append(_Shard(file, nbytes, records))
         elif records != 0:  # TFDS need not write a file for a shard of no records
             raise ManifestError(
-                f"{where}: expected a shard {file!r}, got no such file\n"
-                "hint: copy all files of the dataset, or prepare it again"
+                f"expected a shard {file!r}, got no such file",
+                where=where,
+                hint="copy all files of the dataset, or prepare it again",
             )
         is_framed = form == "tfrecord"
         if is_framed and nbytes is not None and nbytes < FRAME_BYTES * (records or 0):
             raise ManifestError(
-                f"{where}: {file}: expected {records} records, got {nbytes} bytes\n"
-                "hint: the file was cut, or is of another version; restore it"
+                f"{file}: expected {records} records, got {nbytes} bytes",
+                where=where,
+                hint="the file was cut, or is of another version; restore it",
             )
     return name, shards
 
@@ -227,13 +234,16 @@ def _count(value: Any, where: str) -> int:
         text = str(value)
         if _COUNT.fullmatch(text):
             return int(text)
-    raise ManifestError(f"{where}: expected a number of records or shards, got {describe(value)}")
+    raise ManifestError(
+        f"expected a number of records or shards, got {describe(value)}", where=where
+    )
 
 
 def _file_names(template: str, fields: dict[str, str], count: int, where: str) -> Iterator[str]:
     if count > 1 and "{SHARD_INDEX}" not in template and "{SHARD_X_OF_Y}" not in template:
         raise ManifestError(
-            f"{where}.filepathTemplate: expected the number of each shard, got {describe(template)}"
+            f"expected the number of each shard, got {describe(template)}",
+            where=f"{where}.filepathTemplate",
         )
     width = max(5, len(str(count)))
     for number in range(count):

@@ -143,7 +143,7 @@ class Connector:
 
 def _error(name: str, problem: str) -> SchemaError:
     place = f"feature {name!r}" if name else "the features"
-    return SchemaError(f"{place}: {problem}", feature=name or None)
+    return SchemaError(problem, where=place, feature=name or None)
 
 
 def _parse(text: str, name: str) -> Any:

@@ -96,8 +96,8 @@ def _open_records(path: Paths, progress: Progress) -> _Opened:
             contents = open_dataset(path, schema={}, skips_damage=True, progress=progress)
         except DatumError:
             raise error from None
-        told = str(error).partition("\n")[0]
-        return _Opened(contents, notes=(f"features not looked at: {told}",))
+        note = f"features not looked at: {error.message.line}"
+        return _Opened(contents, notes=(note,))
 
 
 def _open_undescribed(folder: Path, error: DatumError, progress: Progress) -> _Opened:
@@ -109,7 +109,7 @@ def _open_undescribed(folder: Path, error: DatumError, progress: Progress) -> _O
     opened = _open_records(files, progress)
     if not isinstance(error, ManifestError):  # the description is sound, records are not
         return opened
-    text = str(error).partition("\n")[0].removeprefix(f"{folder / described[0]}: ")
+    text = error.message.beside(folder / described[0])
     problem = Problem("", described[0], "manifest", text)
     notes = (*opened.notes, "the files were read as plain TFRecord files")
     return replace(opened, problems=(problem,), notes=notes)

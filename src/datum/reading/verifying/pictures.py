@@ -123,5 +123,5 @@ def find_fault(data: bytes, feature: Feature | None) -> str | None:
         else:
             decode(data, feature)
     except ImageError as error:
-        return str(error).partition("\n")[0]
+        return error.message.line
     return None

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from datum import _core
-from datum.errors import SchemaError
+from datum.errors import Message, SchemaError
 from datum.format import Parser, Records, Statistics
+from datum.format.parse import place_of
 from datum.reading.verifying.findings import Findings
 from datum.reading.verifying.pictures import PictureChecks
 from datum.reading.verifying.statistics import summarize_columns
@@ -121,11 +122,10 @@ class RecordChecks:
             pending += [(start, start + row)] if row else []
 
     def _tell(self, records: Records, row: int, error: Exception) -> None:
-        file, number, offset = records.locate(row)
-        where = f"{file}: record {number}" + ("" if offset is None else f" at byte {offset}")
+        _, number, offset = records.locate(row)
         feature = getattr(error, "feature", None)
-        text = str(error).partition("\n")[0].removeprefix(where)
-        text = text.removeprefix(f", feature {feature!r}").lstrip(",: ")
+        at = place_of(records, row)[0] + ("" if feature is None else f", feature {feature!r}")
+        text = Message.of(error).beside(at)
         kind = "schema" if isinstance(error, SchemaError) else "malformed"
         self._findings.tell_record(kind, text, (number, offset), feature=feature)
         self.unusable += 1

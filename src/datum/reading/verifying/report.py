@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from datum.errors import inert
 from datum.format.wording import count_of, format_bytes
 
 __all__ = ["Problem", "VerifyReport"]
@@ -52,7 +53,8 @@ class Problem:
         return ", ".join(part for part in (where, feature) if part)
 
     def __str__(self) -> str:
-        return ": ".join(part for part in (self.shard, self.place, self.kind, self.text) if part)
+        parts = (self.shard, self.place, self.kind, self.text)
+        return ": ".join(inert(part) for part in parts if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,4 +113,4 @@ class VerifyReport:
         lost = f", {count_of(self.lost, 'record')} lost" if self.lost else ""
         first = f"{self.path}: {found}: {records}, {shards}, {format_bytes(self.bytes)} read{lost}"
         problems = [f"  {problem}" for problem in self.problems]
-        return "\n".join([first, *problems, *(f"  note: {note}" for note in self.notes)])
+        return "\n".join(map(inert, [first, *problems, *(f"  note: {one}" for one in self.notes)]))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from datum import _core
-from datum.errors import DatumError
+from datum.errors import DatumError, Message
 from datum.format import Index, RecordFile, Records, ShardInfo
 from datum.format.file import refuse_changes
 from datum.format.records import HEADER_BYTES
@@ -89,8 +89,7 @@ def verify_shard(
         findings.tell("missing file", "expected a file, got none")
         return ShardFound(0, 0, None)
     except (OSError, DatumError) as error:
-        text = str(error).partition("\n")[0]
-        findings.tell("unreadable file", f"expected a file to read: {text}")
+        findings.tell("unreadable file", f"expected a file to read: {Message.of(error).line}")
         return ShardFound(0, 0, None)
     return ShardFound(found - checks.unusable, checksum.nbytes, checksum.crc)
 
@@ -183,8 +182,7 @@ class _IndexCheck:
                 return None
             return cls(name, Index.load(path))
         except (OSError, DatumError) as error:
-            text = str(error).partition("\n")[0].removeprefix(f"{path}: ")
-            findings.tell("index", f"{name}: {text}")
+            findings.tell("index", f"{name}: {Message.of(error).beside(path)}")
             return None
 
     def share_of(self, end: int) -> float:

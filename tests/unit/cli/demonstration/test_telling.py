@@ -66,7 +66,7 @@ def test_commands_have_the_prompt_of_a_shell(capsys):
 
 
 def test_what_is_missing_is_told_with_its_hint(capsys):
-    Story().note_missing(datum.MissingDependencyError("training needs x\nhint: pip install x"))
+    Story().note_missing(datum.MissingDependencyError("training needs x", hint="pip install x"))
     assert capsys.readouterr().out == "   Passed over: training needs x.\n   hint: pip install x\n"
 
 

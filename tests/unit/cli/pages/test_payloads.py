@@ -40,5 +40,5 @@ def test_images_are_called_by_their_format(tmp_path):
 
 
 def test_why_nothing_is_known_needs_no_path_and_no_hint():
-    error = datum.SchemaError("/a/path: expected Examples, got others\nhint: none")
+    error = datum.SchemaError("expected Examples, got others", where="/a/path", hint="none")
     assert describe_unknown(error) == "expected Examples, got others"

@@ -31,12 +31,12 @@ def test_errors_keep_their_class():
         pytest.raises(WriteError, match=r"^nothing\nhint: --overwrite$"),
         told_for_shell(None, None),
     ):
-        raise WriteError("nothing\nhint: overwrite=True")
+        raise WriteError("nothing", hint="overwrite=True")
 
 
-def lead(folder, message="x: expected\nhint: name the source, one of datum.sources"):
+def lead(folder, problem="expected", *, hint="name the source, one of datum.sources"):
     with pytest.raises(SourceError) as caught, told_for_shell(str(folder), "my out"):
-        raise SourceError(message)
+        raise SourceError(problem, hint=hint)
     return str(caught.value)
 
 
@@ -50,15 +50,18 @@ def test_a_folder_that_is_not_understood_leads_on(tmp_path):
 
 
 def test_a_hint_of_its_own_stays(tmp_path):
-    assert lead(tmp_path, "x\nhint: problem='image_seg'") == "x\nhint: --problem image_seg"
+    assert lead(tmp_path, "x", hint="problem='image_seg'") == "x\nhint: --problem image_seg"
     assert "JSON lines" in lead(tmp_path / "no")
 
 
 def test_what_is_wrong_with_an_option_leads_nowhere_else(tmp_path):
     (tmp_path / "b.json").write_text("{}")
-    assert lead(tmp_path, "expected `quality` of 1, got 0") == "expected --quality of 1, got 0"
+    assert (
+        lead(tmp_path, "expected `quality` of 1, got 0", hint="")
+        == "expected --quality of 1, got 0"
+    )
 
 
 def test_a_hint_at_a_class_of_python_is_replaced(tmp_path):
     (tmp_path / "b.json").write_text("{}")
-    assert "hint: name one of its files" in lead(tmp_path, "x\nhint: CsvTable(path)")
+    assert "hint: name one of its files" in lead(tmp_path, "x", hint="CsvTable(path)")

@@ -16,7 +16,7 @@ XML = f"<annotation><object><name>cat</name>{BOX}</object></annotation>"
 def test_records_are_for_reshard(tmp_path):
     (tmp_path / "train.tfrecord").write_bytes(b"")
     for path in (tmp_path, tmp_path / "train.tfrecord"):
-        assert find_hint(str(path), "my out").endswith(f"datum reshard {path} 'my out'")
+        assert find_hint(str(path), "my out")[0].endswith(f"datum reshard {path} 'my out'")
 
 
 def test_annotations_of_coco_are_not_taken_for_texts(tmp_path):
@@ -24,7 +24,7 @@ def test_annotations_of_coco_are_not_taken_for_texts(tmp_path):
     (tmp_path / "annotations" / "instances_train.json").write_text(
         '{"licenses": [], "images": [], "annotations": [], "categories": []}'
     )
-    assert "annotations of COCO can come as JSON lines" in find_hint(str(tmp_path), None)
+    assert "annotations of COCO can come as JSON lines" in find_hint(str(tmp_path), None)[0]
 
 
 def test_boxes_in_folders_of_other_names_are_told_as_options_that_work(tmp_path):
@@ -34,7 +34,7 @@ def test_boxes_in_folders_of_other_names_are_told_as_options_that_work(tmp_path)
         save(root / "annotations" / "masks" / f"{name}.png", pixels(8, 8, 1), "PNG")
         (root / "annotations" / "xmls").mkdir(exist_ok=True)
         (root / "annotations" / "xmls" / f"{name}.xml").write_text(XML)
-    lines = find_hint(str(root), None).splitlines()
+    lines = find_hint(str(root), None)
     assert lines[-1] == "  and write with: datum write OUT --options source.toml"
     file = tmp_path / "source.toml"
     file.write_text("\n".join(lines[1:-1]))
@@ -47,7 +47,7 @@ def test_images_without_classes_are_told_as_a_command_that_works(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     for name in ("a.png", "b.png", "c.jpg"):
         save(tmp_path / "my photos" / name, pixels(4, 4), "PNG")
-    hint = find_hint("my photos", None)
+    (hint,) = find_hint("my photos", None)
     listing = hint.partition("table: ")[2].partition(";")  # up to the ; in the brackets
     command = listing[0] + ";" + listing[2].partition(";")[0]
     subprocess.run(["sh", "-c", command], check=True)
@@ -59,13 +59,13 @@ def test_a_folder_within_or_a_file_is_named(tmp_path):
     save(tmp_path / "deep" / "dog" / "1.png", pixels(4, 4), "PNG")
     (tmp_path / "b.json").write_text("{}")
     found = shlex.quote(str(tmp_path / "deep"))
-    assert find_hint(str(tmp_path), None) == f"hint: name a folder within: datum write {found} OUT"
+    assert find_hint(str(tmp_path), None) == [f"name a folder within: datum write {found} OUT"]
     (tmp_path / "deep" / "cat" / "1.png").unlink()
     found = shlex.quote(str(tmp_path / "b.json"))
-    assert find_hint(str(tmp_path), None).endswith(f"its files: datum write {found} OUT")
+    assert find_hint(str(tmp_path), None)[0].endswith(f"its files: datum write {found} OUT")
 
 
 def test_anything_else_can_come_as_json_lines(tmp_path):
     (tmp_path / "a.wav").write_bytes(b"RIFF")
     for place in (tmp_path, tmp_path / "a.wav", tmp_path / "nowhere"):
-        assert find_hint(str(place), None).endswith("your-program | datum write - OUT")
+        assert find_hint(str(place), None)[0].endswith("your-program | datum write - OUT")
