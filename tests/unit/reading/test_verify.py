@@ -1,6 +1,5 @@
 import io
 import json
-import os
 import threading
 
 import numpy as np
@@ -132,7 +131,7 @@ def test_much_damage_is_told_in_short(tmp_path, monkeypatch):
     assert found[-1] == (SHARD, "more", "2 more problems of records")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.usefixtures("permissions_count")
 def test_a_shard_that_may_not_be_read_is_told(tmp_path):
     write_numbered(tmp_path)
     (tmp_path / SHARD).chmod(0)

@@ -163,7 +163,7 @@ def test_a_shard_of_other_bytes_is_lost(broken, tmp_path):
     check(report, tmp_path / "out")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.usefixtures("permissions_count")
 def test_a_file_that_may_not_be_read_is_lost(broken, tmp_path):
     shard_of(broken, 1).chmod(0)
     report = repair(broken, tmp_path / "out")
