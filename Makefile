@@ -43,7 +43,7 @@ docs: $(STAMP)docs $(STAMP)package ## build the documentation as a site
 bench: $(STAMP)peers $(STAMP)package ## run the benchmarks
 	python -m benchmarks
 
-fuzz: $(STAMP)package ## fuzz the native code for SECONDS in all
+fuzz: $(STAMP)test $(STAMP)package ## fuzz the native code and the Python face for SECONDS in all
 	scripts/system-packages clang
 	scripts/fuzz $(SECONDS)
 

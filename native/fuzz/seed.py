@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
+import through_python
 
 from datum import DatumError, Feature, Schema
 from datum.format import Index, RecordFile, encode, frame
@@ -153,6 +154,8 @@ def main(out: Path) -> None:
     generator = np.random.default_rng(0)
     for target in ("fuzz_encode", "fuzz_png_filter", "fuzz_summary"):
         write_all(out / target, [generator.bytes(n) for n in (8, 64, 256, 1024) for _ in "abcd"])
+    for target, seed in through_python.seeds():
+        write_all(out / f"python_{target}", [seed])
 
 
 if __name__ == "__main__":

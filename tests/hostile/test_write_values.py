@@ -181,6 +181,25 @@ def test_pickles_are_never_opened(tmp_path, name):
     assert not (tmp_path / "sprung").exists()
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"{'descr': '<i8', 'fortran_order': False, 'shape': (3,",
+        b"{'descr': '<i8', 'fortran_order': False, 'shape': (99999999999999999999,)}",
+        b"{'descr': 7, 'fortran_order': False, 'shape': ()}",
+        b"{'descr': [('a', '<i8'), ('a', '<i8')], 'fortran_order': 0, 'shape': (1,)}",
+        b"[" * 200,
+        b"\xff\x00",
+        b"",
+    ],
+)
+def test_arrays_of_numpy_with_a_damaged_header_are_refused_by_name(tmp_path, header):
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(24))
+    with pytest.raises(datum.SourceError, match=r"x\.npy: expected arrays of NumPy"):
+        write(path, tmp_path / "out")
+
+
 def test_object_columns_are_looked_through_not_run(tmp_path):
     trap = Trap(tmp_path / "sprung")
     for column in (
@@ -195,6 +214,26 @@ def test_object_columns_are_looked_through_not_run(tmp_path):
 
 
 # Tables from strangers.
+
+
+@pytest.mark.parametrize("value", [[1.0], "text", b"bytes", [["a"], ["b"]]])
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_an_arrow_file_whose_offsets_lead_out_of_it_is_refused(tmp_path, value, kind):
+    import pyarrow as pa
+
+    path, count = tmp_path / "x.arrow", 5
+    table = pa.table({"x": [value] * count})
+    make = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
+    with make(str(path), table.schema) as writer:
+        writer.write_table(table)
+    data, step = bytearray(path.read_bytes()), len(value)
+    offsets = np.arange(count + 1, dtype=np.int32) * step
+    at = data.index(offsets.tobytes())
+    data[at + 12 : at + 16] = (2**30).to_bytes(4, "little")
+    path.write_bytes(data)
+    with pytest.raises(datum.SourceError, match="expected a Parquet or Arrow file"):
+        write(path, tmp_path / "out")
+
 
 CSV_FILES = {
     "bom": (b"\xef\xbb\xbfx,y\n1,2\n", [("1", "2")]),
