@@ -89,7 +89,7 @@ def collect_guessing(
     log = FloatLog(rule.rounds)
     if not isinstance(data, Mapping):
         rows = list(data)
-        plan = GuessedPlan(guess, specs, log)
+        plan = GuessedPlan(guess, specs, log, only=_names_in(rows))
         sources = collect_rows(rows, plan)
         return _finish(guess, plan.seen, len(rows), sources, rule, log)
     data = {name: _plain_column(name, column) for name, column in data.items()}
@@ -111,6 +111,11 @@ def collect_guessing(
         )
         seen[name] = known, present
     return _finish(guess, seen, count, sources, rule, log)
+
+
+def _names_in(rows: list[Any]) -> set[str]:
+    """The keys of rows: features that none of them has are not looked for in each."""
+    return set().union(*(row for row in rows if isinstance(row, dict)))
 
 
 def _finish(

@@ -44,6 +44,8 @@ def _is_sequence(schema: Schema) -> bool:
 
 
 def _is_alike(name: str, a: Feature, b: Feature) -> bool:
+    if a is b:
+        return True
     a, b = stand_in(a), stand_in(b)
     is_same_place = a.sequence == b.sequence and len(a.shape) == len(b.shape)
     return is_same_place and _form(name, a) == _form(name, b)

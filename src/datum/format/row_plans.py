@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import reprlib
 from collections import Counter
+from collections.abc import Container
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -164,7 +165,8 @@ class GuessedPlan:
 
     Floats are stored as the rule of `log` says, which is told what becomes of them. `specs` keeps
     what the native collector is told from one plan to the next. Of the features that were guessed
-    so far, only those named in `only` are looked for.
+    so far, only those named in `only` are looked for at once, others when a row turns out to have
+    them.
     """
 
     ignores_none = True
@@ -175,13 +177,14 @@ class GuessedPlan:
         specs: dict[str, Any],
         log: FloatLog | None = None,
         *,
-        only: set[str] | None = None,
+        only: Container[str] | None = None,
     ) -> None:
         self._log = log or FloatLog()
-        seen = {name: one for name, one in guess.seen.items() if only is None or name in only}
+        self._known = guess.seen
         self._records = guess.records
-        self._guesses = {name: guessed for name, (guessed, _) in seen.items()}
-        self._optional = {name for name, (_, records) in seen.items() if records < guess.records}
+        asked = [name for name in self._known if only is None or name in only]
+        self._guesses = {name: self._known[name][0] for name in asked}
+        self._optional = {name for name in asked if self._known[name][1] < guess.records}
         self._specs = specs
         self._left: set[str] = set()
         self._present: dict[str, int] = {}
@@ -199,7 +202,9 @@ class GuessedPlan:
         if name in self._left:
             return skipped_feature(name)
         # Whether integers are negative makes no difference to what is taken.
-        guess = replace(self._guesses[name], has_negative=False)
+        guess = self._guesses[name]
+        if guess.has_negative:
+            guess = replace(guess, has_negative=False)
         known = (guess, name in self._optional, self._log.watches(name))
         if self._specs.get(name, (None, None))[0] != known:
             self._specs[name] = (known, _make_spec(name, *known))
@@ -245,6 +250,8 @@ class GuessedPlan:
         try:
             found = guess_value(value)
             known = self._guesses.get(name)
+            if known is None and name in self._known:
+                known = self._known[name][0]
             self._guesses[name] = found if known is None else known.merge(found)
         except SchemaError as error:
             problem, hint = error.message.line, error.hint

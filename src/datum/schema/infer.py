@@ -183,11 +183,13 @@ class SchemaGuess:
 @functools.lru_cache(maxsize=64)  # blocks mostly leave the guess as it was
 def _make_schema(guesses: tuple[tuple[str, ValueGuess, bool], ...], rule: FloatRule) -> Schema:
     return Schema(
-        {
-            name: guess.to_feature(optional=lacks, rounds=rule.rounds(name))
-            for name, guess, lacks in guesses
-        }
+        {name: _make_feature(guess, lacks, rule.rounds(name)) for name, guess, lacks in guesses}
     )
+
+
+@functools.lru_cache(maxsize=1024)  # a schema of many features has few kinds of them
+def _make_feature(guess: ValueGuess, is_optional: bool, rounds: bool) -> Feature:
+    return guess.to_feature(optional=is_optional, rounds=rounds)
 
 
 def _put(features: dict[str, _Seen], name: str, seen: _Seen) -> None:

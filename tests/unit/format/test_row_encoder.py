@@ -124,3 +124,25 @@ def test_blocks_of_no_rows():
     assert list(block.framed) == [b"\n\x00"] * 2
     assert block.statistics == Statistics(2, {})
     assert encoder.schema == Schema({})
+
+
+def test_only_features_that_records_have_are_looked_at():
+    encoder = RowEncoder()
+    for first in range(0, 50, 10):
+        block = encoder.encode([{"id": at, f"key {at}": at} for at in range(first, first + 10)])
+        assert len(block.statistics.features) == 11  # not those of the blocks before
+    assert len(encoder.schema) == 51
+    assert not encoder.schema["id"].optional
+    assert encoder.schema["key 0"] == encoder.schema["key 49"] == Feature("int64", optional=True)
+
+
+def test_a_feature_that_comes_back_in_another_form_keeps_what_is_known_of_it():
+    encoder = RowEncoder()
+    encoder.encode([{"box": {"x": 0.5}, "id": 1}])
+    encoder.encode([{"id": 2}])
+    for row in ({"box": {"x": 3}, "id": 3}, {"box/x": 3, "id": 4}):
+        block = encoder.encode([row])
+        assert block.schema["box/x"] == Feature("float32", optional=True)
+        assert parse(block.framed.records(), block.schema)["box/x"].values.tolist() == [3.0]
+    with pytest.raises(SchemaError, match="feature 'box/x': expected float64, got str"):
+        encoder.encode([{"box": {"x": "wide"}}])
