@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -131,8 +132,8 @@ def _choose_splits(dataset: Dataset, split: str | Sequence[str] | None) -> dict[
         wanted: Sequence[str] = list(dataset)
     else:
         wanted = [split] if isinstance(split, str) else list(split)
-    for one in wanted:
-        if wanted.count(one) > 1:
+    for one, count in Counter(wanted).items():
+        if count > 1:
             raise ValueError(f"expected splits of different names, got {one!r} twice")
     if not wanted:
         raise WriteError("expected a dataset with splits, got none", where=dataset.path)

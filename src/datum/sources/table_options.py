@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
@@ -143,7 +144,7 @@ def rename_columns(names: Sequence[str], rename: Mapping[str, str], *, where: st
     """The names with some as they are to be called; no two may come out the same."""
     renamed = [rename.get(name, name) for name in names]
     if len(set(renamed)) < len(renamed):
-        twice = next(name for name in renamed if renamed.count(name) > 1)
+        twice = next(name for name, count in Counter(renamed).items() if count > 1)
         raise SourceError(
             f"expected `rename` to give different names, got {twice!r} twice", where=where
         )

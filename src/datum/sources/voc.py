@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -127,7 +128,7 @@ class VocDetection:
         else:
             names = sorted({name for draft in drafts for name in draft.find_classes()})
         others = [name for name in names if name.lower() != _BACKGROUND]
-        twice = next((name for name in others if others.count(name) > 1), None)
+        twice = next((name for name, count in Counter(others).items() if count > 1), None)
         if twice is not None:
             raise SourceError(
                 f"expected classes of different names, got {twice!r} twice", where=root

@@ -130,6 +130,24 @@ def test_classes_can_be_given(root):
         VocDetection(root, classes=["dog", "dog"]).parts()
 
 
+def test_many_classes_are_compared_a_few_times_each(root):
+    compared = 0
+
+    class Name(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    names = [Name(f"class {number}") for number in range(1000)]
+    part = VocDetection(root, classes=["dog", "cat", *names]).parts()["train"]
+    assert part.metadata["labels"]["class_names"][-1] == "class 999"
+    assert compared < 10 * len(names)
+
+
 def test_the_background_is_class_0_wherever_it_is_named(root):
     annotate(root, "b", ("background", 1, 1, 2, 2))
     part = VocDetection(root).parts()["train"]
