@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -91,7 +93,7 @@ def _fill_levels(column: Ragged, extents: Sequence[int], fill: Any) -> NDArray[A
     if lengths.max(initial=0) > width:
         lengths = np.minimum(lengths, width)
         rows = rows[positions_of(column.row_splits[:-1], lengths)]
-    dense = np.full((len(column), width, *rows.shape[1:]), fill, rows.dtype)
+    dense = _full((len(column), width, *rows.shape[1:]), fill, rows.dtype)
     dense[np.arange(width) < lengths[:, None]] = rows
     return dense
 
@@ -131,7 +133,7 @@ def fill_arrays(
     fill = _fill_value(pad.value, np.empty(0, dtype), name)
     if fill is None:
         fill = "" if dtype.kind == "O" else 0
-    dense = np.full((len(rows), *extents), fill, dtype)
+    dense = _full((len(rows), *extents), fill, dtype)
     depth = axes[-1] + 1 if axes else 0
     mask = np.zeros((len(rows), *extents[:depth]), np.bool_) if pad.mask else None
     if isinstance(rows, np.ndarray):
@@ -160,9 +162,17 @@ def fill_sparse(column: Sparse, pad: Padding, name: str) -> NDArray[Any]:
     if fill is None:
         return column.to_dense()
     values = np.asarray(column.values)
-    dense = np.full(column.dense_shape, fill, values.dtype)
+    dense = _full(column.dense_shape, fill, values.dtype)
     dense[tuple(column.indices.T)] = values
     return dense
+
+
+def _full(shape: Sequence[int], fill: Any, dtype: Any) -> NDArray[Any]:
+    """An array of one value; MemoryError, too, for a shape that no array can have."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if max(size, *shape) > sys.maxsize:
+        raise MemoryError(f"{size:,} bytes")
+    return np.full(shape, fill, dtype)
 
 
 def _fill_value(value: Any, values: Any, name: str) -> Any:

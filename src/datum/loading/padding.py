@@ -310,7 +310,20 @@ class Padder:
     def _fill(
         self, column: Any, pad: Pad, name: str, describe: Describe
     ) -> tuple[Any, NDArray[np.bool_] | None]:
-        """A column as a dense array, and its mask if it has one."""
+        """A column as a dense array, and its mask if it has one; ValueError without memory."""
+        try:
+            return self._fill_dense(column, pad, name, describe)
+        except MemoryError as error:
+            where = f"feature {name!r}: " if name else ""
+            raise ValueError(
+                f"{where}expected `pad` to a size that memory holds, got {pad!r} for"
+                f" {len(column):,} records: {error}\n"
+                "hint: pad to a smaller length, or lower `batch_size`"
+            ) from error
+
+    def _fill_dense(
+        self, column: Any, pad: Pad, name: str, describe: Describe
+    ) -> tuple[Any, NDArray[np.bool_] | None]:
         if isinstance(column, Sparse):
             return fill_sparse(column, pad, name), None
         if isinstance(column, Ragged):

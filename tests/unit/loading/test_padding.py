@@ -257,3 +257,15 @@ def test_a_batch_without_a_sound_record_has_the_same_columns() -> None:
 def test_pads_that_make_no_sense_are_refused(wrong: dict[str, Any], error: Any) -> None:
     with pytest.raises(error, match="expected"):
         Pad(**wrong)
+
+
+@pytest.mark.parametrize("length", [2**45, 2**62, 2**70])
+@pytest.mark.parametrize("option", ["length", "multiple"])
+def test_a_size_that_no_memory_holds_is_refused_by_the_name_of_the_option(
+    length: int, option: str
+) -> None:
+    wide = Ragged(np.zeros(3, np.int64), np.array([0, 1, 3]))
+    for column in (wide, [np.zeros(2), np.zeros(3)]):
+        pad: Any = Pad(**{option: (length,)})
+        with pytest.raises(ValueError, match="feature 'x': expected `pad` to a size that memory"):
+            Padder({"x": pad}).pad({"x": column})
