@@ -35,6 +35,23 @@ def test_a_shard_that_is_a_link_out_of_the_folder_is_refused_unless_asked_for(tm
         assert len(datum.load(path, follow_links=True)["train"]) == 3
 
 
+@pytest.mark.parametrize("command", ["info", "stats", "head", "export-to"])
+def test_commands_follow_links_out_of_the_folder_when_asked_to(tmp_path, command, capsys):
+    datum.write({"x": [1, 2, 3]}, tmp_path / "a", shuffle=False)
+    (shard,) = (tmp_path / "a").glob("train-*")
+    move_out(tmp_path / "a", shard.name, tmp_path / "elsewhere" / shard.name)
+    arguments = [command, str(tmp_path / "a"), "--json"]
+    arguments += [str(tmp_path / "out")] if command == "export-to" else []
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 1
+    assert "hint: --follow-links, if you trust its links" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--follow-links"])
+    assert ended.value.code in (0, None)
+    assert capsys.readouterr().out.startswith("{")
+
+
 def test_links_within_the_folder_and_to_the_folder_are_no_matter(tmp_path):
     datum.write({"x": [1, 2, 3]}, tmp_path / "a", shuffle=False)
     (shard,) = (tmp_path / "a").glob("train-*")

@@ -7,7 +7,9 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 import datum
 from datum import DatumError, ManifestError
@@ -18,7 +20,14 @@ if TYPE_CHECKING:
 
     from datum import Dataset
 
-__all__ = ["Opened", "complete_split", "complete_words", "open_any"]
+__all__ = ["FollowLinks", "Opened", "complete_split", "complete_words", "open_any"]
+
+FollowLinks = Annotated[
+    bool,
+    typer.Option(
+        "--follow-links", help="Read shards that are links out of the folder; only if you trust it."
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +44,23 @@ class Opened:
     unknown: DatumError | None = None
 
 
-def open_any(path: str | os.PathLike[str]) -> Opened:
+def open_any(path: str | os.PathLike[str], *, follow_links: bool = False) -> Opened:
     """Open a dataset; of records that are no Examples, as records without features.
 
     Of damaged files what is sound is opened, with a warning that lists the rest. What is no
-    dataset and no TFRecord file raises what `datum.load` has to say of it.
+    dataset and no TFRecord file raises what `datum.load` has to say of it. Shards that are links
+    out of the folder are refused unless `follow_links`.
     """
     if not os.fspath(path):
         raise ValueError("expected the path of a dataset, got an empty one")
     try:
-        return Opened(datum.load(path))
+        return Opened(datum.load(path, follow_links=follow_links))
     except DatumError as error:
         lenient: list[dict[str, Any]] = [{"on_error": "skip"}, {"schema": {}}]
         for options in (*lenient, {**lenient[0], **lenient[1]}):
             with suppress(DatumError):
-                return Opened(datum.load(path, **options), error if "schema" in options else None)
+                dataset = datum.load(path, follow_links=follow_links, **options)
+                return Opened(dataset, error if "schema" in options else None)
         way_out = _way_out_of(error, path)
         if way_out:
             raise ManifestError(error, hint=way_out) from error
@@ -57,7 +68,9 @@ def open_any(path: str | os.PathLike[str]) -> Opened:
 
 
 def _way_out_of(error: DatumError, path: str | os.PathLike[str]) -> str:
-    """What saves records whose description is damaged, where nothing is said of it."""
+    """The next step in the words of a shell, where the library has none or has one of Python."""
+    if "follow_links=True" in error.hint:
+        return "--follow-links, if you trust its links"
     is_described = isinstance(error, ManifestError) and Path(path, "datum.json").is_file()
     if not is_described or error.hint:
         return ""

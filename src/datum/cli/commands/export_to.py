@@ -11,7 +11,7 @@ from rich.text import Text
 
 import datum
 from datum import Feature
-from datum.cli.opening import complete_split, complete_words, open_any
+from datum.cli.opening import FollowLinks, complete_split, complete_words, open_any
 from datum.cli.running import tell
 from datum.cli.terminal import data, print_json, show_bar
 from datum.cli.words.shell import told_for_shell
@@ -59,6 +59,7 @@ def command(
         bool, typer.Option("--overwrite", help="Replace files of the same names.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Turn a dataset back into files: Parquet, JSON lines, or images in class folders.
 
@@ -71,7 +72,7 @@ def command(
     """
     if not out:
         raise ValueError("expected a folder to export to, got an empty path")
-    opened = open_any(path)
+    opened = open_any(path, follow_links=follow_links)
     if opened.unknown is not None:
         raise opened.unknown
     chosen: Any = format if format is not None else _format_of(out)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from datum.cli.opening import complete_split
+from datum.cli.opening import FollowLinks, complete_split
 
 __all__ = ["command"]
 
@@ -53,6 +53,7 @@ def command(
     width: Annotated[
         int | None, typer.Option("--width", "-w", min=20, help="How wide lines may be.")
     ] = None,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Show some records: numbers, texts, labels, and images as little pictures.
 
@@ -77,7 +78,7 @@ def command(
     if asked.numbers and asked.is_random:
         raise ValueError("expected --index or --random, got both")
     names = None if columns is None else [name for name in columns.split(",") if name]
-    source = open_source(path, split=split, asked=asked)
+    source = open_source(path, split=split, asked=asked, follow_links=follow_links)
     options = Options(
         columns=names,
         is_json=json,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from datum.cli.opening import Opened, complete_split, open_any
+from datum.cli.opening import FollowLinks, Opened, complete_split, open_any
 from datum.cli.terminal import data, print_json
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def command(
         bool, typer.Option("--all", help=f"Show all features, not only the first {SHOWN_FEATURES}.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Show what a dataset holds: splits, features, distributions, classes, warnings.
 
@@ -61,7 +62,7 @@ def command(
         $ datum info "logs/*.tfrecord.gz" --json
         $ datum info photos --spec tf
     """
-    opened = open_any(path)
+    opened = open_any(path, follow_links=follow_links)
     if spec is not None:
         _print_spec(opened, spec)
         return

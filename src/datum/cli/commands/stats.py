@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from datum.cli.opening import complete_split, open_any
+from datum.cli.opening import FollowLinks, complete_split, open_any
 from datum.cli.running import tell
 from datum.cli.terminal import data, print_json, show_bar
 
@@ -39,6 +39,7 @@ def command(
         typer.Option("--save", help="Keep them in the manifest, where `datum info` finds them."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Count all records: distributions, quantiles, classes, duplicates, warnings.
 
@@ -51,7 +52,7 @@ def command(
     """
     import datum
 
-    opened = open_any(path)
+    opened = open_any(path, follow_links=follow_links)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     with show_bar("counting") as bar:
         profile = datum.profile(

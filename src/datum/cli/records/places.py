@@ -174,7 +174,9 @@ def parse_numbers(given: Iterable[str]) -> list[int | slice]:
     return found
 
 
-def open_source(path: str, *, split: str | None, asked: Asked) -> Source:
+def open_source(
+    path: str, *, split: str | None, asked: Asked, follow_links: bool = False
+) -> Source:
     """The records at a path, without reading more of them than need be.
 
     Files that nothing describes are not looked through, unless their number has to be known.
@@ -183,7 +185,7 @@ def open_source(path: str, *, split: str | None, asked: Asked) -> Source:
         files = find_bare_files(path)
         if files:
             return Source(path, files=tuple(files))
-    opened = open_any(path)
+    opened = open_any(path, follow_links=follow_links)
     ds = opened.dataset
     chosen = split or _default_split(ds)
     return Source(path, ds, chosen, is_described=opened.unknown is None)
