@@ -23,7 +23,7 @@ from datum.reading import Split
 from datum.reading.adopt import open_dataset, save_manifest
 from datum.reading.contents import Contents
 from datum.reading.notebook import dataset_html
-from datum.reading.shards import Shards
+from datum.reading.shards import Shards, versions_of
 from datum.reading.split import runs_of
 from datum.reading.splits import find_ranges
 from datum.reading.stored import stored_part
@@ -65,7 +65,9 @@ class Dataset:
         """
         contents = path if isinstance(path, Contents) else open_dataset(path)
         self._contents = contents
-        self._shards = Shards(contents.folder, contents.writer, contents.left_out)
+        self._shards = Shards(
+            contents.folder, contents.writer, contents.left_out, versions_of(contents)
+        )
         self.dataset_configs = DatasetConfigs() if dataset_configs is None else dataset_configs
 
     @property

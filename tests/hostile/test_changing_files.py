@@ -12,7 +12,7 @@ import pytest
 
 import datum
 from datum import _core
-from datum.errors import DatumError
+from datum.errors import CorruptRecordError, DatumError
 from datum.format import Index, Parser, RecordFile
 
 RECORDS = 40_000
@@ -326,3 +326,27 @@ def test_a_shard_that_is_opened_again_has_to_be_the_same(dataset):
 def count_maps():
     maps = Path("/proc/self/maps")
     return len(maps.read_text().splitlines()) if maps.exists() else 0
+
+
+@pytest.mark.parametrize("compression", [None, "gzip"])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_file_of_others_that_was_replaced_after_it_was_loaded_is_refused(
+    tmp_path, compression, shuffle
+):
+    folder = tmp_path / "bare"
+    folder.mkdir()
+    for number in (0, 1):
+        with datum.format.RecordWriter(
+            folder / f"train-{number}-of-2", compression=compression
+        ) as writer:
+            writer.write_framed(datum.format.frame(datum.format.encode([{"x": number}] * 50)))
+    ds = datum.load(folder)
+    with datum.format.RecordWriter(tmp_path / "new", compression=compression) as writer:
+        writer.write_framed(datum.format.frame(datum.format.encode([{"x": 7}] * 50)))
+    (tmp_path / "new").replace(folder / "train-1-of-2")
+    message = "expected the file that was loaded, got another one of its name"
+    with pytest.raises(CorruptRecordError, match=message):
+        list(ds.to_numpy("train", batch_size=10, shuffle=shuffle))
+    with pytest.raises(CorruptRecordError, match=message):
+        list(ds["train"])
+    assert sum(batch["x"].sum() for batch in datum.load(folder).to_numpy("train")) == 350

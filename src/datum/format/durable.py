@@ -242,7 +242,9 @@ def _taken_over(folder: Path) -> Iterator[bool]:
     """Hold a folder that a killed process left; False if it is not ours, or somebody's."""
     try:
         status = folder.lstat()
-        is_left = status.st_uid == os.getuid() and is_own_folder(folder)
+        # Killed before it was marked, it is empty: nothing is lost with it.
+        is_ours = is_own_folder(folder) or not any(folder.iterdir())
+        is_left = status.st_uid == os.getuid() and is_ours
         descriptor = hold_folder(folder) if is_left else None
     except OSError:
         descriptor = None

@@ -6,17 +6,19 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError, Message
 from datum.format import Manifest, RecordFile, ShardInfo
-from datum.format.file import refuse_changes
+from datum.format.file import FileVersion, refuse_changes, version_of
 from datum.format.manifest import TAIL_BYTES
 from datum.format.naming import MANIFEST_NAME
-from datum.reading.contents import Writer
+from datum.reading.contents import Contents, Writer
 from datum.reading.sound_file import SoundFile
 
-__all__ = ["Shards", "tail_checksum"]
+__all__ = ["Shards", "tail_checksum", "versions_of"]
 
 # Far below the 256 files that some systems let a process open, with room for others.
 MAX_OPEN_SHARDS = 32
@@ -35,6 +37,26 @@ def tail_checksum(file: RecordFile) -> int:
         return file.content.crc32c(len(file.content) - size, size)
 
 
+def _is_sound(file: RecordFile) -> bool:
+    """Whether all records of a file are whole, found by reading it."""
+    try:
+        for _ in file.chunks():
+            pass
+    except CorruptRecordError:
+        return False
+    return not file.damage
+
+
+def versions_of(contents: Contents) -> dict[str, FileVersion]:
+    """What tells the shards that are there now from others; empty where a manifest does."""
+    found = {}
+    for split in contents.splits.values() if contents.writer != "datum" else ():
+        for shard in split.shards:
+            with suppress(OSError):  # whoever reads it says what is wrong
+                found[shard.name] = version_of(contents.folder / shard.name)
+    return found
+
+
 class Shards:
     """Opens the shards of one dataset; the last ones used stay open. Safe to use from threads.
 
@@ -42,6 +64,8 @@ class Shards:
         folder: where the names of the shards start from.
         writer: who described them: only a manifest tells a dataset that replaced another.
         left_out: those that are read around their damage, as `Contents.left_out` tells them.
+        versions: what tells the file of each shard from one that takes its name, where no manifest
+            does; see `versions_of`.
     """
 
     def __init__(
@@ -49,17 +73,20 @@ class Shards:
         folder: Path,
         writer: Writer = "datum",
         left_out: Mapping[str, Sequence[int]] | None = None,
+        versions: Mapping[str, FileVersion] | None = None,
     ) -> None:
         self.folder = folder
         self.writer = writer
         self.left_out = dict(left_out or {})
+        self.versions = dict(versions or {})
         self._open: OrderedDict[str, RecordFile] = OrderedDict()
         self._lock = threading.Lock()
         self._manifest_path = str(folder / MANIFEST_NAME)
         self._manifest: tuple[int, ...] | None = None  # what tells one manifest from another
 
-    def __reduce__(self) -> tuple[type[Shards], tuple[Path, Writer, Mapping[str, Sequence[int]]]]:
-        return Shards, (self.folder, self.writer, self.left_out)  # files stay with their process
+    def __reduce__(self) -> tuple[type[Shards], tuple[Any, ...]]:
+        # Files stay with their process.
+        return Shards, (self.folder, self.writer, self.left_out, self.versions)
 
     @property
     def known_from(self) -> str:
@@ -74,6 +101,7 @@ class Shards:
         path = self.folder / shard.name
         try:
             file = self._open_file(shard)
+            self._refuse_newer(file, shard, around_damage=accepts_damage)
             size = len(file.content)
             self.check_current(shard)  # after: a dataset is replaced in one step
         except FileNotFoundError:
@@ -106,14 +134,7 @@ class Shards:
 
         Damage is for those who read the records, who tell where it is.
         """
-        if shard.tail_crc32c in (None, tail_checksum(file)):
-            return
-        try:
-            for _ in file.chunks():
-                pass
-        except CorruptRecordError:
-            return
-        if file.damage:
+        if shard.tail_crc32c in (None, tail_checksum(file)) or not _is_sound(file):
             return
         raise CorruptRecordError(
             "expected the shard that the manifest describes, got another file of"
@@ -128,6 +149,21 @@ class Shards:
             return SoundFile(path, left_out=self.left_out[shard.name])
         return RecordFile(path, use_index=self.writer == "datum")
 
+    def _refuse_newer(self, file: RecordFile, shard: ShardInfo, *, around_damage: bool) -> None:
+        """Refuse a file that was put in the place of the one that was loaded.
+
+        One that was written to in place may only be damaged, which its readers report.
+        """
+        found = file.content.version
+        known = self.versions.get(shard.name, found)
+        is_written_to = found != known and found[2] == known[2] and not around_damage
+        if found[:2] != known[:2] or (is_written_to and _is_sound(file)):
+            raise CorruptRecordError(
+                "expected the file that was loaded, got another one of its name",
+                where=file.name,
+                hint="load the dataset again",
+            )
+
     def open_around(self, shard: ShardInfo) -> RecordFile:
         """The file of a shard, to be read in order around all damage.
 
@@ -135,7 +171,9 @@ class Shards:
         """
         if shard.name in self.left_out:
             return self._open_file(shard)
-        return RecordFile(self.folder / shard.name, recovery="skip", use_index=False)
+        file = RecordFile(self.folder / shard.name, recovery="skip", use_index=False)
+        self._refuse_newer(file, shard, around_damage=True)
+        return file
 
     def check_current(self, shard: ShardInfo) -> None:
         """Refuse a shard of a dataset that was put in the place of the one that was loaded.

@@ -132,6 +132,13 @@ def test_what_a_killed_process_left_is_removed_by_the_next_run(left):
     assert names_in(left) == ["other"]
 
 
+def test_a_folder_whose_maker_was_killed_before_it_was_marked_is_found(tmp_path):
+    (tmp_path / "work").mkdir()
+    for folder in find_abandoned(tmp_path, re.compile("work")):
+        remove_folder(folder)
+    assert names_in(tmp_path) == []
+
+
 def test_what_another_process_is_busy_with_is_not_removed(tmp_path):
     held = hold_folder(tmp_path / "work")
     with new_file(tmp_path / "a") as file:
