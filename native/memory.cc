@@ -51,29 +51,55 @@ class Pool {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return nullptr;
     const auto found = free_.find(capacity);
-    if (found == free_.end() || found->second.empty()) return nullptr;
-    void* block = found->second.back();
-    found->second.pop_back();
-    kept_ -= capacity;
-    return block;
+    if (found == free_.end()) return nullptr;
+    found->second.used = ++uses_;
+    if (found->second.blocks.empty()) return nullptr;
+    return take_from(*found);
   }
 
   bool keep(void* block, size_t capacity) noexcept {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock || kept_ + capacity > kMaxKeptInAll) return false;
+    if (!lock || capacity > kMaxKeptInAll) return false;
     try {
-      free_[capacity].push_back(block);
+      Blocks& same = free_[capacity];
+      same.blocks.push_back(block);
+      same.used = ++uses_;
     } catch (const std::bad_alloc&) {
       return false;
     }
     kept_ += capacity;
+    while (kept_ > kMaxKeptInAll) drop_one();
     return true;
   }
 
  private:
+  struct Blocks {
+    std::vector<void*> blocks;
+    uint64_t used = 0;  // when it was last asked for, or came back
+  };
+  using Sizes = std::map<size_t, Blocks>;
+
+  void* take_from(Sizes::value_type& size) {
+    void* block = size.second.blocks.back();
+    size.second.blocks.pop_back();
+    kept_ -= size.first;
+    return block;
+  }
+
+  // Of the size that nobody has used for the longest time.
+  void drop_one() {
+    Sizes::value_type* oldest = nullptr;
+    for (Sizes::value_type& size : free_) {
+      if (size.second.blocks.empty()) continue;
+      if (oldest == nullptr || size.second.used < oldest->second.used) oldest = &size;
+    }
+    ::operator delete(prefix_of(take_from(*oldest)).start);
+  }
+
   std::mutex mutex_;
-  std::map<size_t, std::vector<void*>> free_;
+  Sizes free_;
   size_t kept_ = 0;
+  uint64_t uses_ = 0;
 };
 
 // Never destroyed: arrays may outlive the module.
