@@ -14,14 +14,13 @@
 namespace datum {
 namespace {
 
-constexpr uint64_t kLargeFrame = 64 * 1024;  // worth a call of the system to have it read ahead
-
 // Only by what is known without reading the index: the caller must not wait for a disk.
 void read_ahead(const ShardSet& shards, std::span<const int64_t> numbers) {
+  if (!shards.has_large_frames()) return;
   for (const int64_t number : numbers) {
     const size_t run = shards.find_run(number);
     const ShardRunPointer opened = shards.get_if_open(run);
-    if (opened == nullptr || opened->mean_frame_bytes() < kLargeFrame) continue;
+    if (opened == nullptr || !opened->has_large_frames()) continue;
     const auto place = opened->find(static_cast<uint64_t>(number - shards.start_of(run)));
     if (!place || !place->length) continue;
     opened->file().read_ahead(static_cast<size_t>(place->offset),

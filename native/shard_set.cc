@@ -192,6 +192,7 @@ ShardRunPointer ShardSet::get(size_t run) const {
 // Two threads may have opened the same run: the first one's stays.
 ShardRunPointer ShardSet::keep(size_t run, ShardRunPointer opened) const {
   std::vector<ShardRunPointer> closed;  // outside of the lock
+  if (opened->has_large_frames()) has_large_frames_.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[run];
   if (!entry.opened) {

@@ -71,7 +71,8 @@ class ShardRun {
   ByteSpan bytes() const { return data_.bytes(); }
   const MappedFile& file() const { return data_; }
   const MappedFile& index() const { return index_; }
-  uint64_t mean_frame_bytes() const { return bytes().size() / total_records_; }
+  // Whether records are so large that each is worth a call of the system to have it read ahead.
+  bool has_large_frames() const { return bytes().size() / total_records_ >= kLargeFrame; }
 
   // Where the record lies that is the `place`-th of the run; nothing if it is lost, or if its
   // offsets cannot be those of a record.
@@ -85,6 +86,8 @@ class ShardRun {
   void drop_pages() const;
 
  private:
+  static constexpr uint64_t kLargeFrame = 64 * 1024;
+
   OpenFault open_index(const ShardPlace& place);
 
   uint64_t first_ = 0;          // of the run, within the shard
@@ -129,6 +132,8 @@ class ShardSet {
   ShardRunPointer get(size_t run) const;
   // The run if it is open.
   ShardRunPointer get_if_open(size_t run) const;
+  // Whether any run that was opened has large frames.
+  bool has_large_frames() const { return has_large_frames_.load(std::memory_order_relaxed); }
 
   // Counts bytes that were read: now and then the pages of all files are handed back, unless they
   // are few. They would all count as memory of this process in the end.
@@ -159,6 +164,7 @@ class ShardSet {
   mutable uint64_t open_bytes_ = 0;
 
   mutable std::atomic<uint64_t> read_bytes_{0};
+  mutable std::atomic<bool> has_large_frames_{false};
 };
 
 }  // namespace datum
