@@ -14,7 +14,6 @@ constexpr size_t kLine = 64;
 constexpr size_t kHeadersAhead = 16;
 constexpr size_t kPayloadsAhead = 3;
 constexpr size_t kPrefetchedBytes = 2048;  // what comes after the processor foresees itself
-constexpr size_t kMaxPinned = 256;         // runs that one batch uses at a time
 constexpr size_t kRowsPerCheck = 256;      // of a file: to look at it costs as much as some rows
 
 int64_t now_ms() {
@@ -25,10 +24,7 @@ int64_t now_ms() {
 }  // namespace
 
 BatchReader::BatchReader(const Plan& plan, const ShardSet& shards, bool skips_damage)
-    : plan_(plan),
-      shards_(shards),
-      skips_damage_(skips_damage),
-      pin_of_(std::make_unique<uint32_t[]>(shards.runs())) {
+    : plan_(plan), shards_(shards), skips_damage_(skips_damage) {
   for (const ColumnSpec& spec : plan.columns()) has_slices_ |= spec.cell == Cell::kSlice;
 }
 
@@ -52,7 +48,7 @@ BatchFault BatchReader::read(std::span<const int64_t> numbers, const std::atomic
       if (!is_done) fault.code = BatchFault::Code::kStopped;
       if (is_done) fault = check_files();
     }
-    pinned_.clear();
+    unpin_all();
     if (fault.code != BatchFault::Code::kNone) return fault;
     begin = end;
   } while (begin < end_);
@@ -78,14 +74,22 @@ BatchFault BatchReader::find_runs(std::span<const int64_t> numbers, size_t& end)
 
 // Null if it cannot be opened, or if too many are in use.
 const ShardRun* BatchReader::pin(size_t run) {
-  const size_t at = pin_of_[run];
-  if (at < pinned_.size() && pinned_[at].number == run) return pinned_[at].run.get();
+  size_t slot = run % pin_of_.size();
+  for (; pin_of_[slot] != 0; slot = (slot + 1) % pin_of_.size()) {
+    const Pinned& pinned = pinned_[pin_of_[slot] - size_t{1}];
+    if (pinned.number == run) return pinned.run.get();
+  }
   if (pinned_.size() == kMaxPinned) return nullptr;
   ShardRunPointer opened = shards_.get(run);
   if (!opened) return nullptr;
-  pin_of_[run] = static_cast<uint32_t>(pinned_.size());
   pinned_.push_back({run, std::move(opened)});
+  pin_of_[slot] = static_cast<uint16_t>(pinned_.size());
   return pinned_.back().run.get();
+}
+
+void BatchReader::unpin_all() {
+  pinned_.clear();
+  pin_of_.fill(0);
 }
 
 // What was copied counts only if its files are still those that were opened.

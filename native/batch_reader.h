@@ -1,10 +1,10 @@
 // The records of some numbers, gathered from their shards and parsed into columns.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -55,6 +55,8 @@ class BatchReader {
   BatchFault read(std::span<const int64_t> numbers, const std::atomic<bool>& stop, Batch& batch);
 
  private:
+  static constexpr size_t kMaxPinned = 256;  // runs that one batch uses at a time
+
   // A run that is in use, and stays open for so long.
   struct Pinned {
     size_t number;
@@ -69,6 +71,7 @@ class BatchReader {
 
   BatchFault find_runs(std::span<const int64_t> numbers, size_t& end);
   const ShardRun* pin(size_t run);
+  void unpin_all();
   void find_frames(size_t begin, size_t end);
   bool copy_payloads(size_t begin, size_t end, const std::atomic<bool>& stop, Buffer& payloads);
   BatchFault check_files() const;
@@ -82,7 +85,8 @@ class BatchReader {
   bool skips_damage_;
   bool has_slices_ = false;
   std::vector<Pinned> pinned_;
-  std::unique_ptr<uint32_t[]> pin_of_;  // by run; `pinned_` tells whether it is so
+  // Where a run is in `pinned_`, plus one: in the first place from its number on that is not taken.
+  std::array<uint16_t, 4 * kMaxPinned> pin_of_{};
   std::vector<Found> found_;
   std::vector<int64_t> starts_;  // of the payloads that were copied
   std::vector<int64_t> lengths_;
