@@ -170,7 +170,7 @@ def test_nothing_of_others_is_cleared_away(tmp_path):
     durable._swept.clear()
     (tmp_path / "notes.new").write_text("mine")
     (tmp_path / ".notes.12345678.new").write_text("mine")
-    (tmp_path / ".dir.datum-new").mkdir()
+    (tmp_path / ".dir.datum-new" / "mine").mkdir(parents=True)
     (tmp_path / ".link.datum-new").symlink_to(tmp_path / "notes.new")
     os.mkfifo(tmp_path / ".pipe.datum-new")
     (tmp_path / "folder").mkdir()
