@@ -11,7 +11,7 @@ from rich.console import Console
 from sklearn.datasets import load_digits
 
 import datum
-from datum.cli.pages.info import render
+from datum.cli.info_page import render
 
 COLUMNS = 98
 OUT = Path(__file__).parents[1] / "docs/pictures/info.svg"

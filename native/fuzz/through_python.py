@@ -28,7 +28,7 @@ ROWS = {
     "tokens": [[1], [], [2, 3], [4], [5, 6, 7], []],
 }
 WATCHED = {  # what takes bytes apart; to watch all of Datum takes long to start
-    "dataset": ["datum.format", "datum.reading"],
+    "dataset": ["datum.format", "datum._read"],
     "source": ["datum.sources", "datum.images"],
 }
 VOC = """<annotation><filename>a.png</filename><size><width>4</width><height>4</height>

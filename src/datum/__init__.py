@@ -3,7 +3,7 @@
 import importlib
 import typing
 
-from datum import format, paper
+from datum import _paper, format
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import (
     CorruptIndexError,
@@ -32,15 +32,23 @@ if typing.TYPE_CHECKING:
         tensorboard,
         transforms,
     )
+    from datum._inspect.measure.measurement import Measurement
+    from datum._inspect.measure.run import measure
+    from datum._inspect.profile.results import Profile
+    from datum._inspect.profile.run import profile
+    from datum._load.padding import Pad
+    from datum._read.split import Split
+    from datum._read.verify import VerifyReport
+    from datum._rewrite.export import ExportReport, export_to
+    from datum._rewrite.repair import repair
+    from datum._rewrite.reshard import reshard
+    from datum._rewrite.salvage import RepairReport
+    from datum._write.api import write
+    from datum._write.plan import plan
+    from datum._write.report import WritePlan, WriteReport
+    from datum._write.sidecars import write_sidecars
     from datum.dataset import Dataset, load, verify
-    from datum.loading.padding import Pad
-    from datum.measuring import Measurement, measure
     from datum.mixing import mix
-    from datum.profiling import Profile, profile
-    from datum.reading import Split
-    from datum.reading.verify import VerifyReport
-    from datum.remaking import ExportReport, RepairReport, export_to, repair, reshard
-    from datum.writing import WritePlan, WriteReport, plan, write, write_sidecars
 
 __version__ = "0.1.0.dev0"
 
@@ -99,26 +107,26 @@ __all__ = [
 # Loaded when first asked for, so that a program that needs one of them does not wait for all.
 _LAZY = {
     "Dataset": "datum.dataset",
-    "ExportReport": "datum.remaking",
-    "Measurement": "datum.measuring",
-    "Pad": "datum.loading.padding",
-    "Profile": "datum.profiling",
-    "RepairReport": "datum.remaking",
-    "Split": "datum.reading",
-    "VerifyReport": "datum.reading.verify",
-    "WritePlan": "datum.writing",
-    "WriteReport": "datum.writing",
-    "export_to": "datum.remaking",
+    "ExportReport": "datum._rewrite.export",
+    "Measurement": "datum._inspect.measure.measurement",
+    "Pad": "datum._load.padding",
+    "Profile": "datum._inspect.profile.results",
+    "RepairReport": "datum._rewrite.salvage",
+    "Split": "datum._read.split",
+    "VerifyReport": "datum._read.verify",
+    "WritePlan": "datum._write.report",
+    "WriteReport": "datum._write.report",
+    "export_to": "datum._rewrite.export",
     "load": "datum.dataset",
-    "measure": "datum.measuring",
+    "measure": "datum._inspect.measure.run",
     "mix": "datum.mixing",
-    "plan": "datum.writing",
-    "profile": "datum.profiling",
-    "repair": "datum.remaking",
-    "reshard": "datum.remaking",
+    "plan": "datum._write.plan",
+    "profile": "datum._inspect.profile.run",
+    "repair": "datum._rewrite.repair",
+    "reshard": "datum._rewrite.reshard",
     "verify": "datum.dataset",
-    "write": "datum.writing",
-    "write_sidecars": "datum.writing",
+    "write": "datum._write.api",
+    "write_sidecars": "datum._write.sidecars",
 }
 _LAZY_MODULES = (
     "configs",
@@ -132,7 +140,7 @@ _LAZY_MODULES = (
     "transforms",
 )
 
-paper.install()
+_paper.install()
 
 
 def __getattr__(name: str) -> typing.Any:

@@ -8,35 +8,31 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from datum._frameworks.tensorflow.options import Engine, TfOptions
+from datum._load.loader import Loader
+from datum._load.missing import Missing
+from datum._load.options import LoadKeywords, LoadOptions, Names, Remainder, Shuffle, lists_options
+from datum._load.padding import PadOption
+from datum._load.stream import order_split
+from datum._read.contents import Contents, summarize
+from datum._read.copy import stored_part
+from datum._read.foreign.detect import open_dataset
+from datum._read.foreign.save import save_manifest
+from datum._read.notebook import dataset_html
+from datum._read.shards import Shards, versions_of
+from datum._read.split import Split, find_ranges, runs_of
+from datum._read.verify import VerifyReport, verify_path, verify_shards
 from datum.configs import BucketConfigs, DatasetConfigs, Role, TFRReadConfigs, options_for
 from datum.errors import Damage, Message
 from datum.format import Compression, SplitInfo
 from datum.format.wording import count_of
-from datum.frameworks.tensorflow.options import Engine, TfOptions
-from datum.loading import Loader, LoadKeywords, LoadOptions
-from datum.loading.missing import Missing
-from datum.loading.options import Remainder, Shuffle, lists_options
-from datum.loading.ordered import order_split
-from datum.loading.padding import PadOption
-from datum.loading.supervised import Names
-from datum.reading import Split
-from datum.reading.adopt import open_dataset, save_manifest
-from datum.reading.contents import Contents
-from datum.reading.notebook import dataset_html
-from datum.reading.shards import Shards, versions_of
-from datum.reading.split import runs_of
-from datum.reading.splits import find_ranges
-from datum.reading.stored import stored_part
-from datum.reading.summary import summarize
-from datum.reading.verify import VerifyReport, verify_shards
-from datum.reading.verifying.anything import verify_path
 from datum.schema import Feature, Schema
-from datum.sources.source import Part
+from datum.sources.protocol import Part
 
 if TYPE_CHECKING:
-    from datum.frameworks.jax import JaxLoader
-    from datum.frameworks.tensorflow.dataset import DatumDataset
-    from datum.frameworks.torch import TorchLoader
+    from datum._frameworks.jax import JaxLoader
+    from datum._frameworks.tensorflow.dataset import DatumDataset
+    from datum._frameworks.torch import TorchLoader
 
 __all__ = ["Dataset", "load", "verify"]
 
@@ -104,7 +100,7 @@ class Dataset:
         >>> datum.load("kinds").encoders["kind"].inverse_transform([1]).tolist()
         ['dog']
         """
-        from datum.writing.rebuilding import Encoders
+        from datum._write.encoders import Encoders
 
         return Encoders(self.metadata)
 
@@ -199,7 +195,7 @@ class Dataset:
 
         Args:
             split: "train", "train[:10%]", "train[10:-5]", "train+val" or "all".
-            options: See `datum.loading.LoadOptions`.
+            options: See `datum._load.LoadOptions`.
 
         >>> import datum
         >>> report = datum.write({"x": [5, 6, 7]}, "few", shuffle=False, progress=False)
@@ -228,9 +224,9 @@ class Dataset:
             split: "train", "train[:10%]", "train[10:-5]", "train+val" or "all".
             pin_memory: Whether tensors lie in memory that a GPU copies from by itself; None means
                 where there is CUDA. With workers it is DataLoader's own `pin_memory` that counts.
-            options: See `datum.loading.LoadOptions`.
+            options: See `datum._load.LoadOptions`.
         """
-        from datum.frameworks.torch import make_loader  # brings PyTorch
+        from datum._frameworks.torch import make_loader  # brings PyTorch
 
         chosen = LoadOptions.of(options, caller="to_torch")
         return make_loader(order_split(self[split], chosen), chosen, pin_memory=pin_memory)
@@ -248,9 +244,9 @@ class Dataset:
             split: "train", "train[:10%]", "train[10:-5]", "train+val" or "all".
             sharding: A `jax.sharding.Sharding` or a device for all arrays that have a row for each
                 record, or a dict of them by the names of columns.
-            options: See `datum.loading.LoadOptions`.
+            options: See `datum._load.LoadOptions`.
         """
-        from datum.frameworks.jax import make_loader  # brings JAX
+        from datum._frameworks.jax import make_loader  # brings JAX
 
         chosen = LoadOptions.of(options, caller="to_jax")
         return make_loader(order_split(self[split], chosen), chosen, sharding=sharding)
@@ -363,7 +359,7 @@ class Dataset:
         >>> [batch["x"].numpy().tolist() for batch in batches]
         [[5, 6], [7]]
         """
-        from datum.frameworks.tensorflow.dataset import make_dataset  # brings TensorFlow
+        from datum._frameworks.tensorflow.dataset import make_dataset  # brings TensorFlow
 
         TfOptions.refuse_unknown(misspelt)
         options = TfOptions(

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
+from datum._load.checks import check_count
+from datum._load.loader import Loader
+from datum._load.mix import mix_shares, order_mix
+from datum._load.options import LoadKeywords, LoadOptions, lists_options
+from datum._load.stream import Ordered, order_split
+from datum._read.split import Split
 from datum.dataset import Dataset
 from datum.errors import Message
-from datum.loading import Loader, LoadKeywords, LoadOptions
-from datum.loading.checks import check_count
-from datum.loading.mix import mix_shares, order_mix
-from datum.loading.options import lists_options
-from datum.loading.ordered import Ordered, order_split
-from datum.reading import Split
 
 if TYPE_CHECKING:
-    from datum.frameworks.jax import JaxLoader
-    from datum.frameworks.torch import TorchLoader
+    from datum._frameworks.jax import JaxLoader
+    from datum._frameworks.torch import TorchLoader
 
 __all__ = ["Mix", "mix"]
 
@@ -107,7 +107,7 @@ class Mix:
         """Batches as dicts of NumPy arrays; see `Dataset.to_numpy`.
 
         Args:
-            options: See `datum.loading.LoadOptions`.
+            options: See `datum._load.LoadOptions`.
         """
         chosen = LoadOptions.of(options, caller="to_numpy")
         return Loader(self._ordered(chosen), chosen)
@@ -120,9 +120,9 @@ class Mix:
 
         Args:
             pin_memory: Whether tensors lie in memory that a GPU copies from by itself.
-            options: See `datum.loading.LoadOptions`.
+            options: See `datum._load.LoadOptions`.
         """
-        from datum.frameworks.torch import make_loader  # brings PyTorch
+        from datum._frameworks.torch import make_loader  # brings PyTorch
 
         chosen = LoadOptions.of(options, caller="to_torch")
         return make_loader(self._ordered(chosen), chosen, pin_memory=pin_memory)
@@ -133,9 +133,9 @@ class Mix:
 
         Args:
             sharding: Where arrays are placed: for all of them, or a dict by the names of columns.
-            options: See `datum.loading.LoadOptions`.
+            options: See `datum._load.LoadOptions`.
         """
-        from datum.frameworks.jax import make_loader  # brings JAX
+        from datum._frameworks.jax import make_loader  # brings JAX
 
         chosen = LoadOptions.of(options, caller="to_jax")
         return make_loader(self._ordered(chosen), chosen, sharding=sharding)

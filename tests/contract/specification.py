@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from datum import Feature, Schema
-from datum.schema.dtypes import FLOATS_ON_WIRE, STRINGS
+from datum.schema.feature import FLOATS_ON_WIRE, STRINGS
 from tests.contract.oracle import rows_of, tf
 from tests.contract.strategies import numpy_type
 

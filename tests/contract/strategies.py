@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from datum import Feature, Schema
-from datum.schema.dtypes import FLOATS_ON_WIRE, INTEGERS, STRINGS
+from datum.schema.feature import FLOATS_ON_WIRE, INTEGERS, STRINGS
 
 LISTED = (*INTEGERS, *FLOATS_ON_WIRE, *STRINGS)
 NUMBERS = (*INTEGERS, *FLOATS_ON_WIRE, "float64", "complex64", "complex128")

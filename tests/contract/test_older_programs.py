@@ -13,6 +13,7 @@ import tensorflow as tf
 from PIL import Image
 
 import datum
+from datum._paper.modules import MODULES
 from datum.configs import (
     BucketConfigs,
     ConfigBase,
@@ -27,7 +28,6 @@ from datum.export import export
 from datum.export.export import export_to_tfrecord
 from datum.generator import DatumGenerator, deserialize, image, text
 from datum.generator.image import ClfDatumGenerator
-from datum.paper.modules import MODULES
 from datum.problem import types
 from datum.problem.problem import PROBLEM_PARAMS
 from datum.reader import DatumParser, Reader

@@ -10,9 +10,9 @@ import pytest
 
 import datum
 from datum import CorruptRecordError
+from datum._load.options import LoadOptions
+from datum._load.stream import make_order
 from datum.format import RecordFile
-from datum.loading.options import LoadOptions
-from datum.loading.ordered import make_order
 
 pytest.importorskip("jax")
 tf = pytest.importorskip("tensorflow")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import datum
 from datum import Feature, Schema
 from datum.format import RecordFile, RecordWriter, encode, parse
-from datum.schema.dtypes import FLOATS_ON_WIRE, INTEGERS
+from datum.schema.feature import FLOATS_ON_WIRE, INTEGERS
 from tests.contract.oracle import (
     read_protobuf,
     read_tfrecords,

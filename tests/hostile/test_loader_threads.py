@@ -15,8 +15,8 @@ import pytest
 from datum import Feature, Schema
 from datum.errors import SchemaError
 from tests.signals import usual_signals
-from tests.unit.reading.opened import ALL, opened, parts_of, write_parts
-from tests.unit.reading.written import write_dataset
+from tests.unit.read.opened import ALL, opened, parts_of, write_parts
+from tests.unit.read.written import write_dataset
 
 TASKS = Path("/proc/self/task")
 on_linux = pytest.mark.skipif(not TASKS.is_dir(), reason="needs /proc")
@@ -137,7 +137,7 @@ SCRIPT = """
     import numpy as np
     import datum
     from datum.format import Parser
-    from datum.reading.numbered import NumberedRecords
+    from datum._read.numbered import NumberedRecords
     split = datum.load(sys.argv[1])["train"]
     parser = Parser(split.schema)
     records = NumberedRecords([(split.shards, run) for run in split.runs], parser, threads=1)

@@ -18,7 +18,7 @@ from datum.errors import CorruptRecordError, ManifestError
 from datum.format import Manifest, ShardInfo, SplitInfo, strict_json
 from datum.reader import load
 from tests.hostile.shards import MIB, flipped, run_measured
-from tests.unit.reading.written import write_numbered
+from tests.unit.read.written import write_numbered
 
 MANIFEST = Manifest(
     Schema(

@@ -10,8 +10,8 @@ import datum
 from datum import Feature, Schema, _core
 from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError, SchemaError
 from datum.format import Index, Parser, RecordFile, frame
-from tests.unit.reading.opened import flip, opened, parts_of, shard_path, write_four, write_parts
-from tests.unit.reading.written import NUMBERED, numbered, write_dataset
+from tests.unit.read.opened import flip, opened, parts_of, shard_path, write_four, write_parts
+from tests.unit.read.written import NUMBERED, numbered, write_dataset
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from sklearn.preprocessing import LabelEncoder
 
 import datum
 from tests.hostile.test_write_targets import cut_off
-from tests.unit.writing.datasets import digests, picture, read, values, write
+from tests.unit.write.datasets import digests, picture, read, values, write
 
 
 def grey(*size):

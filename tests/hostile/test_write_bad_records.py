@@ -11,7 +11,7 @@ import datum
 from datum import Feature, Schema
 from datum.sources import CsvTable, JsonLines
 from datum.sources import csv as csv_source
-from tests.unit.writing.datasets import digests, picture, read, write
+from tests.unit.write.datasets import digests, picture, read, write
 
 COUNT = 10_000
 BAD = set(range(37, COUNT, 100))
@@ -203,7 +203,7 @@ def test_rejects_of_an_append_join_those_that_are_there(tmp_path):
 
 
 def test_progress_is_shown_also_when_nothing_is_good(tmp_path, monkeypatch, capsys):
-    from datum.writing import progress
+    from datum._write import progress
 
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     rows = [{"x": object()} for _ in range(5000)] + [{"x": 1}]

@@ -15,8 +15,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import LabelEncoder
 
 import datum
-from datum.writing import direct
-from tests.unit.writing.datasets import digests, picture, write
+from datum._write import blocks
+from tests.unit.write.datasets import digests, picture, write
 
 COUNT = 4500  # more than one block
 WORDS = ["red", "green", "blue", "grün", ""]
@@ -140,7 +140,7 @@ CASES = [(source, kind) for source in SOURCES for kind in kinds_of(source)]
 def test_any_number_of_workers_gives_the_same_bytes(tmp_path, monkeypatch, source, kind):
     made = source(tmp_path)
     if source is voc:
-        monkeypatch.setattr(direct, "BLOCK_RECORDS", 16)  # so that processes are worth it
+        monkeypatch.setattr(blocks, "BLOCK_RECORDS", 16)  # so that processes are worth it
     for workers in (1, 2, 8):
         options = {**SCALES, **options_of(source, kind), "workers": workers}
         write(made, tmp_path / "out" / f"{workers}", **options)

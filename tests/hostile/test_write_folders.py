@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 import datum
+from datum._write import blocks
 from datum.sources import ClassFolders, VocDetection
-from datum.writing import direct
-from tests.unit.writing.datasets import digests, picture, read, write
+from tests.unit.write.datasets import digests, picture, read, write
 
 BOX = "<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>4</xmax><ymax>5</ymax></bndbox>"
 
@@ -170,7 +170,7 @@ def bombs(secret):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_annotations_that_attack_are_told_and_reveal_nothing(tmp_path, monkeypatch, workers):
-    monkeypatch.setattr(direct, "BLOCK_RECORDS", 5)  # so that processes are worth it
+    monkeypatch.setattr(blocks, "BLOCK_RECORDS", 5)  # so that processes are worth it
     secret = tmp_path / "secret"
     secret.write_text("hunter2")
     annotations = {f"good {number}": good(f"good {number}") for number in range(3)}

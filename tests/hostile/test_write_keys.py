@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 import datum
 from datum.sources import ArrowTable, CsvTable, JsonLines
-from tests.unit.writing.datasets import digests, read, write
+from tests.unit.write.datasets import digests, read, write
 
 KEYS = ["a", "b", "c", "b", "d", "b"]  # records 3 and 5 are duplicates
 
@@ -112,9 +112,9 @@ def test_a_key_that_utf8_cannot_hold_is_a_key_like_others(tmp_path, kind):
 
 
 def test_a_duplicate_of_many_records_is_found_across_blocks(tmp_path, monkeypatch):
-    from datum.writing import duplicates
+    from datum._write import order
 
-    monkeypatch.setattr(duplicates, "_HELD_RECORDS", 1000)
+    monkeypatch.setattr(order, "_HELD_RECORDS", 1000)
     keys = [f"key {number}" for number in range(10_000)]
     keys[9_999] = keys[3]
     keys[5_000] = keys[4_999]
@@ -141,7 +141,7 @@ def test_the_split_of_a_key_stays_when_others_are_added(tmp_path):
 
 
 def test_keys_of_class_folders_are_paths_of_any_letters(tmp_path):
-    from tests.unit.writing.datasets import picture
+    from tests.unit.write.datasets import picture
 
     names = ["a.png", "A.png", "é.png", unicodedata.normalize("NFD", "é.png")]
     for label in ("cat", "Cat"):

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import datum
+from datum._write import spill
 from datum.sources import ClassFolders
-from datum.writing import spill
-from tests.unit.writing.datasets import digests, read, write
+from tests.unit.write.datasets import digests, read, write
 
 IS_ROOT = os.geteuid() == 0
 NOBODY = 65534
@@ -124,7 +124,7 @@ def closed_file():
 @pytest.mark.parametrize("stream", [None, NoTerminal(), closed_file()])
 @pytest.mark.parametrize("progress", [None, True])
 def test_a_terminal_that_is_gone_does_not_stop_a_write(tmp_path, monkeypatch, stream, progress):
-    from datum.writing import progress as shown
+    from datum._write import progress as shown
 
     monkeypatch.setattr(shown, "LINE_SECONDS", 0.0)
     monkeypatch.setattr(sys, "stderr", stream)

@@ -15,7 +15,7 @@ import scipy.sparse
 from PIL import Image
 
 import datum
-from tests.unit.writing.datasets import read, values, write
+from tests.unit.write.datasets import read, values, write
 
 
 @dataclasses.dataclass

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import datum
+from datum._write import api, staging
 from datum.format import Index
-from datum.writing import run, staging
-from tests.unit.writing.datasets import digests, read, write
+from tests.unit.write.datasets import digests, read, write
 
 ROUNDS = 12
 AT_WORK = "another writer is at work"
@@ -113,7 +113,7 @@ def test_threads_of_one_process_cannot_write_one_target_at_once(tmp_path):
 @pytest.mark.parametrize("options", [{}, {"shards": 3}])
 def test_a_dataset_that_appears_after_the_first_look_is_not_touched(tmp_path, monkeypatch, options):
     out = tmp_path / "out"
-    look = run.check_target
+    look = api.check_target
     expected = {}
 
     def look_too_early(*args, **kwargs):
@@ -123,7 +123,7 @@ def test_a_dataset_that_appears_after_the_first_look_is_not_touched(tmp_path, mo
             write([{"first": 1}], out, **options)
             expected.update(digests(out))
 
-    monkeypatch.setattr(run, "check_target", look_too_early)
+    monkeypatch.setattr(api, "check_target", look_too_early)
     with pytest.raises(datum.WriteError, match="expected no dataset there, got one"):
         write([{"x": 1}], out)
     assert digests(out) == {name: found for name, found in expected.items() if name}

@@ -14,17 +14,17 @@ from sklearn.preprocessing import LabelEncoder
 
 import datum
 from datum import Feature
+from datum._write import shards
 from datum.format.durable import hold_folder
 from datum.sources import ArrowTable, CsvTable, JsonLines, LabelledImages
-from datum.writing import make
-from tests.unit.writing.datasets import digests, picture, values, write
+from tests.unit.write.datasets import digests, picture, values, write
 
 SHARDS = 4
 
 
 def interrupt(monkeypatch, source, out, *, after=2, **options):
     """Let a write fail once some shards are done."""
-    finish, done = make._finish, []
+    finish, done = shards._finish, []
 
     def fail(job, writer, staging):
         if len(done) == after:
@@ -34,8 +34,8 @@ def interrupt(monkeypatch, source, out, *, after=2, **options):
         done.append(job)
 
     with monkeypatch.context() as patched:
-        patched.setattr(make, "_finish", fail)
-        patched.setattr(make, "_PENDING_SHARDS", 1)  # one after the other
+        patched.setattr(shards, "_finish", fail)
+        patched.setattr(shards, "_PENDING_SHARDS", 1)  # one after the other
         with pytest.raises(datum.WriteError, match="went away"):
             write(source, out, **{"shards": SHARDS, "workers": 1, **options})
 
@@ -297,17 +297,17 @@ def test_a_user_who_stops_it_is_told_how_to_go_on(tmp_path, monkeypatch, capsys)
         writer.abandon()
         raise KeyboardInterrupt
 
-    finish, out = make._finish, tmp_path / "out"
-    for number, (shards, hint) in enumerate([(0, "starts anew"), (2, "goes on where")]):
+    finish, out = shards._finish, tmp_path / "out"
+    for number, (count, hint) in enumerate([(0, "starts anew"), (2, "goes on where")]):
         done = []
 
-        def finish_some(*args, shards=shards, done=done):
+        def finish_some(*args, count=count, done=done):
             done.append(args)
-            return (finish if len(done) <= shards else stop)(*args)
+            return (finish if len(done) <= count else stop)(*args)
 
         with monkeypatch.context() as patched:
-            patched.setattr(make, "_finish", finish_some)
-            patched.setattr(make, "_PENDING_SHARDS", 1)
+            patched.setattr(shards, "_finish", finish_some)
+            patched.setattr(shards, "_PENDING_SHARDS", 1)
             with pytest.raises(KeyboardInterrupt):
                 write(columns(), out, shards=SHARDS, workers=1)
         assert hint in capsys.readouterr().err

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import datum
+from datum._write import spill
 from datum.sources import python
-from datum.writing import spill
-from tests.unit.writing.datasets import digests, read, write
+from tests.unit.write.datasets import digests, read, write
 
 COUNT = 400
 LATE = COUNT - 5
@@ -127,7 +127,7 @@ def test_duplicates_are_dropped_on_disk_as_in_memory(tmp_path, monkeypatch, opti
 
 def test_records_that_cannot_be_told_apart_by_place_are_all_kept(tmp_path, monkeypatch):
     """The same place for all: no division of a file helps."""
-    from datum.writing import intake
+    from datum._write import intake
 
     monkeypatch.setattr(intake, "shuffled_places", lambda hashes, seed: np.zeros_like(hashes))
     within(monkeypatch, 3000, 400)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import datum
-from tests.unit.writing.datasets import digests, picture, read, values, write
+from tests.unit.write.datasets import digests, picture, read, values, write
 
 ROW = [{"x": 1}]
 

@@ -12,7 +12,7 @@ from datum import Feature, Schema
 from datum.sources import CsvTable, JsonLines
 from datum.sources import csv as csv_source
 from tests.hostile.shards import run_measured
-from tests.unit.writing.datasets import read, values, write
+from tests.unit.write.datasets import read, values, write
 
 KINDS = [list, iter, lambda rows: {"x": np.array([row["x"] for row in rows])}]
 NAN_BITS = [0x7FF8000000000000, 0xFFF8000000000000, 0x7FF0000000000001, 0x7FFFFFFFFFFFFFFF]

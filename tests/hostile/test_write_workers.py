@@ -17,7 +17,7 @@ import datum
 from datum import Feature, Schema
 from datum.sources import Block
 from tests.signals import usual_signals
-from tests.unit.writing.datasets import digests, read, write
+from tests.unit.write.datasets import digests, read, write
 
 COUNT = 9000  # three blocks, so that there is work for several processes
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 MODULES = sorted(
     ["datum", *(found.name for found in pkgutil.walk_packages(datum.__path__, "datum."))]
 )
-MODULES.remove("datum._core")
+MODULES = [name for name in MODULES if "._" not in name]  # the others are nobody's to import
 PACKAGES = [name for name in MODULES if hasattr(importlib.import_module(name), "__path__")]
 
 

@@ -24,7 +24,7 @@ import warnings
 from pathlib import Path
 
 import datum
-from datum import loading, reading, remaking, writing
+from datum import _load, _read, _rewrite, _write
 from tests.torture import damage, readers, state, writers
 from tests.torture.harness import Attack, Round, Violation, playing
 
@@ -142,7 +142,7 @@ def import_all(attacks: list[Attack]) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read by processes that import it
     modules = {name for attack in attacks for name in attack.needs}
     modules |= {"numpy.ma", "pandas", "pyarrow.compute", "pyarrow.csv", "pyarrow.parquet"}
-    for package in (datum.format, datum.sources, loading, reading, remaking, writing):
+    for package in (datum.format, datum.sources, _load, _read, _rewrite, _write):
         found = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
         modules |= {module.name for module in found}
     for module in sorted(modules):

@@ -6,7 +6,7 @@ import pytest
 from datum.configs import DatasetConfigs
 from datum.errors import SplitError
 from datum.reader import load
-from tests.unit.reading.written import write_numbered
+from tests.unit.read.written import write_numbered
 
 
 def test_a_dataset_names_its_splits(tmp_path):

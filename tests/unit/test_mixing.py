@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import datum
-from datum.loading import Loader
+from datum._load.loader import Loader
 from datum.mixing import Mix
 
 

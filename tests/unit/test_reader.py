@@ -4,7 +4,7 @@ from datum.dataset import Dataset
 from datum.errors import CorruptRecordError, ManifestError
 from datum.reader import load, verify
 from datum.schema import Feature
-from tests.unit.reading.written import NUMBERED, write_numbered
+from tests.unit.read.written import NUMBERED, write_numbered
 
 
 def test_a_dataset_is_loaded_from_its_folder_or_its_manifest(tmp_path):

@@ -12,7 +12,7 @@ __all__ = ["main"]
 def main(arguments: "Sequence[str] | None" = None) -> None:
     """Run the program, as `datum` does in a shell; it ends with SystemExit."""
     try:
-        from datum.cli import app  # takes a moment, in which Ctrl-C should be as quiet as later
+        from datum.cli import app
     except KeyboardInterrupt:
         sys.stderr.write("stopped\n")
         sys.exit(130)

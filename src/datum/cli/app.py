@@ -1,20 +1,280 @@
-"""The program `datum`: its commands, and the options that all of them share."""
+"""The program `datum`: its commands, shared options, help and usage errors."""
 
 from __future__ import annotations
 
 import importlib
+import inspect
+import os
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+from typer.core import TyperCommand, TyperGroup
 
 import datum
 from datum.cli.running import DEBUG, end_well, tell, tell_warnings, told_as_messages
-from datum.cli.terminal import prepare_streams
-from datum.cli.usage import HelpfulCommand, HelpfulGroup, explain_misuse
+from datum.cli.terminal import data, prepare_streams
+from datum.errors import Message, nearest
 
-__all__ = ["app", "main"]
+__all__ = [
+    "HelpfulCommand",
+    "HelpfulGroup",
+    "app",
+    "explain_misuse",
+    "main",
+]
+
+MAX_WIDTH = 100  # of a line that is easy to read
+PIPED_WIDTH = 80
+_NAMES = {"int": "N", "integer": "N", "float": "X", "str": "TEXT", "bool": ""}
+_SHORT = 70  # of a line that no shell has to wrap
+_HEADING = "bold"
+_OPTION = "cyan"
+
+
+class HelpfulCommand(TyperCommand):
+    """A command that shows its help as Datum does."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; what is wrong with them is told as of this command."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if getattr(error, "ctx", ctx) is None:
+                error.ctx = ctx  # type: ignore[attr-defined]
+            raise
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Options to go on with; what they are for in one short line, as some shells need it."""
+        found = super().shell_complete(ctx, incomplete)
+        for item in found:
+            item.help = escape(textwrap.shorten(item.help or "", _SHORT, placeholder=" ..."))
+        return found
+
+    def format_help(self, ctx: Any, _formatter: Any) -> None:
+        """Write the help to stdout; the formatter stays empty."""
+        _print_help(self, ctx)
+
+
+class HelpfulGroup(TyperGroup):
+    """A group of commands that shows its help as Datum does, and knows `datum help info`."""
+
+    def format_help(self, ctx: Any, _formatter: Any) -> None:
+        """Write the help to stdout; the formatter stays empty."""
+        _print_help(self, ctx)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is called; `help` is another way to ask for one's help."""
+        if args[0] == "help":
+            if len(args) == 1:
+                _print_help(self, ctx)
+                ctx.exit()
+            args = [args[1], "--help"]
+        return super().resolve_command(ctx, args)
+
+
+# Help.
+
+
+def _print_help(command: Any, ctx: Any) -> None:
+    console = data()
+    is_free = not console.is_terminal and "COLUMNS" not in os.environ
+    width = PIPED_WIDTH if is_free else min(console.width, MAX_WIDTH)
+    blocks = [_usage(command, ctx), *_prose(command.help or "", width)]
+    least = max(map(len, _commands_of(command, ctx)), default=0)  # so that they are in one column
+    for title, rows in _sections(command, ctx).items():
+        lines = _table(rows, width, least)
+        blocks.append(Text("\n").join([Text(title, _HEADING), *lines]))
+    blocks += _prose(command.epilog or "", width)
+    for at, block in enumerate(blocks):
+        _print(console, Text("\n") + block if at else block)
+
+
+def _print(console: Console, text: Text) -> None:
+    console.print(text, soft_wrap=True, highlight=False)
+
+
+def _usage(command: Any, ctx: Any) -> Text:
+    words = [_argument_name(param) for param in command.params if _is_argument(param)]
+    words = ["COMMAND", "..."] if isinstance(command, TyperGroup) else [*words, "[OPTIONS]"]
+    return Text.assemble(("Usage: ", _HEADING), (ctx.command_path, _OPTION), " ", " ".join(words))
+
+
+def _prose(text: str, width: int) -> list[Text]:
+    """The paragraphs of a text; lines that are indented, or commands, stay as they are."""
+    text = inspect.cleandoc(text).partition("\f")[0]
+    blocks = []
+    for block in text.split("\n\n"):
+        lines = block.strip("\n").splitlines()
+        if not lines:
+            continue
+        if lines[0].strip() == "\b":
+            lines = lines[1:]
+        elif not any(line.startswith((" ", "$ ", ">>> ", "- ")) for line in lines):
+            lines = textwrap.wrap(" ".join(lines), width, break_on_hyphens=False)
+        blocks.append(Text("\n").join(map(_line, lines)))
+    return blocks
+
+
+def _line(line: str) -> Text:
+    is_command = line.lstrip().startswith(("$ ", "datum "))
+    return Text(line, _OPTION if is_command else "")
+
+
+def _sections(command: Any, ctx: Any) -> dict[str, list[tuple[Text, str]]]:
+    """What is told in tables: commands by their panels, then arguments and options by theirs."""
+    found: dict[str, list[tuple[Text, str]]] = {}
+    for name, one in _commands_of(command, ctx).items():
+        title = getattr(one, "rich_help_panel", None) or "Commands"
+        summary = inspect.cleandoc(one.help or "").partition("\n\n")[0]
+        found.setdefault(title, []).append((Text(name, _OPTION), " ".join(summary.split())))
+    params = [param for param in command.get_params(ctx) if not getattr(param, "hidden", False)]
+    for param in sorted(params, key=lambda param: not _is_argument(param)):
+        usual = "Arguments" if _is_argument(param) else "Options"
+        title = getattr(param, "rich_help_panel", None) or usual
+        names = _argument_name(param) if _is_argument(param) else _option_names(param, ctx)
+        found.setdefault(title, []).append((_as_text(names), _about(param, ctx)))
+    return found
+
+
+def _commands_of(command: Any, ctx: Any) -> dict[str, Any]:
+    if not isinstance(command, TyperGroup):
+        return {}
+    return {name: command.get_command(ctx, name) for name in command.list_commands(ctx)}
+
+
+def _is_argument(param: Any) -> bool:
+    return bool(param.param_type_name == "argument")
+
+
+def _as_text(names: str | Text) -> Text:
+    return Text(names, _OPTION) if isinstance(names, str) else names
+
+
+def _argument_name(param: Any) -> str:
+    name = param.metavar or param.name.upper()
+    name += "..." if param.nargs != 1 and not name.endswith("...") else ""
+    return name if param.required else f"[{name.strip('[]')}]"
+
+
+def _option_names(param: Any, ctx: Any) -> Text:
+    """`-n, --count N`; `--[no-]shuffle` for a pair."""
+    short = [name for name in param.opts if not name.startswith("--")]
+    long = [name for name in param.opts if name.startswith("--")]
+    negative = list(param.secondary_opts)
+    if long and negative == [f"--no-{long[0][2:]}"]:
+        long, negative = [f"--[no-]{long[0][2:]}"], []
+    indent = "" if short else "    "
+    names = Text(indent + ", ".join([*short, *long, *negative]), _OPTION)
+    metavar = _metavar(param, ctx)
+    return Text.assemble(names, f" {metavar}") if metavar else names
+
+
+def _metavar(param: Any, ctx: Any) -> str:
+    """What an option takes: its own word, its choices, or a word for the type."""
+    if getattr(param, "is_flag", False) or getattr(param, "count", False):
+        return ""
+    if param.metavar:
+        return str(param.metavar)
+    describe = getattr(param, "display_type", None) or param.make_metavar
+    name = str(describe(ctx)).strip("<>[]").removesuffix(" range").removeprefix("list[")
+    return _NAMES.get(name.lower(), name if "|" in name else name.upper())
+
+
+def _about(param: Any, ctx: Any) -> str:
+    text = " ".join((getattr(param, "help", None) or "").split())
+    default = _default(param, ctx)
+    return f"{text} [default: {default}]".strip() if default else text
+
+
+def _default(param: Any, ctx: Any) -> str:
+    """The default of an option that takes a value, or of a pair that is on."""
+    if isinstance(param.show_default, str):
+        return str(param.show_default)
+    value = param.get_default(ctx, call=False)
+    if not param.show_default or value in (None, (), [], "") or callable(value):
+        return ""
+    if isinstance(value, bool):
+        return "on" if value and param.secondary_opts else ""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return ", ".join(str(getattr(one, "value", one)) for one in values)
+
+
+def _table(rows: list[tuple[Text, str]], width: int, least: int) -> Iterator[Text]:
+    """Two columns; where the first does not leave room, the second goes below it."""
+    limit = 30 if width >= PIPED_WIDTH else max(width // 3, 12)
+    short = [name.cell_len for name, _ in rows if name.cell_len <= limit]
+    start = max([*short, least]) + 4
+    for name, about in rows:
+        lines = textwrap.wrap(about, max(width - start, 20), break_on_hyphens=False) or [""]
+        head = Text("  ") + name
+        if name.cell_len <= start - 4:
+            head.append(" " * (start - head.cell_len) + lines[0])
+            lines = lines[1:]
+        yield head
+        for line in lines:
+            yield Text(" " * start + line)
+
+
+# Misuse.
+
+
+def explain_misuse(error: Any) -> Message:
+    """What typer says of a call that is wrong, with a hint at what would be right."""
+    ctx = getattr(error, "ctx", None)
+    message = str(error.format_message())
+    option = getattr(error, "option_name", None)
+    if option is not None and message.startswith("No such option"):
+        message = f"no such option: {option}"
+    if message.startswith("No such command"):
+        message = message.partition(". ")[0]
+    message = message.replace(": Value error, ", ": ").replace(": Input should", ": it should")
+    param = getattr(error, "param", None)
+    if param is not None and _is_argument(param):
+        name = param.metavar or param.name.upper()
+        message = message.replace(f"'{param.name}'", name).replace(f"'{param.metavar}'", name)
+    hint = _hint(ctx, message, option) if ctx is not None else ()
+    return Message(message[:1].lower() + message[1:].rstrip("."), hint=hint)
+
+
+def _hint(ctx: Any, message: str, option: str | None) -> Sequence[str]:
+    command, path = ctx.command, ctx.command_path
+    if message.startswith("no such option") and option is not None:
+        near = _nearest_option(option, command, ctx)
+    elif message.startswith("No such command"):
+        near = _nearest(message.partition(" '")[2].rstrip("'"), command.list_commands(ctx))
+        near = near or f"`{path} --help` lists the commands"
+    else:
+        near = ""
+    if near:
+        return [near]
+    usage = _usage(command, ctx).plain
+    return [f"{usage[:1].lower()}{usage[1:]}", f"`{path} --help` tells more"]
+
+
+def _nearest_option(option: str, command: Any, ctx: Any) -> str:
+    commands = _commands_of(command, ctx).items()
+    having = [name for name, one in commands if option in _options_of(one, ctx)]
+    if having:
+        return f"it follows a command: {ctx.command_path} {having[0]} {option}"
+    return _nearest(option, _options_of(command, ctx))
+
+
+def _options_of(command: Any, ctx: Any) -> list[str]:
+    params = [*command.params, command.get_help_option(ctx)]
+    options = [param for param in params if param is not None and not _is_argument(param)]
+    return [name for param in options for name in [*param.opts, *param.secondary_opts]]
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    found = nearest(word, known, count=2, cutoff=0.65)
+    return f"did you mean {' or '.join(found)}?" if found else ""
+
 
 # What `datum --help` shows, in this order. A command is the function `command` of its module,
 # which is loaded when it is called for.

@@ -1,4 +1,4 @@
-"""Where a command writes: data to stdout, talk to stderr, each as wide and bright as it may be."""
+"""Output of commands: data on stdout, messages on stderr, width, colour and signs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -16,12 +17,16 @@ from rich.segment import Segment
 from datum.errors import inert, json_text
 
 __all__ = [
+    "ASCII",
+    "UNICODE",
+    "Signs",
     "data",
     "drop_output",
     "is_plain",
     "prepare_streams",
     "print_json",
     "show_bar",
+    "signs_for",
     "talk",
 ]
 
@@ -147,3 +152,40 @@ def show_bar(what: str) -> Iterator[Any]:
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """Signs by what they stand for.
+
+    Attributes:
+        levels: of a column of a small histogram, from nothing to the full height.
+        parts: of a bar that ends within a cell, from nothing to the full cell.
+        to: between the ends of a range.
+        times: between the sides of a shape.
+        dots: where something was cut off.
+        about: before a number that was estimated.
+        within: before a standard deviation.
+        between: between facts on a line.
+        good, bad: before what is well, and before warnings.
+    """
+
+    levels: str
+    parts: str
+    to: str
+    times: str
+    dots: str
+    about: str
+    within: str
+    between: str
+    good: str
+    bad: str
+
+
+UNICODE = Signs(" ▁▂▃▄▅▆▇█", " ▏▎▍▌▋▊▉█", "\u2013", "\u00d7", "…", "≈", "±", "·", "✓", "!")
+ASCII = Signs(" .:-=+*#%", " #", "-", "x", "...", "~", "+-", "|", "ok", "!")
+
+
+def signs_for(options: ConsoleOptions) -> Signs:
+    """The signs that the encoding of a console holds."""
+    return ASCII if options.ascii_only else UNICODE

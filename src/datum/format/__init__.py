@@ -16,14 +16,20 @@ from datum.errors import Damage
 from datum.format.batches import BatchReader, read_batches
 from datum.format.compression import Compression
 from datum.format.discover import DiscoveredFeature, Discovery, discover
-from datum.format.encode import encode
+from datum.format.encode import (
+    Collected,
+    EncodedBlock,
+    ExactRecords,
+    RowEncoder,
+    encode,
+    reencode,
+    stores_alike,
+)
 from datum.format.file import RecordFile, Recovery
 from datum.format.index import Index
 from datum.format.manifest import Manifest, ShardInfo, SplitInfo
 from datum.format.parse import Parser, parse
 from datum.format.records import Records
-from datum.format.reencode import reencode, stores_alike
-from datum.format.row_encoder import Collected, EncodedBlock, ExactRecords, RowEncoder
 from datum.format.statistics import Statistics
 from datum.format.writer import Framed, RecordWriter, frame
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from datum import _core
 from datum.errors import CorruptRecordError, Damage, SchemaError
-from datum.format.file import RecordFile
+from datum.format.file import Payloads, RecordFile, as_records
 from datum.format.index import FRAME_BYTES
-from datum.format.payloads import Payloads, as_records
 from datum.format.records import Records
 from datum.schema import Feature, Schema
 

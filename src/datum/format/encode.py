@@ -1,18 +1,37 @@
-"""Rows or columns into serialized, framed records."""
+"""Rows or columns encoded as framed records, under a schema or one that widens."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from datum import _core
+from datum.columns import Masked, Ragged
 from datum.errors import SchemaError
-from datum.format.collect import Collection, collect, collect_guessing
+from datum.format.collect import Collection, collect, collect_guessing, summarize
+from datum.format.layout import lower, stand_in
+from datum.format.parse import Parser
+from datum.format.records import Records
+from datum.format.statistics import Statistics
 from datum.format.threads import thread_count
 from datum.format.writer import Framed
-from datum.schema import ROUND, Feature, Schema, SchemaGuess
+from datum.schema import ROUND, Feature, FloatFacts, FloatRule, Schema, SchemaGuess, widened
 
-__all__ = ["as_schema", "encode", "write_sources"]
+__all__ = [
+    "Collected",
+    "EncodedBlock",
+    "ExactRecords",
+    "RowEncoder",
+    "as_schema",
+    "encode",
+    "fit_columns",
+    "reencode",
+    "stores_alike",
+    "write_sources",
+]
 
 
 def encode(
@@ -56,3 +75,276 @@ def write_sources(collection: Collection, threads: int) -> Framed:
             where=f"record {row}",
             record=row,
         ) from None
+
+
+def stores_alike(a: Schema, b: Schema) -> bool:
+    """Whether a record written under `a` is, byte for byte, what it would be under `b`.
+
+    The record must fit both.
+
+    >>> three = Schema({"x": Feature("int8", (3,))})
+    >>> stores_alike(three, Schema({"x": Feature("int64", (None,))}))
+    True
+    >>> stores_alike(three, Schema({"x": Feature("float32", (3,))}))
+    False
+    """
+    added = [name for name in b if name not in a]
+    return (
+        all(name in b and _is_alike(name, a[name], b[name]) for name in a)
+        and all(b[name].optional for name in added)
+        and _is_sequence(a) == _is_sequence(b)
+    )
+
+
+def _is_sequence(schema: Schema) -> bool:
+    """Whether records are SequenceExamples."""
+    return any(feature.sequence for feature in schema.values())
+
+
+def _is_alike(name: str, a: Feature, b: Feature) -> bool:
+    if a is b:
+        return True
+    a, b = stand_in(a), stand_in(b)
+    is_same_place = a.sequence == b.sequence and len(a.shape) == len(b.shape)
+    return is_same_place and _form(name, a) == _form(name, b)
+
+
+def _form(name: str, feature: Feature) -> list[Any]:
+    """All that tells how a value lies in a record."""
+    columns = [(column.key, column.role, column.kind) for column in lower(name, feature)]
+    has_own_bytes = feature.is_raw or feature.dtype.endswith("]")  # times count their own units
+    return [columns, feature.dtype if has_own_bytes else None]
+
+
+def reencode(
+    records: Records,
+    from_schema: Schema,
+    to_schema: Schema,
+    *,
+    exact: tuple[Records, Schema] | None = None,
+    threads: int | None = None,
+) -> Framed:
+    """Write records again as they would have been written under `to_schema`.
+
+    Every value stays what it is, or SchemaError names the record. Values that were rounded are
+    taken from the same records in `exact`, where `to_schema` has another type for them.
+    """
+    if not len(records) or not from_schema:  # nothing tells how long columns would be
+        return encode([{}] * len(records), to_schema, threads=threads)
+    columns = Parser(from_schema).parse(records, threads=threads)
+    columns |= _parse_exact(exact, from_schema, to_schema, threads)
+    return encode(fit_columns(columns, to_schema), to_schema, threads=threads)
+
+
+def fit_columns(columns: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """Columns as they were parsed, in the form in which `encode` takes them for `schema`."""
+    strays = [name for name in columns if name not in schema]
+    if strays:
+        raise SchemaError(
+            "expected it in both schemas", where=f"feature {strays[0]!r}", feature=strays[0]
+        )
+    return {name: _fit(column, schema[name]) for name, column in columns.items()}
+
+
+def _parse_exact(
+    exact: tuple[Records, Schema] | None,
+    from_schema: Schema,
+    to_schema: Schema,
+    threads: int | None,
+) -> dict[str, Any]:
+    """The columns of features that have another type than they were rounded to."""
+    if exact is None:
+        return {}
+    records, schema = exact
+    asked = schema.select(
+        name for name in schema if from_schema[name].dtype != to_schema[name].dtype
+    )
+    if not asked:
+        return {}
+    return Parser(asked).parse(records, threads=threads)
+
+
+def _fit(column: Any, wanted: Feature) -> Any:
+    """A column that `encode` takes for `wanted`: as it is, but for tensors that were ragged."""
+    if isinstance(column, Masked):
+        values = _fit(column.values, wanted)
+        if not isinstance(values, list):
+            return Masked(values, column.present)
+        pairs = zip(values, column.present.tolist(), strict=True)
+        return [value if there else None for value, there in pairs]
+    if isinstance(column, Ragged) and _is_blank(column):
+        return column.to_list()  # empty lists, which may be of any type
+    has_shape = wanted.encoding == "raw" and None in wanted.shape[1:]
+    if has_shape and isinstance(column, Ragged):
+        return [_row(value) for value in column]
+    if not has_shape and isinstance(column, np.ndarray) and column.dtype == object:
+        return list(column)
+    return column
+
+
+def _is_blank(column: Any) -> bool:
+    while isinstance(column, Ragged):
+        column = column.values
+    return len(column) == 0
+
+
+def _row(value: Any) -> Any:
+    """The value of one record: an array, or lists of arrays where it is ragged."""
+    return [_row(row) for row in value] if isinstance(value, Ragged) else value
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedBlock:
+    """Some records, what they were written under, and what they are like.
+
+    Attributes:
+        floats: what became of floats; records are counted from 0.
+        exact: the same records with nothing but features that were rounded, as they were before
+            that; None if none was, or nobody asked for it.
+    """
+
+    framed: Framed
+    schema: Schema
+    statistics: Statistics
+    floats: Mapping[str, FloatFacts] = field(default_factory=dict)
+    exact: ExactRecords | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExactRecords:
+    """Values that were rounded in other records, as they were before."""
+
+    framed: Framed
+    schema: Schema
+
+
+class RowEncoder:
+    """Encodes block after block; without a schema, widens its own as values ask for it.
+
+    A block is written under the schema of all blocks up to it; see `datum.format.stores_alike` for
+    which of them have to be written again under a later one. Floats are stored as `rule` says.
+    After an error the encoder is as it was before the block.
+
+    >>> encoder = RowEncoder()
+    >>> block = encoder.encode([{"x": 1}, {"x": 2}])
+    >>> block = encoder.encode([{"x": 0.5, "name": "a"}])
+    >>> encoder.schema
+    Schema({
+        'x': Feature('float32'),
+        'name': Feature('str', optional=True),
+    })
+    """
+
+    def __init__(
+        self,
+        schema: Schema | None = None,
+        *,
+        guess: SchemaGuess | None = None,
+        rule: FloatRule = ROUND,
+        watched: Container[str] = frozenset(),
+        keeps_exact: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        """Start with a schema that values must fit, or with what is known of earlier records.
+
+        Args:
+            schema: what values must fit. Of its features that are `watched`, those of float32 are
+                widened to float64 by the first value that float32 cannot serve.
+            guess: what is known of earlier records, where no schema is given.
+            rule: how floats are stored, where no schema is given.
+            watched: see `schema`.
+            keeps_exact: whether blocks hold `EncodedBlock.exact`.
+            threads: by default one for each core.
+        """
+        if schema is not None and guess is not None:
+            raise ValueError("expected `schema` or `guess`, got both")
+        self.guess = SchemaGuess() if schema is None and guess is None else guess
+        self._schema = schema
+        self._rule = rule
+        self._watched = watched
+        self._keeps_exact = keeps_exact
+        self._threads = thread_count(threads)
+        self._specs: dict[str, Any] = {}
+        self._uncounted: set[str] = set()  # features of too many values to be counted
+
+    @property
+    def schema(self) -> Schema:
+        """The schema given, or that of all records so far."""
+        if self._schema is None:
+            assert self.guess is not None
+            self._schema = self.guess.to_schema(self._rule)
+        return self._schema
+
+    def encode(self, data: Mapping[str, Any] | Iterable[Any]) -> EncodedBlock:
+        """Encode rows, or columns, as `datum.format.encode` tells."""
+        return self.collect(data).encode()
+
+    def collect(self, data: Mapping[str, Any] | Iterable[Any]) -> Collected:
+        """Take the values out of Python's objects: the part that keeps the interpreter busy.
+
+        Blocks must be collected one after the other; they may be encoded meanwhile, by any thread.
+        """
+        if self.guess is None:
+            found = self._collect_given(data)
+        else:
+            found = collect_guessing(data, self.guess, self._specs, self._rule)
+            self.guess, self._schema = found.guess, found.schema
+        return Collected(found, self._uncounted, self._threads, keeps_exact=self._keeps_exact)
+
+    def _collect_given(self, data: Any) -> Collection:
+        data = data if isinstance(data, Mapping) else list(data)
+        found = collect(data, self.schema, self._watched)
+        wide = {
+            name
+            for name, feature in self.schema.items()
+            if found.floats.is_wide(name) and feature.dtype == "float32"
+        }
+        if not wide:
+            return found
+        schema = {
+            name: widened(feature) if name in wide else feature
+            for name, feature in self.schema.items()
+        }
+        found = collect(data, Schema(schema), self._watched)
+        self._schema = found.schema
+        return found
+
+
+class Collected:
+    """The values of a block, out of reach of whoever gave them."""
+
+    def __init__(
+        self, collection: Collection, uncounted: set[str], threads: int, *, keeps_exact: bool
+    ) -> None:
+        self._collection = collection
+        self._uncounted = uncounted
+        self._threads = threads
+        self._keeps_exact = keeps_exact
+
+    @property
+    def schema(self) -> Schema:
+        """What the block is written under."""
+        return self._collection.schema
+
+    def __len__(self) -> int:
+        return self._collection.count
+
+    def encode(self) -> EncodedBlock:
+        """The records and their statistics; the interpreter is free meanwhile."""
+        framed = write_sources(self._collection, self._threads)
+        uncounted = frozenset(self._uncounted)
+        statistics = summarize(self._collection, uncounted=uncounted, threads=self._threads)
+        for name, feature in statistics.features.items():
+            if feature.counts is not None and feature.counts.more_than is not None:
+                self._uncounted.add(name)
+        return EncodedBlock(
+            framed, self.schema, statistics, self._collection.floats.facts, self._encode_exact()
+        )
+
+    def _encode_exact(self) -> ExactRecords | None:
+        exact = self._collection.floats.exact
+        if not exact or not self._keeps_exact:
+            return None
+        schema = Schema({name: widened(self.schema[name]) for name in exact})
+        collection = Collection(schema, self._collection.count, exact)
+        return ExactRecords(write_sources(collection, self._threads), schema)

@@ -1,10 +1,10 @@
-"""Reading one TFRecord file: in order, by number, past damage, compressed or not."""
+"""TFRecord files: records in order, by number, past damage, compressed or not."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +23,7 @@ from datum.format.compression import (
 )
 from datum.format.index import FRAME_BYTES, Index
 from datum.format.records import HEADER_BYTES, Records
+from datum.format.writer import Framed
 
 if TYPE_CHECKING:
     from typing import Self
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FileVersion",
+    "Payloads",
     "RecordFile",
     "Recovery",
+    "as_records",
     "change_error",
     "check_recovery",
     "refuse_changes",
@@ -460,3 +463,26 @@ def change_error(file: str, expected: int, state: str, got: int) -> CorruptRecor
         where=file,
         hint="copy the dataset anew, to another disk",
     )
+
+
+Payloads = str | os.PathLike[str] | RecordFile | Records | Framed | Iterable[bytes]
+
+
+def as_records(source: Payloads) -> Records:
+    """The payloads in one run; copied only if they do not lie in one buffer."""
+    if isinstance(source, (str, os.PathLike)):
+        source = RecordFile(source)
+    if isinstance(source, Records):
+        return source
+    if isinstance(source, Framed):
+        return source.records()
+    if isinstance(source, RecordFile):
+        return Records.join(list(source.chunks(1 << 30)))
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        raise TypeError(
+            Message(
+                "expected payloads, got the bytes of a file or of one payload",
+                hint="pass RecordFile(data), or a list of payloads",
+            )
+        )
+    return Records.of(source)

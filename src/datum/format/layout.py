@@ -10,7 +10,7 @@ from typing import Literal
 from datum._core import Cell, Kind, Layout
 from datum.errors import SchemaError
 from datum.schema import Feature, Schema, numpy_dtype
-from datum.schema.dtypes import FLOATS_ON_WIRE, INTEGERS, TIMES
+from datum.schema.feature import FLOATS_ON_WIRE, INTEGERS, TIMES
 
 __all__ = ["StoredColumn", "check_keys", "lower", "stand_in"]
 

@@ -1,12 +1,17 @@
 """Images: told by their content, checked, prepared for storing, and decoded exactly."""
 
 from datum.images.check import check_decodes, read_header
-from datum.images.decode import decode, decode_pixels, ids_of_colours
-from datum.images.file import read_file, read_file_header, sniff_file
-from datum.images.header import ImageError, ImageFormat, ImageHeader, sniff_format
-from datum.images.options import ImageOptions
-from datum.images.palette import palette_of
-from datum.images.prepare import PreparedImage, prepare
+from datum.images.decode import decode, decode_pixels, ids_of_colours, palette_of
+from datum.images.header import (
+    ImageError,
+    ImageFormat,
+    ImageHeader,
+    read_file,
+    read_file_header,
+    sniff_file,
+    sniff_format,
+)
+from datum.images.prepare import ImageOptions, PreparedImage, prepare
 
 __all__ = [
     "ImageError",

@@ -6,8 +6,7 @@ import struct
 from typing import Any
 
 from datum.images.decode import decode_pixels
-from datum.images.header import ImageError, ImageHeader, parse_header, png_chunks
-from datum.images.pillow import open_image
+from datum.images.header import ImageError, ImageHeader, open_image, parse_header, png_chunks
 
 __all__ = ["check_decodes", "check_sums", "read_header"]
 

@@ -1,26 +1,120 @@
-"""Encoded images into arrays, exactly."""
+"""Exact decoding of images into arrays."""
 
 from __future__ import annotations
 
+import io
+import struct
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from isal import isal_zlib
 from numpy.typing import NDArray
 
-from datum.images.header import ImageError, ImageHeader, parse_header
-from datum.images.pillow import open_image, pixels_of
-from datum.images.png import decode_png
+from datum import _core
+from datum.images.header import (
+    PNG_START,
+    ImageError,
+    ImageHeader,
+    open_image,
+    parse_header,
+    pixels_of,
+)
 from datum.schema import Feature
 
 __all__ = [
     "check_channels",
     "decode",
     "decode_pixels",
+    "decode_png",
     "fit_depth",
+    "ids_as_grey",
     "ids_of_colours",
+    "palette_of",
+    "png_shape",
     "stack_images",
 ]
+
+_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 6: 4}  # of each kind of colour; of a palette the ids
+_PALETTE = 3
+_HEADER = struct.Struct(">IIBBBBB")
+_CHUNK = struct.Struct(">I4s")
+_FIRST_CHUNK = 33  # after the start, and the header
+_CHUNK_BYTES = 12  # length, kind and checksum
+
+
+def png_shape(data: bytes | memoryview) -> tuple[int, int, int] | None:
+    """Height, width and channels that the header of a PNG tells; None where that is not all.
+
+    It is not for palettes, whose channels depend on what is asked for, nor for more than 8 bits.
+    """
+    if len(data) < _FIRST_CHUNK:
+        return None
+    width, height, bits, colour, *_ = _HEADER.unpack_from(data, 16)
+    is_known = bits == 8 and colour in _PNG_CHANNELS and colour != _PALETTE
+    return (height, width, _PNG_CHANNELS[colour]) if is_known else None
+
+
+def decode_png(
+    data: bytes | memoryview, channels: int, out: NDArray[np.uint8] | None = None
+) -> NDArray[np.uint8] | None:
+    """The pixels of a whole PNG that has eight bits and so many channels, as it stores them.
+
+    None for every other image, and for a damaged one: Pillow reads them, or says what is wrong.
+    With `out`, an array in one piece, pixels are written there, and None is for images of another
+    shape, too; without it, the size has to be checked before.
+    """
+    if len(data) < _FIRST_CHUNK:
+        return None
+    width, height, bits, colour, method, filtering, interlaced = _HEADER.unpack_from(data, 16)
+    if bits != 8 or _PNG_CHANNELS.get(colour) != channels or method or filtering or interlaced:
+        return None
+    shape = (height, width, channels)
+    if out is not None and out.shape != shape:
+        return None
+    packed = _find_pixels(data)
+    if packed is None:
+        return None
+    row_bytes = width * channels
+    inflated = _inflate(packed, height * (row_bytes + 1))
+    if inflated is None:
+        return None
+    out = np.empty(shape, np.uint8) if out is None else out
+    return out if _core.undo_png_filters(inflated, row_bytes, channels, out) else None
+
+
+def _find_pixels(data: bytes | memoryview) -> bytes | memoryview | None:
+    """What lies in the chunks of pixels, each checked; None where one is not as it should be."""
+    found: list[bytes | memoryview] = []
+    view = memoryview(data)
+    if isal_zlib.crc32(view[12:29]) != int.from_bytes(view[29:33], "big"):
+        return None
+    at, size = _FIRST_CHUNK, len(view)
+    while at + _CHUNK_BYTES <= size:
+        length, kind = _CHUNK.unpack_from(view, at)
+        end = at + 8 + length
+        if kind == b"IEND":
+            return found[0] if len(found) == 1 else b"".join(found) or None
+        if end + 4 > size or kind == b"acTL":  # cut, or animated
+            return None
+        if kind == b"IDAT":
+            if isal_zlib.crc32(view[at + 4 : end]) != int.from_bytes(view[end : end + 4], "big"):
+                return None
+            found.append(view[at + 8 : end])
+        at = end + 4
+    return None
+
+
+def _inflate(packed: bytes | memoryview, nbytes: int) -> bytes | None:
+    """Exactly so many bytes; None if there are more, fewer, or the stream is damaged."""
+    stream: Any = isal_zlib.decompressobj()
+    try:
+        inflated: bytes = stream.decompress(packed, nbytes + 1)
+    except isal_zlib.error:
+        return None
+    return inflated if stream.eof and len(inflated) == nbytes else None
+
 
 WIDENED = 257  # what a value of 8 bits is multiplied by: 255 becomes 65535
 
@@ -166,3 +260,44 @@ def ids_of_colours(
 
 def _code(red: Any, green: Any, blue: Any) -> Any:
     return red << 16 | green << 8 | blue
+
+
+_HEADER_END = 33  # of a PNG: the start, and the first chunk
+
+
+def ids_as_grey(data: bytes, header: ImageHeader) -> bytes:
+    """A grey PNG whose values are the ids of an image with a palette.
+
+    TensorFlow decodes a palette to its colours, and those to grey; of a grey image it gives the
+    values as they are. The pixels of a PNG with 8 bits are not even decoded: only how they are
+    called changes.
+    """
+    bits, colour = data[24:26]
+    if header.format == "png" and (bits, colour) == (8, 3):
+        return _rename_pixels(data)
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(decode_pixels(data, 1)[..., 0]).save(file, "png")
+    return file.getvalue()
+
+
+def palette_of(data: bytes) -> list[tuple[int, int, int]] | None:
+    """The colours of the ids of an image; None if it has no palette."""
+    header = parse_header(data)
+    if not header.has_palette:
+        return None
+    values = open_image(data, header.format).getpalette("RGB") or []
+    return list(zip(values[::3], values[1::3], values[2::3], strict=True))
+
+
+def _rename_pixels(data: bytes) -> bytes:
+    kept = b"IHDR" + data[16:25] + b"\0" + data[26:29]  # colour type 0, grey
+    pieces = [PNG_START, struct.pack(">I", 13), kept, struct.pack(">I", zlib.crc32(kept))]
+    at = _HEADER_END
+    while at + 12 <= len(data):
+        length, kind = struct.unpack_from(">I4s", data, at)
+        if kind in (b"IDAT", b"IEND"):
+            pieces.append(data[at : at + 12 + length])
+        at += 12 + length
+    return b"".join(pieces)

@@ -1,23 +1,146 @@
-"""What an encoded image says of itself in its first bytes."""
+"""Image files and what their first bytes say: format, size, channels."""
 
 from __future__ import annotations
 
+import importlib
+import io
+import os
+import stat
 import struct
+import sys
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from datum.errors import SourceError
-from datum.images.pillow import describe_pixels, open_image
+import numpy as np
+from numpy.typing import NDArray
+
+from datum.errors import SourceError, inert
 
 __all__ = [
     "MAX_PIXELS",
     "ImageError",
     "ImageFormat",
     "ImageHeader",
+    "describe_pixels",
     "jpeg_frame",
+    "name_file",
+    "open_image",
     "parse_header",
+    "pixels_of",
+    "read_file",
+    "read_file_header",
+    "sniff_file",
     "sniff_format",
 ]
+
+# Opened by their own classes: `Image.open` would guess the format anew, and warn of large images.
+_CLASSES = {
+    "bmp": ("PIL.BmpImagePlugin", "BmpImageFile"),
+    "gif": ("PIL.GifImagePlugin", "GifImageFile"),
+    "jpeg": ("PIL.JpegImagePlugin", "JpegImageFile"),
+    "png": ("PIL.PngImagePlugin", "PngImageFile"),
+    "tiff": ("PIL.TiffImagePlugin", "TiffImageFile"),
+    "webp": ("PIL.WebPImagePlugin", "WebPImageFile"),
+}
+_CHANNELS = {"1": 1, "L": 1, "P": 3, "RGB": 3, "RGBX": 3, "CMYK": 3, "YCbCr": 3}
+_CHANNELS |= {"HSV": 3, "LA": 4, "La": 4, "PA": 4, "RGBA": 4, "RGBa": 4}
+_OPAQUE_16 = 65535
+
+
+def open_image(data: bytes, name: str) -> Any:
+    """Pillow's image of `data`, its pixels not yet decoded; raises whatever Pillow raises."""
+    module, kind = _CLASSES[name]
+    return getattr(importlib.import_module(module), kind)(io.BytesIO(data))
+
+
+def describe_pixels(image: Any) -> tuple[int, Literal["uint8", "uint16"]] | None:
+    """Channels and type of what `pixels_of` gives; None for pixels it cannot give exactly."""
+    mode = image.mode
+    if mode.startswith("I;16"):
+        return 1, "uint16"
+    if mode not in _CHANNELS:
+        return None
+    stored = _stored_mode(image)
+    if ";16" in stored:  # which Pillow narrows to eight bits
+        return (_CHANNELS[mode], "uint16") if stored[:-1] == f"{mode};16" else None
+    is_transparent = mode == "P" and "transparency" in image.info
+    return 4 if is_transparent else _CHANNELS[mode], "uint8"
+
+
+def pixels_of(image: Any, channels: int) -> NDArray[Any]:
+    """An array of height x width x `channels`, of type uint8 or uint16.
+
+    Palettes give their ids for one channel, and their colours for more.
+    """
+    if image.mode.startswith("I"):
+        return _fit_channels(_to_uint16(np.asarray(image)[..., None]), channels)
+    if ";16" in _stored_mode(image):
+        return _fit_channels(_read_colours_of_16_bits(image), channels)
+    if channels == 1:
+        is_direct = image.mode in ("P", "L")
+        band = image if is_direct else _single_band(image)
+        return np.asarray(band)[..., None]
+    if image.mode in ("P", "PA"):
+        image = image.convert("RGBA")  # the way that knows every kind of transparency
+    return np.asarray(image.convert("RGB" if channels == 3 else "RGBA"))
+
+
+def _single_band(image: Any) -> Any:
+    if image.mode in ("PA", "LA", "La"):
+        return image.getchannel(0)
+    return image.convert("L")
+
+
+def _stored_mode(image: Any) -> str:
+    """How pixels lie in the file, in Pillow's words, if they are not decoded yet."""
+    tiles = getattr(image, "tile", None) or [(None, None, None, "")]
+    args = tiles[0][3]
+    mode = args[0] if isinstance(args, tuple) and args else args
+    return mode if isinstance(mode, str) else ""
+
+
+def _read_colours_of_16_bits(image: Any) -> NDArray[np.uint16]:
+    """Decode twice: Pillow keeps the high byte of two, and the low one if their order is lied."""
+    stored = _stored_mode(image)
+    native = "L" if sys.byteorder == "little" else "B"
+    order = stored[-1].replace("N", native)
+    lied = stored[:-1] + ("B" if order == "L" else "L")
+    other = type(image)(io.BytesIO(image.fp.getvalue()))
+    for tile in other.tile:
+        if _mode_of(tile) != stored:
+            raise ValueError(f"expected pixels of one kind, got {stored} and {_mode_of(tile)}")
+    other.tile = [_with_mode(tile, lied) for tile in other.tile]
+    colours = np.asarray(image).astype(np.uint16)
+    colours <<= 8
+    colours |= np.asarray(other)
+    return colours
+
+
+def _mode_of(tile: Any) -> str:
+    args = tile[3]
+    return str(args[0] if isinstance(args, tuple) else args)
+
+
+def _with_mode(tile: Any, mode: str) -> Any:
+    args = tile[3]
+    return type(tile)(*tile[:3], (mode, *args[1:]) if isinstance(args, tuple) else mode)
+
+
+def _to_uint16(array: NDArray[Any]) -> NDArray[np.uint16]:
+    if array.dtype.itemsize > 2 and (array.min() < 0 or array.max() > _OPAQUE_16):
+        raise ValueError("expected pixels of 16 bits, got larger ones")
+    return array.astype(np.uint16)
+
+
+def _fit_channels(array: NDArray[np.uint16], channels: int) -> NDArray[np.uint16]:
+    got = array.shape[-1]
+    if got == 1 and channels > 1:
+        array = np.repeat(array, 3, axis=-1)
+    if channels == 4 and got != 4:
+        opaque = np.full((*array.shape[:2], 1), _OPAQUE_16, np.uint16)
+        array = np.concatenate([array, opaque], axis=-1)
+    return array[..., :channels]
+
 
 ImageFormat = Literal["bmp", "gif", "jpeg", "png", "tiff", "webp"]
 
@@ -186,3 +309,82 @@ def _parse_with_pillow(data: bytes, name: ImageFormat) -> ImageHeader:
         )
     width, height = image.size
     return ImageHeader(name, height, width, *described, image.mode in ("P", "PA"))
+
+
+_START_BYTES = 64 * 2**10  # holds the header of nearly every image
+_SNIFF_BYTES = 16
+# A pipe would keep `open` waiting for its other end.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """The content of a regular file; anything else that has a path is an ImageError."""
+    return _read(path, None)[0]
+
+
+def read_file_header(path: str | os.PathLike[str]) -> ImageHeader:
+    """The header of an image file; whether the image is whole is not looked at."""
+    try:
+        start, size = _read(path, _START_BYTES)
+        try:
+            return parse_header(start)
+        except ImageError:
+            if len(start) >= size:
+                raise
+        return parse_header(read_file(path))
+    except ImageError as error:
+        raise name_file(path, error) from None
+
+
+def sniff_file(path: str | os.PathLike[str]) -> ImageFormat | None:
+    """The format that the first bytes of a file tell; None if it is no image, or no file."""
+    try:
+        return sniff_format(_read(path, _SNIFF_BYTES)[0])
+    except ImageError:
+        return None
+
+
+def name_file(path: str | os.PathLike[str], error: ImageError) -> ImageError:
+    """The same error, with the file that it is about."""
+    return error if error.where.startswith(inert(path)) else ImageError(error, where=path)
+
+
+def _read(path: str | os.PathLike[str], limit: int | None) -> tuple[bytes, int]:
+    """At most `limit` bytes of the file, and its size."""
+    try:
+        file = os.open(path, _FLAGS)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ImageError(f"expected a file, got: {reason.lower()}", where=path) from None
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
+            raise ImageError(f"expected a regular file, got {_kind(status.st_mode)}", where=path)
+        size = status.st_size
+        wanted = size if limit is None else min(size, limit)
+        return _read_exactly(file, wanted, path), size
+    except OSError as error:
+        raise ImageError(f"expected a file that can be read, got: {error}", where=path) from None
+    finally:
+        os.close(file)
+
+
+def _read_exactly(file: int, wanted: int, path: str | os.PathLike[str]) -> bytes:
+    data = os.read(file, wanted)
+    if len(data) == wanted:  # nearly always
+        return data
+    pieces = [data]
+    while data and sum(map(len, pieces)) < wanted:
+        data = os.read(file, wanted - sum(map(len, pieces)))
+        pieces.append(data)
+    whole = b"".join(pieces)
+    if len(whole) != wanted:
+        raise ImageError(
+            f"expected {wanted} bytes, got {len(whole)}: the file has changed", where=path
+        )
+    return whole
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")

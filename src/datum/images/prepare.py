@@ -1,28 +1,246 @@
-"""Images as they are stored: their bytes untouched, unless options ask otherwise."""
+"""Images prepared for storage: bytes kept as they are unless options ask otherwise."""
 
 from __future__ import annotations
 
+import io
+import struct
 import sys
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import Message
+from datum.errors import Message, suggest
 from datum.images.check import check_decodes, check_sums, read_header
-from datum.images.decode import check_channels, decode_pixels
-from datum.images.encode import encode_image
-from datum.images.file import name_file, read_file
-from datum.images.header import ImageError, ImageFormat, ImageHeader, parse_header
-from datum.images.options import FORMATS, ImageOptions
-from datum.images.palette import ids_as_grey
-from datum.images.pillow import describe_pixels, open_image, pixels_of
-from datum.images.portable import encode_png, is_portable
+from datum.images.decode import check_channels, decode_pixels, ids_as_grey
+from datum.images.header import (
+    PNG_START,
+    ImageError,
+    ImageFormat,
+    ImageHeader,
+    describe_pixels,
+    jpeg_frame,
+    name_file,
+    open_image,
+    parse_header,
+    pixels_of,
+    read_file,
+)
 from datum.schema import Feature
 
-__all__ = ["PreparedImage", "prepare"]
+__all__ = [
+    "FORMATS",
+    "ImageOptions",
+    "PreparedImage",
+    "encode_image",
+    "encode_png",
+    "is_portable",
+    "prepare",
+]
+
+FORMATS = ("jpeg", "png", "webp")  # those that images can be stored in anew
+
+
+def _check_range(name: str, value: Any, most: int) -> None:
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if value is not None and not (is_integer and 1 <= value <= most):
+        raise ImageError(f"expected `{name}` to be an integer of 1 to {most}, got {value!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageOptions:
+    """What to do with images before they are stored; nothing, by default.
+
+    Attributes:
+        max_side: shrink images whose longer side has more pixels than this.
+        quality: encode JPEG and WebP images anew, with this quality of 1 to 100.
+        format: store all images as "jpeg", "png" or "webp". What may hold ids, as masks do,
+            becomes PNG whatever is asked: 16-bit grey, and lossless images of a feature with one
+            channel; where no feature says so, grey ones and palettes too.
+        verify: decode every image, and refuse those that cannot be.
+    """
+
+    max_side: int | None = None
+    quality: int | None = None
+    format: Literal["jpeg", "png", "webp"] | None = None
+    verify: bool = False
+
+    def __post_init__(self) -> None:
+        _check_range("max_side", self.max_side, 2**31 - 1)
+        _check_range("quality", self.quality, 100)
+        if self.format is not None and self.format not in FORMATS:
+            hint = suggest(str(self.format).lower(), FORMATS)
+            raise ImageError(f"expected `format` jpeg, png or webp, got {self.format!r}", hint=hint)
+
+    @property
+    def changes_bytes(self) -> bool:
+        """Whether images may be stored as other bytes than they came as."""
+        return (self.max_side, self.quality, self.format) != (None, None, None)
+
+
+DEFAULT_QUALITY = 95  # of JPEG and WebP that are made anew: the loss is hardly seen
+
+_ORIENTATION = 0x0112  # the EXIF tag
+
+
+def encode_image(image: Any, name: str, *, is_exact: bool, options: ImageOptions) -> bytes:
+    """Encode as PNG, JPEG or WebP, shrunk if options ask for it.
+
+    With `is_exact` pixels are left out, but not mixed. An orientation stays beside the pixels, as
+    it was: boxes and masks hold for them as they are stored.
+    """
+    exif = _keep_orientation(image)
+    image = _shrink(image, is_exact, options.max_side)
+    image = _fit_mode(image, name, is_exact)
+    # Profiles and comments would be taken over, for some formats; nothing reads them.
+    settings: dict[str, Any] = {"exif": exif, "icc_profile": None, "comment": ""}
+    if name != "png":
+        settings["quality"] = options.quality or DEFAULT_QUALITY
+    file = io.BytesIO()
+    image.save(file, name, **settings)
+    return file.getvalue()
+
+
+def _keep_orientation(image: Any) -> bytes:
+    """EXIF data with nothing but the orientation; empty if there is none."""
+    from PIL.Image import Exif
+
+    if getattr(image, "format", None) == "TIFF":  # whose orientation Pillow applies
+        return b""
+    try:
+        orientation = image.getexif().get(_ORIENTATION)
+    except Exception:  # a damaged tag is no reason to lose the image
+        return b""
+    if orientation not in range(2, 9):
+        return b""
+    kept = Exif()
+    kept[_ORIENTATION] = orientation
+    return bytes(kept.tobytes())
+
+
+def _shrink(image: Any, is_exact: bool, max_side: int | None) -> Any:
+    from PIL.Image import Resampling
+
+    longer = max(image.size)
+    if max_side is None or longer <= max_side:
+        return image
+    # The same rounding for an image and its mask.
+    width, height = (max(1, (2 * n * max_side + longer) // (2 * longer)) for n in image.size)
+    if is_exact:
+        return image.resize((width, height), Resampling.NEAREST)
+    if hasattr(image, "draft"):
+        image.draft(None, (2 * width, 2 * height))  # a JPEG decodes to a smaller size for less
+    if image.mode not in ("L", "RGB", "RGBA"):
+        image = image.convert(_colour_mode(image))
+    return image.resize((width, height), Resampling.LANCZOS, reducing_gap=2.0)
+
+
+def _colour_mode(image: Any) -> str:
+    is_transparent = "transparency" in image.info or image.mode in ("LA", "La", "PA", "RGBa")
+    if image.mode == "1":
+        return "L"
+    return "RGBA" if is_transparent else "RGB"
+
+
+def _fit_mode(image: Any, name: str, is_exact: bool) -> Any:
+    """The image in a mode that the format can hold."""
+    mode = image.mode
+    if is_exact and mode == "PA":
+        return image.convert("P")
+    if name == "png":
+        if mode.startswith("I;16"):
+            return image if mode == "I;16" else image.convert("I").convert("I;16")
+        if mode in ("1", "L", "P", "RGB", "RGBA"):
+            return image
+        return image.convert(_colour_mode(image))
+    if mode.startswith("I"):
+        raise ImageError(f"expected 8-bit pixels for {name.upper()}, got 16-bit ones")
+    if mode not in ("L", "RGB", "RGBA"):
+        image = image.convert(_colour_mode(image))
+    if name == "jpeg" and image.mode == "RGBA":
+        return image.convert("RGB")  # JPEG has no transparency
+    return image
+
+
+_CMYK = 4  # components of a JPEG
+_ANIMATED = 0x02  # of the flags of an extended WebP
+_COLOUR_TYPES = {3: 2, 4: 6}  # of a PNG, by the channels
+_SUB = 1  # the filter that stores how a value differs from that of the pixel before
+
+
+def is_portable(data: bytes, header: ImageHeader, channels: int | None) -> bool:
+    """Whether all readers give the same pixels of an image, with so many channels.
+
+    None for the channels means those of the image. Colours that are to be grey are not: everybody
+    weighs red, green and blue differently, but for those in a JPEG, which has the grey apart.
+    """
+    if header.format == "jpeg":  # not in CMYK as grey, nor with odd markers, which Pillow forgives
+        frame = jpeg_frame(data)
+        return frame is not None and (channels != 1 or frame[2] != _CMYK)
+    if channels == 1 < header.channels or header.format == "tiff":
+        return False
+    if header.format == "gif":  # in colours, opaque, and with a first frame that fills the image
+        return header.channels == 3 and _first_frame(data) == (0, 0, header.width, header.height)
+    if header.format == "webp":  # not an animation
+        return not (data[12:16] == b"VP8X" and data[20] & _ANIMATED)
+    return header.format != "bmp" or _is_plain_bmp(data)
+
+
+def _first_frame(data: bytes) -> tuple[int, ...]:
+    """Left, top, width and height of the first frame of a GIF; nothing where there is none."""
+    flags = data[10]
+    at = 13 + (3 * 2 ** (1 + flags % 8) if flags & 0x80 else 0)
+    while at < len(data) - 10:
+        if data[at] == 0x2C:
+            return struct.unpack_from("<4H", data, at + 1)
+        if data[at] != 0x21:
+            break
+        at += 2
+        while at < len(data) and data[at]:  # the blocks of an extension
+            at += 1 + data[at]
+        at += 1
+    return ()
+
+
+def _is_plain_bmp(data: bytes) -> bool:
+    """Of 24 bits, not compressed, and with the usual header."""
+    if len(data) < 34:
+        return False
+    head_bytes, _, _, _, bits, compression = struct.unpack_from("<IiiHHI", data, 14)
+    return head_bytes >= 40 and (bits, compression) == (24, 0)
+
+
+def encode_png(array: NDArray[Any]) -> bytes:
+    """A PNG file of pixels: height x width x 1, 3 or 4, uint8 or uint16."""
+    if array.dtype == np.uint16 and array.shape[-1] > 1:
+        return _encode_deep_colours(array)  # which Pillow cannot
+    from PIL import Image
+
+    file = io.BytesIO()
+    flat = array[..., 0] if array.shape[-1] == 1 else array
+    Image.fromarray(np.ascontiguousarray(flat)).save(file, "png")
+    return file.getvalue()
+
+
+def _encode_deep_colours(array: NDArray[np.uint16]) -> bytes:
+    height, width, channels = array.shape
+    stored = np.ascontiguousarray(array.astype(">u2")).view(np.uint8).reshape(height, width, -1)
+    rows = np.empty((height, 1 + width * 2 * channels), np.uint8)
+    rows[:, 0] = _SUB
+    filtered = rows[:, 1:].reshape(height, width, 2 * channels)
+    filtered[:, 0] = stored[:, 0]
+    np.subtract(stored[:, 1:], stored[:, :-1], out=filtered[:, 1:])
+    head = struct.pack(">IIBBBBB", width, height, 16, _COLOUR_TYPES[channels], 0, 0, 0)
+    chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(rows.tobytes())), (b"IEND", b""))
+    return PNG_START + b"".join(_chunk(kind, data) for kind, data in chunks)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    checksum = zlib.crc32(kind + data)
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", checksum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +273,7 @@ def prepare(
 
     Arrays are uint8 or uint16 of height x width, or with 1, 3 or 4 channels last; they and Pillow
     images become PNG unless options choose a format. So do files that not every reader decodes
-    alike: see `datum.images.portable`. Raises ImageError for what is no image, is damaged, or
+    alike: see `datum.images.prepare`. Raises ImageError for what is no image, is damaged, or
     cannot be read back as `feature` says.
     """
     try:

@@ -5,7 +5,7 @@ import typing
 from datum.dataset import Dataset, load, verify
 
 if typing.TYPE_CHECKING:
-    from datum.paper.records import DatumParser, Reader
+    from datum._paper.records import DatumParser, Reader
 
 __all__ = ["Dataset", "DatumParser", "Reader", "load", "verify"]
 
@@ -13,6 +13,6 @@ __all__ = ["Dataset", "DatumParser", "Reader", "load", "verify"]
 def __getattr__(name: str) -> typing.Any:  # what only programs for the older library ask for
     if name not in ("DatumParser", "Reader"):
         raise AttributeError(f"module 'datum.reader' has no attribute {name!r}")
-    from datum.paper import records
+    from datum._paper import records
 
     return getattr(records, name)

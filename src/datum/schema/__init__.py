@@ -1,13 +1,27 @@
 """What a record holds: features, their types and shapes."""
 
-from datum.schema.casting import InexactError, as_array, cast_exactly, is_encodable
-from datum.schema.dtypes import DTYPES, numpy_dtype
-from datum.schema.feature import Encoding, Feature
-from datum.schema.floats import EXACT, ROUND, FloatFacts, FloatRule, Floats, narrowed, widened
-from datum.schema.guess import ValueGuess, guess_value
-from datum.schema.infer import SchemaGuess, infer_feature, infer_schema
+from datum.schema.feature import (
+    DTYPES,
+    Encoding,
+    Feature,
+    InexactError,
+    as_array,
+    cast_exactly,
+    is_encodable,
+    numpy_dtype,
+)
+from datum.schema.infer import SchemaGuess, ValueGuess, guess_value, infer_feature, infer_schema
 from datum.schema.plain import ImageBytes, plain_row, plain_value
-from datum.schema.schema import Schema
+from datum.schema.schema import (
+    EXACT,
+    ROUND,
+    FloatFacts,
+    FloatRule,
+    Floats,
+    Schema,
+    narrowed,
+    widened,
+)
 
 __all__ = [
     "DTYPES",

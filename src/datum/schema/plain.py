@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Ragged, Sparse
 from datum.errors import SchemaError
-from datum.schema.casting import InexactError, in_one_unit, is_encodable
-from datum.schema.dtypes import numpy_dtype
+from datum.schema.feature import InexactError, in_one_unit, is_encodable, numpy_dtype
 
 __all__ = [
     "ImageBytes",

@@ -1,15 +1,28 @@
-"""The features of a dataset's records, by name."""
+"""The features of a dataset's records, by name, and the dtype of their floats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from datum.errors import SchemaError, suggest
-from datum.schema.casting import is_encodable
-from datum.schema.feature import Feature
+from datum.schema.feature import Feature, is_encodable
 
-__all__ = ["Schema"]
+__all__ = [
+    "EXACT",
+    "ROUND",
+    "FloatFacts",
+    "FloatRule",
+    "Floats",
+    "Schema",
+    "narrowed",
+    "widened",
+]
 
 
 class Schema(Mapping[str, Feature]):
@@ -79,3 +92,101 @@ class Schema(Mapping[str, Feature]):
     def __repr__(self) -> str:
         lines = "".join(f"\n    {name!r}: {feature!r}," for name, feature in self.items())
         return f"Schema({{{lines}\n}})" if lines else "Schema({})"
+
+
+Floats = Literal["float32", "float64"]
+
+
+@dataclass(frozen=True, slots=True)
+class FloatRule:
+    """How features of float64 values are stored.
+
+    Attributes:
+        floats: "float32" rounds them, as `tf.train.FloatList` does; "float64" keeps every bit.
+        kept: features that stay float64 whatever `floats` says.
+    """
+
+    floats: Floats = "float32"
+    kept: frozenset[str] = frozenset()
+
+    def rounds(self, name: str) -> bool:
+        """Whether a feature of this name is stored as float32 where its values allow it."""
+        return self.floats == "float32" and name not in self.kept
+
+    def apply(self, schema: Schema) -> Schema:
+        """The schema with float32 for each float64 that is rounded."""
+        return Schema(
+            {
+                name: narrowed(feature) if self.rounds(name) else feature
+                for name, feature in schema.items()
+            }
+        )
+
+
+ROUND = FloatRule()
+EXACT = FloatRule("float64")
+
+
+@functools.lru_cache(maxsize=1024)  # asked for every block
+def narrowed(feature: Feature) -> Feature:
+    """The feature with float32 for float64; others as they are.
+
+    >>> narrowed(Feature("float64", (3, None)))
+    Feature('float32', (None, None))
+    """
+    if feature.dtype != "float64":
+        return feature
+    if feature.encoding == "sparse":
+        return replace(feature, dtype="float32")
+    shape = feature.shape
+    if None in shape:  # ragged dimensions come first
+        last = len(shape) - shape[::-1].index(None)
+        shape = (None,) * last + tuple(n or None for n in shape[last:])
+    keys = feature.keys[:1] if len(feature.keys) == 1 else ()
+    return replace(feature, dtype="float32", shape=shape, encoding="values", keys=keys)
+
+
+@functools.lru_cache(maxsize=1024)
+def widened(feature: Feature) -> Feature:
+    """The feature with float64 for float32, laid out the same way."""
+    is_list = feature.encoding == "values" and (feature.ragged_rank < 2 or feature.sequence)
+    return replace(feature, dtype="float64", encoding="raw" if is_list else feature.encoding)
+
+
+@dataclass(frozen=True, slots=True)
+class FloatFacts:
+    """What storing the values of one feature as float32 does, or would do, to them.
+
+    Attributes:
+        is_rounded: whether a value was changed.
+        wide: number of the record and value of the first that float32 cannot serve: it overflows,
+            or it is of 2**24 or more and changes.
+    """
+
+    is_rounded: bool = False
+    wide: tuple[int, float] | None = None
+
+    def merge(self, other: FloatFacts) -> FloatFacts:
+        """Of both; of two values the one of the lower record."""
+        wides = [one.wide for one in (self, other) if one.wide is not None]
+        return FloatFacts(
+            self.is_rounded or other.is_rounded, min(wides, key=lambda wide: wide[0], default=None)
+        )
+
+    def at(self, numbers: Sequence[int] | NDArray[np.int64]) -> FloatFacts:
+        """The same with the numbers that records have, where they were counted from 0."""
+        if self.wide is None:
+            return self
+        record, value = self.wide
+        return FloatFacts(self.is_rounded, (int(numbers[record]), value))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values that `from_json` takes."""
+        found: dict[str, Any] = {"rounded": True} if self.is_rounded else {}
+        return found if self.wide is None else found | {"wide": list(self.wide)}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> FloatFacts:
+        """Read what `to_json` made."""
+        wide = found.get("wide")
+        return cls(bool(found.get("rounded")), None if wide is None else (wide[0], wide[1]))

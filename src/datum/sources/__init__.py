@@ -3,24 +3,22 @@
 import importlib
 import typing
 
-from datum.sources.source import Block, IndexedPart, Reject, Source, StreamedPart
+from datum.sources.protocol import Block, IndexedPart, Reject, Source, StreamedPart
 
 if typing.TYPE_CHECKING:
-    from datum.sources.adopt import as_source
     from datum.sources.arrow import ArrowTable
     from datum.sources.class_folders import ClassFolders
     from datum.sources.csv import CsvTable
     from datum.sources.huggingface import HuggingFaceFolder
-    from datum.sources.image_table import ImageTable
-    from datum.sources.json_lines import JsonLines
-    from datum.sources.json_text import JsonText
+    from datum.sources.image_columns import ImageTable
+    from datum.sources.json_files import JsonLines, JsonText
     from datum.sources.labelled_images import LabelledImages, LabelledSplit
     from datum.sources.masks import MaskSplit, SegmentationMasks
-    from datum.sources.numpy_files import NumpyFile
+    from datum.sources.open import as_source
+    from datum.sources.options import TableOptions
+    from datum.sources.protocol import RowBlocks
     from datum.sources.python import PythonRows
-    from datum.sources.row_blocks import RowBlocks
-    from datum.sources.table import ColumnTable
-    from datum.sources.table_options import TableOptions
+    from datum.sources.table import ColumnTable, NumpyFile
     from datum.sources.voc import VocDetection, VocSplit
 
 __all__ = [
@@ -57,20 +55,20 @@ _HOMES = {
     "ColumnTable": "table",
     "CsvTable": "csv",
     "HuggingFaceFolder": "huggingface",
-    "ImageTable": "image_table",
-    "JsonLines": "json_lines",
-    "JsonText": "json_text",
+    "ImageTable": "image_columns",
+    "JsonLines": "json_files",
+    "JsonText": "json_files",
     "LabelledImages": "labelled_images",
     "LabelledSplit": "labelled_images",
     "MaskSplit": "masks",
-    "NumpyFile": "numpy_files",
+    "NumpyFile": "table",
     "PythonRows": "python",
-    "RowBlocks": "row_blocks",
+    "RowBlocks": "protocol",
     "SegmentationMasks": "masks",
-    "TableOptions": "table_options",
+    "TableOptions": "options",
     "VocDetection": "voc",
     "VocSplit": "voc",
-    "as_source": "adopt",
+    "as_source": "open",
 }
 
 

@@ -14,12 +14,11 @@ from datum.columns import Masked
 from datum.schema import Schema
 from datum.sources.arrow_columns import FoundColumns, convert_table
 from datum.sources.arrow_features import ColumnSpec, find_specs
-from datum.sources.arrow_files import ArrowFile, open_arrow, shape_files
-from datum.sources.decimals import CastFile
+from datum.sources.arrow_files import ArrowFile, CastFile, open_arrow, shape_files
 from datum.sources.files import Paths, find_split_files, fingerprint_files
 from datum.sources.nested_rows import describe_filled
-from datum.sources.source import Block, Part
-from datum.sources.table_options import check_table_options
+from datum.sources.options import check_table_options
+from datum.sources.protocol import Block, Part
 from datum.sources.table_part import TablePart
 
 if TYPE_CHECKING:

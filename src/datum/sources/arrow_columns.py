@@ -15,7 +15,7 @@ from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError, SourceError
 from datum.schema import Feature, Schema
 from datum.sources.arrow_features import ColumnSpec, find_specs, join_files, shape_arrays
-from datum.sources.image_part import IMAGE
+from datum.sources.image_files import IMAGE
 from datum.sources.table_part import keys_of, schema_of
 
 if TYPE_CHECKING:

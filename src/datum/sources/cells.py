@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from datum.columns import BytesColumn, Masked
 from datum.errors import Message
 from datum.schema import Feature
-from datum.schema.dtypes import numpy_dtype
+from datum.schema.feature import numpy_dtype
 
 __all__ = ["cell_kind", "guide_row", "read_cell", "read_column"]
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from datum.errors import SourceError
 from datum.schema import Feature, Schema
-from datum.sources.image_part import IMAGE, FilePart, warn_of_images
-from datum.sources.listing import (
+from datum.sources.files import (
     IMAGE_EXTENSIONS,
     FoundFile,
     as_text,
@@ -24,7 +23,8 @@ from datum.sources.listing import (
     looks_like_image,
     open_folder,
 )
-from datum.sources.splits import is_split_name
+from datum.sources.image_files import IMAGE, FilePart, warn_of_images
+from datum.sources.options import is_split_name
 
 __all__ = ["ClassFolders"]
 

@@ -3,19 +3,474 @@
 from __future__ import annotations
 
 import copy
+import functools
+import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
-from datum.schema import Feature, Schema
-from datum.sources.csv_scan import PIECE_BYTES, CsvScan, CsvWish, changed_error
-from datum.sources.csv_text import CsvFile, CsvSettings
-from datum.sources.files import Paths, find_split_files
-from datum.sources.source import Block, Part, Reject
-from datum.sources.table_options import TableOptions, check_table_options
-from datum.sources.table_part import TablePart
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["CsvTable"]
+from datum import _core
+from datum.columns import BytesColumn, Masked
+from datum.errors import SourceError
+from datum.schema import Feature, Schema
+from datum.sources.cells import cell_kind, read_cell, read_column
+from datum.sources.csv_text import CsvFile, CsvPiece, CsvSettings, OtherEncodingError
+from datum.sources.files import Paths, find_split_files, unpacked_suffix
+from datum.sources.options import TableOptions, check_table_options, pick_columns
+from datum.sources.protocol import Block, Part, Reject, take_rows
+from datum.sources.table_part import TablePart, keys_of
+
+__all__ = [
+    "PIECE_BYTES",
+    "CsvScan",
+    "CsvTable",
+    "CsvWish",
+    "changed_error",
+]
+
+PIECE_BYTES = 8 * 2**20  # of text at a time, where it does not stay in memory
+_PACKED_RATIO = 8  # how much larger text may well be than its packed file
+_SEEN_BOOL, _SEEN_WIDE, _SEEN_BLANK, _SEEN_TEXT, _SEEN_ABSENT = 1, 4, 16, 32, 64  # of the core
+_SHOWN_HEADERS = 6
+_SHOWN_NAMES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CsvWish:
+    """What is wanted of a table.
+
+    Attributes:
+        key: the column that names records, if there is one.
+        columns: those to take, or a word for what to do about headers that differ.
+        features: what cells of a column are read as; the others are as found.
+    """
+
+    key: str | None
+    columns: Sequence[str]
+    features: Mapping[str, Feature]
+
+    def kind(self, name: str) -> str:
+        """What the core reads a column as."""
+        return cell_kind(self.features[name]) if name in self.features else "empty"
+
+
+@dataclass(slots=True)
+class _Tally:
+    """How many cells of a column look like numbers, and how many do not.
+
+    Attributes:
+        regular: those that do.
+        odd: those that do not.
+        codes: those that do but for leading zeros.
+        first_odd: where the first odd one is, and what it holds.
+        advice: how it could be a number.
+    """
+
+    regular: int = 0
+    odd: int = 0
+    codes: int = 0
+    first_odd: str = ""
+    advice: str = ""
+
+
+class CsvScan:
+    """One reading of all files.
+
+    Attributes:
+        seen: what was seen in each column, as bits of the core.
+        is_kept: whether all pieces were kept.
+        kept: the pieces of each file.
+    """
+
+    def __init__(
+        self, files: Sequence[CsvFile], wish: CsvWish, *, known: Sequence[CsvFile] | None = None
+    ) -> None:
+        self.seen: dict[str, int] = {}
+        self.is_kept = True
+        self.kept: dict[CsvFile, list[CsvPiece]] = {}
+        self._files = files
+        self._wish = wish
+        self._known = known or files  # whose headers decide which columns there are
+        self._tallies: dict[str, _Tally] = {}
+        self._bad: dict[CsvPiece, dict[str, list[int]]] = {}  # rows, by column
+
+    def run(self, *, max_bytes: int, head_bytes: int | None = None) -> None:
+        """Read all files, and keep them if their text takes no more than so many bytes.
+
+        With `head_bytes`, only so many of each file.
+        """
+        sizes = map(_text_bytes, self._files)
+        self.is_kept = head_bytes is not None or sum(sizes) <= max_bytes
+        left = max_bytes
+        for file in self._files:
+            pieces = self._read(file, left, head_bytes)
+            left -= sum(len(piece.text) for piece in pieces)
+            if self.is_kept:
+                self.kept[file] = pieces
+            else:
+                self.kept.clear()
+                self._bad.clear()
+        self._check_rename()
+
+    def _read(self, file: CsvFile, max_bytes: int, head_bytes: int | None) -> list[CsvPiece]:
+        """Look through a file; over again where its encoding turns out to be another."""
+        while True:
+            try:
+                return self._read_once(file, max_bytes, head_bytes)
+            except OtherEncodingError:
+                continue
+
+    def _read_once(self, file: CsvFile, max_bytes: int, head_bytes: int | None) -> list[CsvPiece]:
+        seen: dict[str, int] = {}
+        tallies: dict[str, _Tally] = {}
+        kept: list[CsvPiece] = []
+        size = head_bytes or (_text_bytes(file) + 1 if self.is_kept else PIECE_BYTES)
+        for piece in file.pieces(size):
+            for name, bits in self._look(file, piece, tallies).items():
+                seen[name] = seen.get(name, 0) | bits
+            max_bytes -= len(piece.text)
+            if max_bytes < 0:  # it was packed tighter than it seemed
+                self.is_kept = False
+                kept.clear()
+            if self.is_kept:
+                kept.append(piece)
+            else:
+                self._bad.clear()
+            if head_bytes is not None and file.header:
+                break
+        for name, bits in seen.items():
+            self.seen[name] = self.seen.get(name, 0) | bits
+        for name, tally in tallies.items():
+            known = self._tallies.setdefault(name, _Tally())
+            if not known.odd:
+                known.first_odd, known.advice = tally.first_odd, tally.advice
+            known.regular += tally.regular
+            known.odd += tally.odd
+            known.codes += tally.codes
+        return kept
+
+    def _look(self, file: CsvFile, piece: CsvPiece, tallies: dict[str, _Tally]) -> dict[str, int]:
+        if not file.header:
+            return {}  # the first row goes on in the next piece
+        names = self._names(file)
+        at = _positions(file)
+        wanted = [self._wish.kind(name) for name in names]
+        looks = piece.rows.look([at[name] for name in names], wanted)
+        found = {}
+        for name, (seen, regular, odd, first_odd, codes, bad) in zip(names, looks, strict=True):
+            found[name] = seen
+            if bad:
+                self._bad.setdefault(piece, {})[name] = bad
+            tally = tallies.setdefault(name, _Tally())
+            if odd and not tally.odd:
+                cell = piece.rows.field(first_odd, at[name]).decode(errors="replace")
+                (line,) = piece.lines_of([first_odd])
+                tally.first_odd = f"{file.path}, line {line:,}: {cell!r:.80}"
+                tally.advice = _advise(cell)
+            tally.regular += regular
+            tally.odd += odd
+            tally.codes += codes
+        if self._wish.columns == "union":
+            for name in self._every_name:
+                found.setdefault(name, _SEEN_ABSENT)
+        return found
+
+    def _names(self, file: CsvFile) -> list[str]:
+        """The columns to take of a file."""
+        columns, key = self._wish.columns, self._wish.key
+        first = self._known[0]
+        if not isinstance(columns, str):
+            names = pick_columns(file.header, columns, where=str(file.path))
+        elif columns == "union":
+            names = file.header
+        elif columns == "intersection":
+            names = self._shared_names
+            if not names:
+                raise _headers_error(self._known, "no column that all files have")
+        else:
+            if set(file.header) != set(first.header):
+                raise _headers_error(self._known, "headers that differ")
+            names = first.header
+        if key is not None and key not in names:
+            names = [*names, *pick_columns(file.header, [key], where=str(file.path))]
+        return names
+
+    @functools.cached_property
+    def _every_name(self) -> list[str]:
+        return list(dict.fromkeys(name for file in self._known for name in file.header))
+
+    @functools.cached_property
+    def _shared_names(self) -> list[str]:
+        shared = set(self._known[0].header).intersection(*(file.header for file in self._known))
+        return [name for name in self._known[0].header if name in shared]
+
+    def _check_rename(self) -> None:
+        """Refuse to rename a column that no file has."""
+        for old, new in self._files[0].settings.rename:
+            if new not in self._every_name:
+                pick_columns(self._every_name, [old], where=f"{self._files[0].path}: `rename`")
+
+    def _is_wanted(self, name: str) -> bool:
+        return isinstance(self._wish.columns, str) or name in self._wish.columns
+
+    @property
+    def schema(self) -> Schema:
+        """The features of columns that have a value; the key is one only if asked for."""
+        features = {}
+        for name, seen in self.seen.items():
+            dtype = _core.csv_type(seen)
+            is_number = dtype in ("int64", "float64", "bool")
+            lacks = seen & (_SEEN_ABSENT | (_SEEN_BLANK if is_number else 0))
+            if dtype != "empty" and self._is_wanted(name):
+                is_given = self._wish.kind(name) != "empty"
+                found = Feature(dtype, optional=lacks != 0)
+                features[name] = self._wish.features[name] if is_given else found
+        return Schema(features)
+
+    @property
+    def metadata(self) -> dict[str, dict[str, Any]]:
+        """What was left out, and in what text was encoded, if not in UTF-8."""
+        found: dict[str, dict[str, Any]] = {}
+        encodings = sorted({file.encoding for file in self._files} - {"utf-8", "utf-8-sig"})
+        for name, seen in self.seen.items():
+            dtype = _core.csv_type(seen)
+            if not self._is_wanted(name):
+                continue
+            if dtype == "empty":
+                found[name] = {"left_out": "no record has a value"}
+            elif dtype == "str" and encodings:
+                found[name] = {"encoding": ", ".join(encodings)}
+        return found
+
+    def notes(self, files: Sequence[CsvFile]) -> list[str]:
+        """What was assumed of these files, and why columns of numbers are text."""
+        found = [note for file in files for note in file.notes]
+        for name, seen in self.seen.items():
+            tally = self._tallies.get(name, _Tally())
+            is_text = _core.csv_type(seen) == "str" and self._wish.kind(name) == "empty"
+            if not is_text or not self._is_wanted(name):
+                continue
+            if not seen & _SEEN_TEXT and seen & _SEEN_BOOL:
+                found.append(f"column {name!r} is text, as it has both numbers and truth values")
+            elif not seen & _SEEN_TEXT and seen & _SEEN_WIDE:
+                found.append(
+                    f"column {name!r} is text, as it has fractions beside integers beyond 2^53"
+                )
+            elif 0 < tally.odd < tally.regular and not tally.codes:
+                more = " and others" if tally.odd > 1 else ""
+                found.append(
+                    f"column {name!r} is text, not numbers: {tally.first_odd}{more}; {tally.advice}"
+                )
+        return found
+
+    def fingerprint(self, files: Sequence[CsvFile]) -> str:
+        """A text that changes when the content of a file, or what is made of it, does."""
+        types = {name: _core.csv_type(seen) for name, seen in self.seen.items()}
+        text = repr((types, self._wish, [(file.crc, file.settings) for file in files]))
+        return f"{_core.crc32c(text.encode()):08x}"
+
+    # Rows that were looked at.
+
+    def take_block(
+        self, pieces: Sequence[tuple[CsvFile, CsvPiece]], first: int, *, is_again: bool = False
+    ) -> Block:
+        """The rows of pieces; `first` is the number of the first record.
+
+        With `is_again` they were not kept, and are looked at once more.
+        """
+        for file, piece in pieces if is_again else ():
+            for name, bits in self._look(file, piece, {}).items():
+                if self.seen[name] | bits != self.seen[name]:
+                    raise changed_error(file)
+        columns = self._take_columns(pieces)
+        rejects: list[Reject] = []
+        numbers = []
+        for _, piece in pieces:
+            rejects += [replace(one, record=first + one.record) for one in piece.rejects]
+            lost = [one.record for one in piece.rejects]
+            numbers.append(first + np.delete(np.arange(piece.records), lost))
+            first += piece.records
+        every = np.concatenate([np.empty(0, np.int64), *numbers])
+        columns, faults = self._guide(columns, pieces)
+        if faults:
+            rejects += self._reject_rows(faults, pieces, every)
+            kept = np.delete(np.arange(len(every)), list(faults))
+            columns = {name: take_rows(column, kept) for name, column in columns.items()}
+            every = every[kept]
+            rejects.sort(key=lambda reject: reject.record)
+        for _, piece in pieces:
+            self._bad.pop(piece, None)
+        keys = self._take_keys(columns, every)
+        return Block({name: columns[name] for name in self.schema}, every, keys, rejects)
+
+    def _guide(
+        self, columns: dict[str, Any], pieces: Sequence[tuple[CsvFile, CsvPiece]]
+    ) -> tuple[dict[str, Any], dict[int, list[str]]]:
+        """The columns as the features that were asked for, and what is wrong with which rows."""
+        guided = dict(columns)
+        faults: dict[int, list[str]] = {}
+        for name in columns:
+            if self._wish.kind(name) == "empty":
+                continue
+            feature = self._wish.features[name]
+            first, wrong = 0, {}
+            for file, piece in pieces:
+                for row in self._bad.get(piece, {}).get(name, ()):
+                    cell = piece.rows.field(row, _positions(file)[name]).decode()
+                    wrong[first + row] = f"expected {feature.dtype}, got {cell!r:.100}"
+                first += piece.rows.rows
+            guided[name], others = read_column(columns[name], feature)
+            for row, problem in sorted({**others, **wrong}.items()):
+                faults.setdefault(row, []).append(f"column {name!r}: {problem}")
+        return guided, faults
+
+    def _reject_rows(
+        self,
+        faults: Mapping[int, Sequence[str]],
+        pieces: Sequence[tuple[CsvFile, CsvPiece]],
+        numbers: NDArray[np.int64],
+    ) -> list[Reject]:
+        """The rows with cells that are not as asked for, by their lines."""
+        rejects = []
+        first = 0
+        rows = np.array(sorted(faults), np.int64)
+        for file, piece in pieces:
+            own = rows[(rows >= first) & (rows < first + piece.rows.rows)]
+            lines = piece.lines_of((own - first).tolist())
+            for row, line in zip(own.tolist(), lines, strict=True):
+                where = f"{file.path}, line {line}"
+                rejects.append(Reject(int(numbers[row]), None, where, "; ".join(faults[row])))
+            first += piece.rows.rows
+        return rejects
+
+    def _take_keys(self, columns: Mapping[str, Any], numbers: NDArray[np.int64]) -> Any:
+        """The names of the records of these numbers, if they have any."""
+        key = self._wish.key
+        if key is None:
+            return None
+        if key not in columns and len(numbers):
+            raise SourceError(f"expected keys in column {key!r}, got none")
+        return keys_of(key, columns[key], numbers=numbers) if len(numbers) else []
+
+    def _take_columns(self, pieces: Sequence[tuple[CsvFile, CsvPiece]]) -> dict[str, Any]:
+        """The columns of pieces that were looked at, by their names."""
+        taken: dict[str, list[Any]] = {}
+        placed = [(piece.rows, _positions(file)) for file, piece in pieces]
+        for name, seen in self.seen.items():
+            dtype = _core.csv_type(seen)
+            if dtype != "empty":
+                taken[name] = [
+                    rows.take(at[name], seen) if name in at else _absent(dtype, rows.rows)
+                    for rows, at in placed
+                ]
+        texts = [piece.text for _, piece in pieces]
+        starts = np.cumsum([0, *map(len, texts)])
+        text = texts[0] if len(texts) == 1 else np.concatenate([np.empty(0, np.uint8), *texts])
+        return {name: _join(parts, text, starts) for name, parts in taken.items()}
+
+
+def _advise(cell: str) -> str:
+    """How a column could be numbers in spite of a cell."""
+    if re.fullmatch(r"-?[0-9]+,[0-9]+", cell):
+        return "decimal=',' reads it as a number"
+    try:
+        read_cell(cell, Feature("float64"))
+    except ValueError:
+        return "a `schema` that makes it a number makes bad records of those"
+    return "a `schema` that makes it a number reads those, too"
+
+
+def _absent(dtype: str, rows: int) -> tuple[str, NDArray[Any], NDArray[np.bool_]]:
+    """A column without values, as the core gives columns."""
+    count = 2 * rows if dtype == "str" else rows
+    values: NDArray[Any] = np.zeros(count, np.bool_ if dtype == "bool" else np.int64)
+    return dtype, values, np.zeros(rows, np.bool_)
+
+
+def _headers_error(files: Sequence[CsvFile], got: str) -> SourceError:
+    """The error for files of different columns: which files, and which columns."""
+    groups: dict[frozenset[str], list[CsvFile]] = {}
+    for file in files:
+        groups.setdefault(frozenset(file.header), []).append(file)
+    first = files[0].header
+    lines = []
+    for names, some in itertools.islice(groups.items(), _SHOWN_HEADERS):
+        more = f" and {len(some) - 1:,} more" if len(some) > 1 else ""
+        no_header = "" if some[0].has_header else " (no header found)"
+        lines.append(
+            f"  {some[0].path}{more}{no_header}: {_describe_header(names, some[0], first)}"
+        )
+    if len(groups) > _SHOWN_HEADERS:
+        lines.append(f"  and {len(groups) - _SHOWN_HEADERS:,} other headers")
+    hint = "columns='union' takes every column, columns='intersection' those that all files have"
+    if not all(file.has_header for file in files):
+        hint += "; header=True or header=False says whether the first rows have names"
+    return SourceError(
+        f"expected the same columns in all files, got {got}: {len(groups):,} headers in"
+        f" {len(files):,} files",
+        details=lines,
+        hint=hint,
+    )
+
+
+def _describe_header(names: frozenset[str], file: CsvFile, first: Sequence[str]) -> str:
+    if set(names) == set(first):
+        return _list_names(first)
+    lacking = [name for name in first if name not in names]
+    further = [name for name in file.header if name not in first]
+    told = [f"lacks {_list_names(lacking)}"] if lacking else []
+    told += [f"also has {_list_names(further)}"] if further else []
+    return "; ".join(told)
+
+
+def _list_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+    return ", ".join(names[:_SHOWN_NAMES]) + more
+
+
+def _positions(file: CsvFile) -> dict[str, int]:
+    return {name: at for at, name in enumerate(file.header)}
+
+
+def changed_error(file: CsvFile) -> SourceError:
+    """The error for a file that is not as it was when it was scanned."""
+    return SourceError("expected a file that stays as it is, got a change in it", where=file.path)
+
+
+def _text_bytes(file: CsvFile) -> int:
+    """How many bytes of text a file is expected to have."""
+    size = file.path.stat().st_size
+    is_packed = unpacked_suffix(file.path) != file.path.suffix.lower()
+    return size * _PACKED_RATIO if is_packed else size
+
+
+def _join(parts: list[Any], text: Any, starts: Any) -> Any:
+    """One column of its pieces; those of text point into all text."""
+    dtype = parts[0][0]
+    values = [part[1] for part in parts]
+    present = None
+    if any(part[2] is not None for part in parts):
+        masks = [np.ones(_rows(part), np.bool_) if part[2] is None else part[2] for part in parts]
+        present = masks[0] if len(masks) == 1 else np.concatenate(masks)
+    if dtype == "str":
+        for part, start in zip(values, starts, strict=False):
+            part[::2] += start
+    joined = values[0] if len(values) == 1 else np.concatenate(values)
+    column: Any = joined
+    if dtype == "str":
+        column = BytesColumn(text, joined, is_text=True)
+    elif dtype == "float64":
+        column = joined.view(np.float64)
+    return column if present is None else Masked(column, present)
+
+
+def _rows(part: Any) -> int:
+    return len(part[1]) // (2 if part[0] == "str" else 1)
+
 
 MAX_MEMORY_BYTES = 256 * 2**20  # of text that is kept in memory as a whole
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from datum.errors import SourceError
 from datum.sources.arrow import ArrowTable, part_of_files
-from datum.sources.listing import list_folders, open_folder
-from datum.sources.source import Part
+from datum.sources.files import list_folders, open_folder
+from datum.sources.protocol import Part
 
 if TYPE_CHECKING:
     import pyarrow as pa

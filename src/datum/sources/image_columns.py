@@ -1,10 +1,10 @@
-"""Columns of text that name image files: one rule for tables and rows of every kind."""
+"""Table columns that name image files: one rule for every kind of table."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 
 from datum._identity import version_of
 from datum.columns import BytesColumn, Masked
-from datum.errors import SourceError
+from datum.errors import SourceError, suggest
 from datum.images import sniff_format
 from datum.schema import Feature, Schema
-from datum.sources.image_part import IMAGE
-from datum.sources.listing import IMAGE_EXTENSIONS, FoundFile, fingerprint_of, list_folders
-from datum.sources.source import Block, IndexedPart, Part, Reject, Stored, find_rejects
-from datum.sources.take import take_rows
+from datum.sources.files import IMAGE_EXTENSIONS, FoundFile, fingerprint_of, list_folders
+from datum.sources.image_files import IMAGE
+from datum.sources.open import as_source, table_folder
+from datum.sources.protocol import Block, IndexedPart, Part, Reject, Stored, find_rejects, take_rows
 
 __all__ = [
     "ImageColumn",
     "ImageColumns",
+    "ImageTable",
     "find_image_columns",
     "sample_block",
     "with_image_columns",
@@ -636,3 +637,53 @@ def _look_at(root: Path, text: str) -> FoundFile:
     except (OSError, ValueError):  # whoever reads it says so
         return FoundFile(text, 0, 0)
     return FoundFile(text, status.st_size, version_of(status))
+
+
+@dataclass(frozen=True, slots=True)
+class ImageTable:
+    """Images whose paths stand in a column; all other columns are features.
+
+    `datum.write` finds such columns by itself where their files exist; this names the column, and
+    the folder that its paths start from. Gives image, the other columns, and filename, the path as
+    the table has it, which is also the key where no path occurs twice.
+
+    Attributes:
+        table: the path of a CSV, Parquet, Feather, JSON or JSON Lines file, a pandas DataFrame, an
+            Arrow table, a dict of columns, or rows.
+        path_column: the name of the column with the paths.
+        root: The folder that paths are relative to, and must stay within, links followed: a path
+            that leads out of it is a bad record. By default paths are relative to the folder of
+            the table's file, or else the current folder, and may lead anywhere.
+        split: what the split is called, if the table has none of its own.
+    """
+
+    table: Any
+    _: KW_ONLY
+    path_column: str
+    root: str | os.PathLike[str] | None = None
+    split: str = "train"
+
+    def parts(self) -> dict[str, Part]:
+        """The records of each split."""
+        source = as_source(self.table)
+        parts = dict(source.parts())
+        if len(parts) == 1:
+            parts = {self.split: next(iter(parts.values()))}
+        root = Path(self.root or table_folder(self.table) or ".")
+        return {split: self._with_images(split, part, root) for split, part in parts.items()}
+
+    def _with_images(self, split: str, part: Part, root: Path) -> Part:
+        names = list(part.schema or ())
+        column = self.path_column
+        if part.schema is not None and column not in names:
+            hint = suggest(column, names, f"there are {', '.join(names)}")
+            raise SourceError(f"expected a column {column!r} of paths, got none", hint=hint)
+        for taken in ("image", "filename"):
+            if taken in names and taken != column:
+                raise SourceError(
+                    f"expected no column {taken!r} beside {column!r}: it is what the images, or"
+                    " their paths, are called",
+                    hint="rename it, or leave it out",
+                )
+        chosen = ImageColumn(column, "image", "filename", {split: root})
+        return wrap_part(split, part, ImageColumns((chosen,), is_confined=self.root is not None))

@@ -19,11 +19,19 @@ from datum.images import (
     read_file_header,
 )
 from datum.schema import Feature, Schema
-from datum.sources.image_index import ImageIndex
-from datum.sources.image_part import IMAGE, FilePart, UnusableRecordError, unusable
-from datum.sources.image_sets import SetLine, find_set_files, read_set_file, set_file_of
-from datum.sources.listing import FoundFile, as_text, fingerprint_of, open_folder
-from datum.sources.splits import read_split_options
+from datum.sources.files import FoundFile, as_text, fingerprint_of, open_folder
+from datum.sources.image_files import (
+    IMAGE,
+    FilePart,
+    ImageIndex,
+    SetLine,
+    UnusableRecordError,
+    find_set_files,
+    read_set_file,
+    set_file_of,
+    unusable,
+)
+from datum.sources.options import read_split_options
 
 __all__ = ["MaskSplit", "SegmentationMasks"]
 

@@ -12,8 +12,7 @@ from datum import _core
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError, SourceError
 from datum.schema import Schema, SchemaGuess
-from datum.sources.source import Block, Reject
-from datum.sources.take import SparseRows, as_slice, take_rows
+from datum.sources.protocol import Block, Reject, SparseRows, as_slice, take_rows
 
 __all__ = ["TablePart", "keys_of", "schema_of"]
 

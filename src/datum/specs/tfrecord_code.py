@@ -8,7 +8,7 @@ from typing import Literal
 from datum._core import Kind
 from datum.format.layout import lower
 from datum.schema import Feature, Schema
-from datum.schema.dtypes import TIMES
+from datum.schema.feature import TIMES
 from datum.specs.code import (
     Call,
     Choice,

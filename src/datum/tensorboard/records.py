@@ -1,18 +1,33 @@
-"""Elements of any dataset, batched or not, as single records of NumPy values."""
+"""Records of any dataset as samples: image, label, boxes and mask."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Masked, Ragged
-from datum.errors import SourceError
-from datum.images import sniff_format
+from datum.errors import SchemaError, SourceError, suggest
+from datum.images import ImageError, read_header, sniff_format
 
-__all__ = ["CHANNELS", "IMAGE_NAMES", "Row", "iterate_records", "last_part"]
+__all__ = [
+    "CHANNELS",
+    "IMAGE_NAMES",
+    "Choice",
+    "ClassNames",
+    "Roles",
+    "Row",
+    "count_names",
+    "describe_label",
+    "find_roles",
+    "iterate_records",
+    "last_part",
+    "name_class",
+]
 
 # What an image is called: the last part of its name, in small letters, the most likely first.
 IMAGE_NAMES = ("image", "images", "img", "encoded", "picture", "photo", "pixels", "x", "inputs")
@@ -188,3 +203,325 @@ def _to_numpy(value: Any) -> Any:
 
 def _holds_text(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(isinstance(one, str | bytes) for one in value)
+
+
+Choice = str | Literal[False] | None  # the name of a feature; False for none; None to find one
+
+# The last parts of names, in small letters; the first that is there is taken.
+_MASKS = ("mask", "masks", "segmentation", "segmentation_mask", "seg", "trimap", "annotation")
+_LABELS = (
+    "label",
+    "labels",
+    "class",
+    "classes",
+    "category",
+    "categories",
+    "target",
+    "targets",
+    "y",
+)
+_BOXES = ("bbox", "bboxes", "box", "boxes")
+_SIDES = ("ymin", "xmin", "ymax", "xmax")
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The names of the features to draw.
+
+    Attributes:
+        image: the image.
+        labels: what the caption tells.
+        boxes: one feature of four sides each, or four features; empty if there are none.
+        box_label: the class of each box.
+        mask: the class of each pixel.
+    """
+
+    image: str
+    labels: tuple[str, ...] = ()
+    boxes: tuple[str, ...] = ()
+    box_label: str | None = None
+    mask: str | None = None
+
+
+def find_roles(
+    row: Row,
+    *,
+    image: str | None = None,
+    label: Choice | Sequence[str] = None,
+    boxes: Choice = None,
+    mask: Choice = None,
+) -> Roles:
+    """The features that were named, and by their names and values those that were not."""
+    names = [name for name in row.columns if not _is_presence(name, row)]
+    image = _check("image", image, names) if image is not None else _find_image(row, names)
+    others = [name for name in names if name != image]
+    if boxes is None:
+        sides = _find_boxes(row, others)
+    else:
+        sides = _named_boxes(boxes, names) if boxes is not False else ()
+    others = [name for name in others if name not in sides]
+    if mask is None:
+        mask = _find_mask(row, others, _size(row[image]))
+    elif mask is not False:
+        mask = _check("mask", mask, names)
+    labels = _named_labels(label, names) if label else ()
+    if label is None:
+        labels = _rank_by_name([name for name in others if name != mask], _LABELS)
+        labels = tuple(name for name in labels if np.ndim(row[name]) <= 1)
+    box_label = _find_box_label(row, labels, sides) if sides else None
+    labels = tuple(name for name in labels if name != box_label)
+    return Roles(image, labels if label else labels[:1], sides, box_label, mask or None)
+
+
+def _is_presence(name: str, row: Row) -> bool:
+    return name.endswith("_present") and name.removesuffix("_present") in row.columns
+
+
+def _rank_by_name(names: Iterable[str], wanted: Sequence[str]) -> tuple[str, ...]:
+    """Those whose last part is wanted, the most wanted first."""
+    found = [name for name in names if last_part(name) in wanted]
+    return tuple(sorted(found, key=lambda name: wanted.index(last_part(name))))
+
+
+def _check(option: str, name: Any, names: Sequence[str]) -> str:
+    if name in names:
+        return str(name)
+    hint = suggest(name, names, f"there are {', '.join(map(repr, names))}")
+    raise SchemaError(
+        f"`{option}`: expected the name of a feature, got {name!r}", hint=hint, feature=str(name)
+    )
+
+
+def _find_image(row: Row, names: Sequence[str]) -> str:
+    named = _rank_by_name(names, IMAGE_NAMES)
+    fitting = [name for name in named if row[name] is None or _may_be_image(row[name], at_least=2)]
+    if fitting:
+        return fitting[0]
+    found = [name for name in names if _may_be_image(row[name]) and last_part(name) not in _MASKS]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        got, hint = ", ".join(map(repr, found)), f"image={found[0]!r} takes the first"
+    else:
+        got = ", ".join(f"{name!r} ({_describe(row[name])})" for name in names) or "no features"
+        hint = "an image is height x width x 1, 3 or 4 channels, or an encoded file"
+    raise SchemaError(f"expected one feature that is an image, got {got}", hint=hint)
+
+
+def _may_be_image(value: Any, *, at_least: int = 3) -> bool:
+    if isinstance(value, bytes):
+        return sniff_format(value) is not None
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biufV":
+        return False
+    return at_least <= value.ndim <= 3 and (value.ndim == 2 or value.shape[-1] in CHANNELS)
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} of shape {value.shape}"
+    return "absent" if value is None else type(value).__name__
+
+
+def _size(value: Any) -> tuple[int, ...]:
+    """Height and width; nothing for what is no image."""
+    if isinstance(value, bytes):
+        try:
+            header = read_header(value)
+        except ImageError:
+            return ()
+        return header.height, header.width
+    return np.shape(value)[:2] if np.ndim(value) in (2, 3) else ()
+
+
+def _find_mask(row: Row, names: Sequence[str], size: tuple[int, ...]) -> str | None:
+    named = _rank_by_name(names, _MASKS)
+    found = [name for name in named if _is_mask(row[name], size, "biuf")]
+    others = [name for name in names if name not in named]
+    found += _rank_by_name((n for n in others if _is_mask(row[n], size, "biu")), _LABELS)
+    if found:
+        return found[0]
+    found = [name for name in others if _is_mask(row[name], size, "iu")]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_mask(value: Any, size: tuple[int, ...], kinds: str) -> bool:
+    """Whether a value has one class id for each pixel of the image."""
+    if not size or _size(value) != size:
+        return False
+    if isinstance(value, bytes):
+        header = read_header(value)
+        return header.channels == 1 or header.has_palette
+    return value.dtype.kind in kinds and value.shape[2:] in ((), (1,))
+
+
+def _find_boxes(row: Row, names: Sequence[str]) -> tuple[str, ...]:
+    for name in names:
+        if last_part(name) == _SIDES[0]:
+            sides = tuple(name[: -len(_SIDES[0])] + side for side in _SIDES)
+            if set(sides) <= set(names):
+                return sides
+    for name in _rank_by_name(names, _BOXES):
+        shape = np.shape(row[name])
+        if len(shape) in (1, 2) and shape[-1] in (0, 4):
+            return (name,)
+    return ()
+
+
+def _named_boxes(name: str, names: Sequence[str]) -> tuple[str, ...]:
+    sides = tuple(f"{name}/{side}" for side in _SIDES)
+    return sides if set(sides) <= set(names) else (_check("boxes", name, names),)
+
+
+def _named_labels(label: str | Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    given = (label,) if isinstance(label, str) else tuple(label)
+    return tuple(_check("label", name, names) for name in given)
+
+
+def _find_box_label(row: Row, labels: Sequence[str], sides: Sequence[str]) -> str | None:
+    """The label with a value for each box; of several the one whose name begins as theirs do."""
+    first = row[sides[0]]
+    count = 0 if first is None else np.size(first) // (4 if len(sides) == 1 else 1)
+    fitting = [name for name in labels if _is_list(row[name], count)]
+    fitting.sort(key=lambda name: (-_shared(name, sides[0]), not name.endswith("s")))
+    return fitting[0] if fitting else None
+
+
+def _is_list(value: Any, count: int) -> bool:
+    """Whether a value is a list of so many ids or names."""
+    return np.shape(value) == (count,) and np.asarray(value).dtype.kind != "f"
+
+
+def _shared(name: str, other: str) -> int:
+    """How many parts of two names are the same from the start on."""
+    pairs = zip(name.split("/")[:-1], other.split("/"), strict=False)
+    same = [a == b for a, b in pairs]
+    return same.index(False) if False in same else len(same)
+
+
+MAX_NAMES = 8  # of one label: more than a caption has room for
+_MIN_SHARE = 0.05  # of a class in a mixed label that is worth telling
+
+Names = Sequence[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassNames:
+    """The names of classes: of one feature each, or the same for all."""
+
+    of_features: Mapping[str, Sequence[str]]
+    of_all: Names = None
+
+    @classmethod
+    def read(cls, given: Any) -> ClassNames:
+        """From a list, a dict of lists, or the `metadata` of a dataset."""
+        if given is None:
+            return cls({})
+        if not isinstance(given, Mapping):
+            return cls({}, _as_names(given, "class_names"))
+        found = {}
+        for feature, names in given.items():
+            if isinstance(names, Mapping):
+                names = names.get("class_names")
+            if names is not None:
+                found[str(feature)] = _as_names(names, f"class_names[{feature!r}]")
+        return cls(found)
+
+    def of(self, feature: str) -> Names:
+        """Those of a feature; if a tuple has lost its name, of the only one, or of "label".
+
+        >>> ClassNames.read({"label": ["cat", "dog"]}).of("targets")
+        ['cat', 'dog']
+        """
+        if feature in self.of_features:
+            return self.of_features[feature]
+        if feature == "targets" and len(self.of_features) == 1:
+            return next(iter(self.of_features.values()))
+        return self.of_features.get("label", self.of_all) if feature == "targets" else self.of_all
+
+
+def _as_names(given: Any, where: str) -> list[str]:
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise SchemaError(f"`{where}`: expected a list of names, got {given!r}")
+    return [
+        name.decode(errors="replace") if isinstance(name, bytes) else str(name) for name in given
+    ]
+
+
+def name_class(value: Any, names: Names = None) -> str:
+    """The name of an id, the id itself if it has none, or a text as it is.
+
+    >>> name_class(1, ["cat", "dog"]), name_class(7, ["cat", "dog"]), name_class(b"bird")
+    ('dog', '7', 'bird')
+    """
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, bool | np.bool_) and names is None:
+        return "true" if value else "false"
+    if isinstance(value, float | np.floating):
+        if not float(value).is_integer():
+            return f"{value:.4g}"
+        value = int(value)
+    is_id = isinstance(value, int | np.integer | np.bool_)
+    if is_id and names is not None and 0 <= value < len(names):
+        return names[int(value)]
+    return str(value)
+
+
+def describe_label(value: Any, names: Names = None) -> str:
+    """What a label says: one class, several, or shares of them.
+
+    A vector of zeros and ones, as long as the names or, without names, of three values or more,
+    marks classes; one of fractions gives their shares; other numbers are ids.
+
+    >>> describe_label([0, 1, 0], ["cat", "dog", "cow"]), describe_label([0.7, 0.3, 0.0])
+    ('dog', '0 0.70, 1 0.30')
+    >>> describe_label([2, 0], ["cat", "dog", "cow"]), describe_label(2.5)
+    ('cow, cat', '2.5')
+    """
+    if value is None:
+        return "no label"
+    array = np.asarray(value, object if isinstance(value, str | bytes) else None)
+    if array.dtype.kind in "SU":
+        array = array.astype(object)
+    if array.ndim == 0:
+        return name_class(array.item(), names)
+    if array.ndim != 1 or array.dtype.kind not in "biufO":
+        return f"{array.dtype} of shape {array.shape}"
+    if array.dtype.kind != "O" and _marks_classes(array, names):
+        return _join([name_class(at, names) for at in np.flatnonzero(array).tolist()])
+    if array.dtype.kind == "f" and len(array) > 1 and _holds_shares(array):
+        return _join_shares(array, names)
+    return _join([name_class(one, names) for one in array[: MAX_NAMES + 1].tolist()], len(array))
+
+
+def count_names(names: Iterable[str]) -> str:
+    """How many there are of each, the most frequent first.
+
+    >>> count_names(["cell", "platelet", "cell"])
+    '2 cell, 1 platelet'
+    """
+    counts = sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0]))
+    return _join([f"{count} {name}" for name, count in counts])
+
+
+def _marks_classes(array: NDArray[Any], names: Names) -> bool:
+    is_long_enough = len(array) == len(names) if names is not None else len(array) > 2
+    return is_long_enough and bool(np.isin(array, (0, 1)).all())
+
+
+def _holds_shares(array: NDArray[Any]) -> bool:
+    return bool(((array >= 0) & (array <= 1)).all() and (array % 1 != 0).any())
+
+
+def _join_shares(array: NDArray[Any], names: Names) -> str:
+    order = np.argsort(-array, kind="stable")
+    order = order[: max(1, int((array >= _MIN_SHARE).sum()))]
+    return _join([f"{name_class(at, names)} {array[at]:.2f}" for at in order.tolist()])
+
+
+def _join(words: Sequence[str], count: int | None = None) -> str:
+    count = len(words) if count is None else count
+    if not words:
+        return "none"
+    more = f" and {count - MAX_NAMES} more" if count > MAX_NAMES else ""
+    return ", ".join(words[:MAX_NAMES]) + more

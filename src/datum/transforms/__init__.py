@@ -1,9 +1,17 @@
 """Composable functions for a TensorFlow graph: for `map`, `batch_map`, `decode` and callbacks."""
 
 from datum.transforms.decoding import decode_image
-from datum.transforms.pixels import IMAGENET_MEAN, IMAGENET_STD, caffe, normalize, scale
+from datum.transforms.images import (
+    BOXES,
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    caffe,
+    normalize,
+    random_flip,
+    resize,
+    scale,
+)
 from datum.transforms.records import cast, compose, one_hot, select, supervised
-from datum.transforms.shapes import BOXES, random_flip, resize
 from datum.transforms.windows import center_crop, random_crop
 
 __all__ = [

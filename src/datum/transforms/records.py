@@ -7,16 +7,17 @@ from typing import Any
 
 from datum.errors import SchemaError
 from datum.transforms.graph import (
+    Origin,
     Record,
     RecordFunction,
     checked,
     fold_in,
+    join_origins,
     leave_as_is,
     listed,
     take,
     tensorflow,
 )
-from datum.transforms.origins import Origin, join_origins
 
 __all__ = ["cast", "compose", "one_hot", "select", "supervised"]
 

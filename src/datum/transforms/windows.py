@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from datum.errors import SchemaError
-from datum.transforms.channels import Wanted
-from datum.transforms.decoding import decode_other
-from datum.transforms.formats import decode_jpeg, is_jpeg
+from datum.transforms.decoding import Wanted, decode_jpeg, decode_other, is_jpeg
 from datum.transforms.graph import (
+    Origin,
     apart,
     check_size,
     fold_in,
@@ -18,7 +17,6 @@ from datum.transforms.graph import (
     random_seed,
     tensorflow,
 )
-from datum.transforms.origins import Origin
 
 __all__ = ["center_crop", "random_crop"]
 

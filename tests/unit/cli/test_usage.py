@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from datum.cli.usage import HelpfulCommand, HelpfulGroup, explain_misuse
+from datum.cli.app import HelpfulCommand, HelpfulGroup, explain_misuse
 
 
 def command(

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from datum import MissingDependencyError
-from datum.columns.tensors import to_tensor
+from datum.columns import to_tensor
 
 NUMBERS = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 NUMBERS += ["float16", "float32", "float64", "complex64", "complex128"]

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from datum import BytesColumn, Feature, Masked, Ragged, Sparse
-from datum.format.assemble import RowError, Stored, assemble
 from datum.format.layout import lower
+from datum.format.parse import RowError, Stored, assemble
 from datum.format.records import Records
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from datum import BytesColumn, Feature, Masked, Ragged, Schema, SchemaError, Sparse
 from datum.format import encode, parse
 from datum.schema import DTYPES, numpy_dtype
-from datum.schema.dtypes import STRINGS, TIMES
+from datum.schema.feature import STRINGS, TIMES
 
 NUMBERS = [dtype for dtype in DTYPES if dtype not in (*STRINGS, *TIMES)]
 INTEGERS = [dtype for dtype in NUMBERS if "int" in dtype]

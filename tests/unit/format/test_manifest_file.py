@@ -3,9 +3,9 @@ import os
 import pytest
 
 from datum.errors import ManifestError
-from datum.format import manifest_file
+from datum.format import manifest
 from datum.format.durable import hold_folder
-from datum.format.manifest_file import read_manifest
+from datum.format.manifest import read_manifest
 
 
 def test_a_folder_or_its_manifest_is_read(tmp_path):
@@ -29,7 +29,7 @@ def test_what_an_unfinished_write_left_is_pointed_at(tmp_path, monkeypatch):
         read_manifest(tmp_path / "photos")
     (tmp_path / "photos").mkdir()
     monkeypatch.chdir(tmp_path / "photos")
-    for path in (tmp_path / "photos", manifest_file.Path("."), manifest_file.Path("datum.json")):
+    for path in (tmp_path / "photos", manifest.Path("."), manifest.Path("datum.json")):
         with pytest.raises(ManifestError, match=r"never published(.|\n)*\.photos\.partial"):
             read_manifest(path)
 

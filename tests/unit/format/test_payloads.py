@@ -3,7 +3,7 @@ import gzip
 import numpy as np
 
 from datum.format import RecordFile, frame
-from datum.format.payloads import as_records
+from datum.format.file import as_records
 
 PAYLOADS = [b"one", b"", b"three"]
 

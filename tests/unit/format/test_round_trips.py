@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from datum import BytesColumn, Feature, Masked, Ragged, Schema, Sparse
 from datum.format import RecordFile, encode, parse
 from datum.schema import DTYPES, numpy_dtype
-from datum.schema.dtypes import EXACT_LISTS, STRINGS, TIMES
+from datum.schema.feature import EXACT_LISTS, STRINGS, TIMES
 
 NUMBERS = [dtype for dtype in DTYPES if dtype not in (*STRINGS, *TIMES)]
 LISTED = [dtype for dtype in EXACT_LISTS if dtype not in TIMES]

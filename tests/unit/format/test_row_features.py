@@ -3,7 +3,7 @@ import pytest
 
 from datum import Feature
 from datum._core import Fault, RowCollector
-from datum.format.row_features import is_collectable, row_feature, skipped_feature
+from datum.format.row_input import is_collectable, row_feature, skipped_feature
 from datum.schema import guess_value
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from datum import Feature, Schema, SchemaError
 from datum.format import RowEncoder, encode, parse
-from datum.format.row_plans import GivenPlan, GuessedPlan, collect_rows
+from datum.format.row_input import GivenPlan, GuessedPlan, collect_rows
 from datum.schema import SchemaGuess
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from datum import BytesColumn, Feature, Masked, Ragged, SchemaError, Sparse, _core
 from datum.format import encode, parse
-from datum.format.sources import make_sources
+from datum.format.column_input import make_sources
 
 COLUMNS = {
     "array": (Feature("int64", (2,)), np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),

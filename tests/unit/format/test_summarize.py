@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datum import Feature, Masked, Ragged, Schema, Sparse
-from datum.format.collect import collect, collect_guessing
+from datum.format.collect import collect, collect_guessing, summarize
 from datum.format.statistics import MAX_COUNTED_BYTES, MAX_DISTINCT, Counts, Range
-from datum.format.summarize import summarize
 from datum.schema import SchemaGuess, numpy_dtype
-from datum.schema.dtypes import INTEGERS
+from datum.schema.feature import INTEGERS
 
 
 def statistics_of(data, schema=None, *, threads=1, uncounted=()):

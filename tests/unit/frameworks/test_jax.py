@@ -6,8 +6,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceShardin
 
 import datum
 from datum import SchemaError
+from datum._frameworks.jax import JaxLoader, Placer, to_bcoo, to_padded
 from datum.columns import BytesColumn, Ragged, Sparse
-from datum.frameworks.jax import JaxLoader, Placer, to_bcoo, to_padded
 
 MESH = Mesh(np.array(jax.devices()[:1]), ("data",))
 ROWS = NamedSharding(MESH, PartitionSpec("data"))

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from datum.images import ImageError, ImageOptions
-from datum.images.encode import encode_image
+from datum.images.prepare import encode_image
 from tests.unit.images.samples import pixels
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from datum.images import ImageError, read_file, read_file_header, sniff_file
-from datum.images.file import name_file
+from datum.images.header import name_file
 from tests.unit.images.samples import encoded, pixels, save
 
 

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from datum.images import palette_of
+from datum.images.decode import ids_as_grey
 from datum.images.header import parse_header
-from datum.images.palette import ids_as_grey
 from tests.unit.images.samples import encoded, palette, palette_image, pixels
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datum.images.pillow import describe_pixels, open_image, pixels_of
+from datum.images.header import describe_pixels, open_image, pixels_of
 from tests.unit.images.samples import (
     encoded,
     palette,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from datum.images import decode
-from datum.images.png import decode_png, png_shape
+from datum.images.decode import decode_png, png_shape
 from datum.schema import Feature
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}

@@ -6,10 +6,10 @@ import pytest
 from PIL import Image
 
 from datum import problem
+from datum._paper import export
 from datum.configs import TFRWriteConfigs
 from datum.errors import SchemaError, SourceError, SplitError
 from datum.format import encode
-from datum.paper import export
 from datum.schema import Feature, Schema
 
 CLF, DET, SEG, TEXT = problem.PROBLEMS

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datum.schema import DTYPES, InexactError, as_array, cast_exactly, numpy_dtype
-from datum.schema.dtypes import STRINGS, TIMES
+from datum.schema.feature import STRINGS, TIMES
 
 NUMBERS = [dtype for dtype in DTYPES if dtype not in (*STRINGS, *TIMES)]
 INTEGERS = [dtype for dtype in NUMBERS if "int" in dtype]

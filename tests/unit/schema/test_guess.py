@@ -8,7 +8,7 @@ import pytest
 
 from datum import Feature, SchemaError, Sparse
 from datum.schema import ImageBytes, ValueGuess, guess_value
-from datum.schema.guess import guess_array
+from datum.schema.infer import guess_array
 
 PICTURE = Feature("uint8", (None, None, None), encoding="image")
 

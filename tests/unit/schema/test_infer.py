@@ -8,7 +8,7 @@ import pytest
 from datum import BytesColumn, Feature, Masked, Ragged, Schema, SchemaError, Sparse
 from datum.format import encode, parse
 from datum.schema import DTYPES, SchemaGuess, infer_feature, infer_schema, numpy_dtype
-from datum.schema.guess import MAX_LISTED_VALUES
+from datum.schema.infer import MAX_LISTED_VALUES
 
 
 class Color(enum.IntEnum):

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datum.schema import DTYPES
-from datum.schema.dtypes import FLOATS_ON_WIRE, INTEGERS, STRINGS, TIMES
-from datum.schema.promotion import common_dtype, is_held, without_held
+from datum.schema.feature import FLOATS_ON_WIRE, INTEGERS, STRINGS, TIMES
+from datum.schema.infer import common_dtype, is_held, without_held
 
 NUMBERS = [*INTEGERS, "float16", "float32", "float64", "complex64", "complex128"]
 

@@ -6,7 +6,7 @@ import pytest
 import datum.sources.csv as csv_source
 from datum import Feature, Schema
 from datum.errors import SourceError
-from datum.sources import CsvTable, IndexedPart, Source, StreamedPart, csv_scan
+from datum.sources import CsvTable, IndexedPart, Source, StreamedPart, csv
 
 
 def write(tmp_path, content, name="a.csv"):
@@ -37,7 +37,7 @@ def streamed(monkeypatch):
     """As if every file were too large for memory."""
     monkeypatch.setattr(csv_source, "MAX_MEMORY_BYTES", 0)
     monkeypatch.setattr(csv_source, "PIECE_BYTES", 64)
-    monkeypatch.setattr(csv_scan, "PIECE_BYTES", 64)
+    monkeypatch.setattr(csv, "PIECE_BYTES", 64)
 
 
 def test_a_table_has_types_and_keeps_its_texts(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 from datum import _core
 from datum.errors import SourceError
-from datum.sources.csv_encoding import TextReader, check_encoding, other_encoding
+from datum.sources.text_encoding import TextReader, check_encoding, other_encoding
 
 
 def read(content, encoding=None, run_bytes=7):

@@ -5,7 +5,7 @@ import pytest
 
 from datum import Feature, Schema
 from datum.errors import SourceError
-from datum.sources.csv_scan import CsvScan, CsvWish
+from datum.sources.csv import CsvScan, CsvWish
 from datum.sources.csv_text import CsvFile, CsvSettings
 
 SETTINGS = CsvSettings(blank=("", "NA"))

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from datum.errors import SourceError
-from datum.sources.detect import detect
+from datum.sources.open import detect
 from tests.unit.images.samples import pixels, save
 
 

@@ -3,8 +3,7 @@
 import pytest
 
 from datum.errors import SourceError
-from datum.sources.image_index import ImageIndex
-from datum.sources.image_part import UnusableRecordError
+from datum.sources.image_files import ImageIndex, UnusableRecordError
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 
 from datum import Schema
 from datum.sources import IndexedPart, Reject
-from datum.sources.image_part import FilePart, UnusableRecordError
+from datum.sources.image_files import FilePart, UnusableRecordError
 
 
 def make_row(number):

@@ -3,7 +3,7 @@
 import pytest
 
 from datum.errors import SourceError
-from datum.sources.image_sets import SetLine, find_set_files, read_set_file, set_file_of
+from datum.sources.image_files import SetLine, find_set_files, read_set_file, set_file_of
 
 FOLDERS = ("ImageSets", "ImageSets/Main")
 

@@ -9,8 +9,8 @@ import pytest
 from datum import Feature
 from datum.errors import SourceError
 from datum.sources import IndexedPart
-from datum.sources.image_part import IMAGE
-from datum.sources.image_table import ImageTable
+from datum.sources.image_columns import ImageTable
+from datum.sources.image_files import IMAGE
 from tests.unit.images.samples import pixels, save
 
 CSV = "id,path,score,name\n1,images/a.jpg,0.5,cat\n2,images/b.jpg,,01\n"

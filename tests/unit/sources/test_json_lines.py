@@ -4,7 +4,7 @@ import json
 import pytest
 
 from datum.errors import SourceError
-from datum.sources import JsonLines, Source, StreamedPart, json_lines
+from datum.sources import JsonLines, Source, StreamedPart, json_files
 
 
 def part_of(tmp_path, content, name="a.jsonl", **options):
@@ -84,7 +84,7 @@ def test_a_key_names_the_records(tmp_path):
 
 
 def test_a_line_beyond_the_limit_is_rejected_without_reading_it_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_lines, "MAX_LINE_BYTES", 100)
+    monkeypatch.setattr(json_files, "MAX_LINE_BYTES", 100)
     long = json.dumps({"a": "x" * 1000})
     part = part_of(tmp_path, f'{{"a": 1}}\n{long}\n{{"a": 2}}\n')
     (block,) = part.blocks()

@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from datum.sources.json_reading import JsonError, make_decoder
+from datum.sources.json_files import JsonError, make_decoder
 
 
 @pytest.mark.parametrize(

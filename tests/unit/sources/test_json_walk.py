@@ -1,7 +1,7 @@
 import pytest
 
 from datum.errors import SourceError
-from datum.sources.json_walk import JsonWalk
+from datum.sources.json_files import JsonWalk
 
 
 def walk(tmp_path, text):

@@ -5,7 +5,7 @@ import pytest
 
 from datum import Feature
 from datum.errors import SourceError
-from datum.sources.label_csv import feature_of_values, read_label_csv, type_cells
+from datum.sources.labelled_images import feature_of_values, read_label_csv, type_cells
 
 
 def read(tmp_path, content, needed="filename"):

@@ -8,7 +8,7 @@ import pytest
 import datum
 from datum import Feature
 from datum.errors import SourceError
-from datum.sources.image_part import IMAGE
+from datum.sources.image_files import IMAGE
 from datum.sources.labelled_images import LabelledImages, LabelledSplit
 from tests.unit.images.samples import pixels, save
 

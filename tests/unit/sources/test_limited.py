@@ -8,7 +8,7 @@ from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SourceError, SplitError
 from datum.schema import Feature, Schema
 from datum.sources import Block, IndexedPart, Reject, StreamedPart
-from datum.sources.limited import limit_source
+from datum.sources.wrap import limit_source
 
 
 @dataclass

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from datum.errors import SourceError
-from datum.sources.listing import (
+from datum.sources.files import (
     FoundFile,
     as_text,
     fingerprint_of,

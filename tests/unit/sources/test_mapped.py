@@ -6,7 +6,7 @@ import pytest
 
 from datum.schema import Feature, Schema
 from datum.sources import Block, IndexedPart, StreamedPart
-from datum.sources.mapped import map_source
+from datum.sources.wrap import map_source
 
 
 @dataclass

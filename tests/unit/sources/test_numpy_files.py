@@ -8,7 +8,7 @@ import pytest
 import datum
 from datum import Feature, Schema
 from datum.errors import SourceError
-from datum.sources import NumpyFile, numpy_files
+from datum.sources import NumpyFile, table
 
 
 def test_the_arrays_of_an_npz_file_are_columns(tmp_path):
@@ -63,7 +63,7 @@ def test_one_file_is_a_source(tmp_path):
 
 
 def test_an_archive_that_inflates_far_beyond_its_size_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(numpy_files, "FREE_BYTES", 2**20)
+    monkeypatch.setattr(table, "FREE_BYTES", 2**20)
     path = tmp_path / "a.npz"
     np.savez_compressed(path, x=np.zeros(2**22, np.uint8))
     size = path.stat().st_size

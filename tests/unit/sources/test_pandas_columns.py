@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from datum.errors import SourceError
-from datum.sources.pandas_columns import convert_frame
+from datum.sources.object_columns import convert_frame
 
 
 def column_of(values, **options):

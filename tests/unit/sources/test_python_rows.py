@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from datum.sources.python_rows import RowReader, is_keyed
+from datum.sources.python import RowReader, is_keyed
 
 
 class Point(NamedTuple):

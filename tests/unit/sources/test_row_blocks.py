@@ -1,4 +1,4 @@
-from datum.sources.row_blocks import BLOCK_RECORDS, RowBlocks
+from datum.sources.protocol import BLOCK_RECORDS, RowBlocks
 
 
 def test_numbers_go_on_from_block_to_block():

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from datum.sources import snapshot
+from datum.sources import python
 
 
 def take_snapshots(rows, limit=100):
     items = []
-    snapshot.take_snapshots(iter(rows), items, limit)
+    python.take_snapshots(iter(rows), items, limit)
     return items
 
 
@@ -139,7 +139,7 @@ def test_items_that_came_before_an_error_are_there():
 
     items = []
     with pytest.raises(RuntimeError, match="gone"):
-        snapshot.take_snapshots(broken(), items, 10)
+        python.take_snapshots(broken(), items, 10)
     assert items == [{"x": 1}]
 
 

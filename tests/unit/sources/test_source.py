@@ -6,8 +6,8 @@ import numpy as np
 
 import datum
 from datum.sources import Block, ClassFolders, CsvTable, IndexedPart, Reject, Source, StreamedPart
+from datum.sources.protocol import Stored
 from datum.sources.python import PythonRows
-from datum.sources.source import Stored
 
 
 def test_a_reject_reads_as_where_what_and_why():

@@ -9,7 +9,7 @@ from datum.columns import Masked, Ragged, Sparse
 from datum.errors import SchemaError, SourceError
 from datum.schema import Feature, Schema
 from datum.sources import Block
-from datum.sources.sparse import sparse_source
+from datum.sources.wrap import sparse_source
 
 
 @dataclass

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from datum.errors import SourceError
-from datum.sources.splits import is_split_name, read_split_options, split_of_file
+from datum.sources.options import is_split_name, read_split_options, split_of_file
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -234,7 +234,7 @@ def save_days(tmp_path, suffix=".csv"):
 
 @pytest.mark.parametrize("large", [10**9, 0])
 def test_differing_headers_are_refused_by_write_and_plan(tmp_path, monkeypatch, large):
-    monkeypatch.setattr("datum.writing.glimpse.LARGE_BYTES", large)
+    monkeypatch.setattr("datum._write.preview.LARGE_BYTES", large)
     folder = save_days(tmp_path)
     for call in (lambda source: datum.write(source, tmp_path / "out"), datum.plan):
         with pytest.raises(SourceError) as caught:
@@ -267,7 +267,7 @@ def test_columns_that_differ_are_united_or_intersected(tmp_path, monkeypatch, su
 
 
 def test_the_plan_of_large_files_has_all_columns(tmp_path, monkeypatch):
-    monkeypatch.setattr("datum.writing.glimpse.LARGE_BYTES", 0)
+    monkeypatch.setattr("datum._write.preview.LARGE_BYTES", 0)
     plan = datum.plan(save_days(tmp_path), columns="union")
     assert sorted(plan.schema) == ["a", "b", "c", "d"]
     assert plan.schema["a"] == Feature("int64")

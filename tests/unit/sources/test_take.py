@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from datum import BytesColumn, Masked, Ragged, Sparse
-from datum.sources.take import SparseRows, as_slice, take_rows
+from datum.sources.protocol import SparseRows, as_slice, take_rows
 
 
 def as_list(column):

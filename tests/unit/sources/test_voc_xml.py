@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from datum.sources import voc_xml
-from datum.sources.image_part import UnusableRecordError
-from datum.sources.voc_xml import Annotation, VocObject, read_annotation
+from datum.sources import voc
+from datum.sources.image_files import UnusableRecordError
+from datum.sources.voc import Annotation, VocObject, read_annotation
 
 BOX = "<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>3.5</xmax><ymax>4</ymax></bndbox>"
 SIZE = "<size><width>20</width><height>10</height><depth>3</depth></size>"
@@ -103,7 +103,7 @@ def test_deep_nesting_is_read_or_refused(tmp_path):
 
 
 def test_a_huge_file_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(voc_xml, "MAX_XML_BYTES", 10)
+    monkeypatch.setattr(voc, "MAX_XML_BYTES", 10)
     with pytest.raises(UnusableRecordError, match="expected at most 10 bytes of XML"):
         read(tmp_path, annotation())
 
@@ -116,7 +116,7 @@ def test_a_pipe_is_refused(tmp_path):
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_a_file_of_endless_tags_is_refused_before_it_is_parsed(tmp_path, monkeypatch, encoding):
-    monkeypatch.setattr(voc_xml, "MAX_TAGS", 100)
+    monkeypatch.setattr(voc, "MAX_TAGS", 100)
     many = annotation("<a/>" * 101)
     with pytest.raises(UnusableRecordError, match="expected at most 100 tags of XML, got more"):
         read(tmp_path, many.encode(encoding))

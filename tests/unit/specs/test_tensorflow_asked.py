@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datum import Feature
-from datum.specs.tensorflow_asked import Asked
+from datum.specs.tensorflow_code import Asked
 
 
 def asked(feature: Feature, *, in_sequences: bool = False, is_batched: bool = True) -> Asked:

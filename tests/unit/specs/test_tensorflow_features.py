@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datum import Feature
-from datum.specs.tensorflow_asked import Asked, Read
-from datum.specs.tensorflow_features import needs_single_records, read_feature
+from datum.specs.tensorflow_code import Asked, Read, needs_single_records, read_feature
 
 
 def read(feature: Feature, **options: object) -> Read:

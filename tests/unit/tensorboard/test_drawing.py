@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from datum.tensorboard.drawing import Box, Sample, colour_of, draw_card, draw_sheet
-from datum.tensorboard.pixels import Pixels, Scale
+from datum.tensorboard.drawing import Box, Pixels, Sample, Scale, colour_of, draw_card, draw_sheet
 
 GREY = np.full((300, 400, 3), 100, np.uint8)
 RED = (250, 10, 10)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from datum.errors import SchemaError
-from datum.tensorboard.labels import ClassNames, count_names, describe_label, name_class
+from datum.tensorboard.records import ClassNames, count_names, describe_label, name_class
 
 NAMES = ["cat", "dog", "cow"]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from datum.tensorboard import lettering
-from datum.tensorboard.lettering import clean, font_for, shorten, text_width, wrap
+from datum.tensorboard import drawing
+from datum.tensorboard.drawing import clean, font_for, shorten, text_width, wrap
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_a_word_without_room_is_cut_in_its_line():
 
 
 def test_letters_that_no_font_has_are_spelled(monkeypatch):
-    monkeypatch.setattr(lettering, "_FONTS", ())
+    monkeypatch.setattr(drawing, "_FONTS", ())
     assert font_for("caf\xe9", 13)[1] == "cafe"
     assert font_for("\u732b", 13)[1] == "\\u732b"
     assert font_for("plain (1) #2", 13)[1] == "plain (1) #2"
 
 
 def test_a_font_that_is_not_there_is_passed_over(monkeypatch):
-    monkeypatch.setattr(lettering, "_FONTS", ("no such font.ttf",))
+    monkeypatch.setattr(drawing, "_FONTS", ("no such font.ttf",))
     assert font_for("\xe9", 13)[1] == "e"

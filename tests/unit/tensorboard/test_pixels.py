@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from datum.images import ImageError
-from datum.tensorboard.pixels import MAX_SIDE, NOT_FINITE, Pixels, Scale, fit_size, read_ids
+from datum.tensorboard.drawing import MAX_SIDE, NOT_FINITE, Pixels, Scale, fit_size, read_ids
 
 RANDOM = np.random.default_rng(5)
 PHOTO = RANDOM.integers(0, 256, (10, 12, 3)).astype(np.uint8)

@@ -7,8 +7,7 @@ import pytest
 from PIL import Image
 
 from datum.errors import SchemaError
-from datum.tensorboard.records import Row
-from datum.tensorboard.roles import Roles, find_roles
+from datum.tensorboard.records import Roles, Row, find_roles
 
 PHOTO = np.zeros((6, 8, 3), np.uint8)
 IDS = np.zeros((6, 8, 1), np.uint8)

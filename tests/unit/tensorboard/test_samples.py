@@ -5,10 +5,8 @@ import pytest
 
 from datum.errors import SchemaError, SourceError
 from datum.tensorboard.drawing import colour_of
-from datum.tensorboard.labels import ClassNames
-from datum.tensorboard.records import Row
-from datum.tensorboard.roles import Roles
-from datum.tensorboard.samples import MAX_BOXES, read_sample
+from datum.tensorboard.records import ClassNames, Roles, Row
+from datum.tensorboard.write import MAX_BOXES, read_sample
 
 PHOTO = np.full((6, 8, 3), 50, np.uint8)
 SIDES = ("ymin", "xmin", "ymax", "xmax")

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
-from datum.transforms.channels import Wanted, checked_length, fit_channels, refuse, to_grey
+from datum.transforms.decoding import Wanted, checked_length, fit_channels, refuse, to_grey
 from tests.unit.images.samples import pixels
 from tests.unit.transforms.pictures import in_graph
 

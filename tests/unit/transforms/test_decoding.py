@@ -6,8 +6,7 @@ import tensorflow as tf
 
 import datum
 from datum.transforms import decode_image
-from datum.transforms.channels import Wanted
-from datum.transforms.decoding import decode_any, decode_other
+from datum.transforms.decoding import Wanted, decode_any, decode_other
 from tests.unit.images.samples import encoded, pixels
 from tests.unit.transforms.pictures import in_graph, photo
 

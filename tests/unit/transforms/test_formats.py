@@ -7,8 +7,14 @@ from PIL import Image
 
 from datum import Feature
 from datum.images import decode
-from datum.transforms.channels import Wanted
-from datum.transforms.formats import decode_bmp, decode_gif, decode_jpeg, decode_webp, is_jpeg
+from datum.transforms.decoding import (
+    Wanted,
+    decode_bmp,
+    decode_gif,
+    decode_jpeg,
+    decode_webp,
+    is_jpeg,
+)
 from tests.unit.images.samples import encoded, palette_image, pixels
 from tests.unit.transforms.pictures import animation, in_graph, photo, webp_images
 

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from datum import transforms
-from datum.transforms.origins import (
+from datum.transforms.graph import (
     Origin,
     find_factory,
     find_origin,

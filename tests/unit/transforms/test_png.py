@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from datum import Feature
 from datum.images import ImageError, decode
-from datum.transforms.channels import Wanted
-from datum.transforms.png import decode_png, decode_simple_png, is_simple_png
+from datum.transforms.decoding import Wanted, decode_png, decode_simple_png, is_simple_png
 from tests.unit.transforms.pictures import ids_png, in_graph, png_images
 
 IMAGES = png_images()

@@ -92,14 +92,14 @@ def command(
                 raise _failed(map_, error) from error
             raise
     if html is not None:
-        from datum.cli.measured.html_page import make_page
+        from datum.cli.bench_page import make_page
 
         html.write_text(make_page(found), encoding="utf-8")
         talk().print(f"wrote {inert(html)}", markup=False, highlight=False)
     if json:
         print_json([found.to_json()])
     else:
-        from datum.cli.measured.chart import show
+        from datum.cli.bench_chart import show
 
         show(found, data())
 

@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from datum import WriteError
-from datum.cli.demonstration.telling import Story
+from datum.cli.demo_steps import Story
 from datum.errors import shell_word
 
 __all__ = ["command"]
@@ -48,22 +48,21 @@ def command(
         $ datum demo --train
         $ datum demo --keep playground
     """
-    from datum.cli.demonstration import steps
-    from datum.cli.demonstration.digits import read_digits
-    from datum.cli.demonstration.training import ACCURACY
-    from datum.cli.demonstration.training import train as train_model
+    from datum.cli import demo_steps
+    from datum.cli.demo_steps import ACCURACY, read_digits
+    from datum.cli.demo_steps import train as train_model
 
     pixels, labels = read_digits()
     story = Story()
     accuracy = 1.0
     with _workplace(keep) as folder, _working_in(folder):
-        digits = steps.make_images(story, pixels, labels)
-        ds = steps.write(story)
-        steps.look(story, ds)
+        digits = demo_steps.make_images(story, pixels, labels)
+        ds = demo_steps.write(story)
+        demo_steps.look(story, ds)
         if train:
             accuracy = train_model(story, ds, epochs)
-        steps.compare(story, ds)
-        steps.measure(story, ds, digits)
+        demo_steps.compare(story, ds)
+        demo_steps.measure(story, ds, digits)
     _end(story, keep, trained=train)
     if accuracy <= ACCURACY:
         raise typer.Exit(1)

@@ -13,10 +13,9 @@ import datum
 from datum import Feature
 from datum.cli.opening import FollowLinks, complete_split, complete_words, open_any
 from datum.cli.running import tell
+from datum.cli.shell import find_hint, told_for_shell
 from datum.cli.terminal import data, print_json, show_bar
-from datum.cli.words.shell import told_for_shell
-from datum.cli.writing.hints import find_hint
-from datum.cli.writing.schema import spell_feature
+from datum.cli.write_options import spell_feature
 from datum.errors import Message, shell_word
 
 __all__ = ["command"]

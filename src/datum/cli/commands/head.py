@@ -71,8 +71,8 @@ def command(
         $ datum head photos --split val --index -1 --columns image,label
         $ datum head logs/train.tfrecord.gz -n 100 --json | jq .features.text
     """
-    from datum.cli.records.places import Asked, open_source, parse_numbers
-    from datum.cli.records.printing import Options, print_records
+    from datum.cli.record_page import Options, print_records
+    from datum.cli.record_places import Asked, open_source, parse_numbers
 
     asked = Asked(count, parse_numbers(index or ()), random or seed is not None, seed)
     if asked.numbers and asked.is_random:

@@ -73,7 +73,7 @@ def command(
         unknown = None if opened.unknown is None else str(opened.unknown)
         print_json([{**profile.to_json(), "unknown": unknown}])
         return
-    from datum.cli.pages.info import render
+    from datum.cli.info_page import render
 
     page = render(
         profile,
@@ -105,7 +105,7 @@ def _look(opened: Opened, split: str | None, sample: Any, limit: int | None) -> 
 
 
 def _print_spec(opened: Opened, dialect: str) -> None:
-    from datum.cli.pages.spec import print_spec
+    from datum.cli.info_page import print_spec
 
     if opened.unknown is not None:
         raise opened.unknown

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 import datum
+from datum.cli.shell import told_for_shell
 from datum.cli.terminal import data, print_json, talk
-from datum.cli.words.shell import told_for_shell
-from datum.cli.words.wording import count_of, describe_size
+from datum.cli.words import count_of, describe_size
 from datum.errors import inert, shell_word
 
 if TYPE_CHECKING:

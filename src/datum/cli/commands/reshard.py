@@ -12,11 +12,9 @@ from rich.text import Text
 import datum
 from datum import DatumError
 from datum.cli.opening import complete_words
+from datum.cli.shell import told_for_shell
 from datum.cli.terminal import print_json, talk
-from datum.cli.words.pairs import parse_pairs
-from datum.cli.words.shell import told_for_shell
-from datum.cli.words.sizes import parse_bytes
-from datum.cli.words.wording import count_of
+from datum.cli.words import count_of, parse_bytes, parse_pairs
 from datum.errors import Message, shell_word
 
 __all__ = ["command", "parse_names", "parse_splits"]
@@ -105,8 +103,8 @@ def command(
         $ datum reshard photos cats --where 'label == "cat"' --drop mask
         $ datum reshard 'tfds/mnist/3.0.1' mnist --compression gzip
     """
-    from datum.cli.writing.options import parse_shards
-    from datum.cli.writing.show import report_to_json, show_report
+    from datum.cli.write_options import parse_shards
+    from datum.cli.write_report import report_to_json, show_report
 
     dataset = datum.load(path)
     total = sum(split.records for split in dataset.splits.values())
@@ -169,7 +167,7 @@ def parse_splits(texts: Sequence[str]) -> dict[str, float] | dict[str, str] | No
                 hint="--splits train=0.9,val=0.1, or --splits 'val=train[:10%],train=train[10%:]'",
             )
         )
-    from datum.cli.writing.options import parse_fractions
+    from datum.cli.write_options import parse_fractions
 
     return parse_fractions(pairs) if all(is_number) else dict(pairs)
 
@@ -197,6 +195,6 @@ def _parse_compression(text: str | None) -> Any:
 def _parse_where(text: str | None, dataset: datum.Dataset) -> Any:
     if text is None:
         return None
-    from datum.cli.expressions.expression import parse_expression
+    from datum.cli.where import parse_expression
 
     return parse_expression(text, dataset.schema, dataset.metadata)

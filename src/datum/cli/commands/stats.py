@@ -64,6 +64,6 @@ def command(
         unknown = None if opened.unknown is None else str(opened.unknown)
         print_json([{**profile.to_json(), "unknown": unknown}])
         return
-    from datum.cli.pages.stats import render
+    from datum.cli.stats_page import render
 
     data().print(render(profile, title=path), soft_wrap=True, highlight=False)

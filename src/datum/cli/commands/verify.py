@@ -13,7 +13,7 @@ from rich.text import Text
 
 from datum.cli.running import BAD_DATA
 from datum.cli.terminal import data, print_json, show_bar, talk
-from datum.cli.words.wording import count_of, describe_size
+from datum.cli.words import count_of, describe_size
 from datum.errors import inert, shell_word
 
 if TYPE_CHECKING:

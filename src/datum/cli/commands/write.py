@@ -13,11 +13,10 @@ import datum
 from datum import SourceError, WriteError, sources
 from datum.cli.opening import complete_words
 from datum.cli.running import tell
+from datum.cli.shell import told_for_shell
 from datum.cli.terminal import print_json
-from datum.cli.words.shell import told_for_shell
-from datum.cli.writing.options import given_on_line, read_options
-from datum.cli.writing.show import report_to_json, show_plan, show_report, tell_plan
-from datum.cli.writing.source import STDIN, LinesOfStdin
+from datum.cli.write_options import STDIN, LinesOfStdin, given_on_line, read_options
+from datum.cli.write_report import report_to_json, show_plan, show_report, tell_plan
 from datum.errors import Message, shell_word
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from datum.cli import demo_steps as demo_steps
 from datum.cli.app import app
-from datum.cli.demonstration import steps as demo_steps
 
 
 @pytest.fixture

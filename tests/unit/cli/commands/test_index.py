@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 import datum
 from datum.cli.app import app
 from datum.format import Index, RecordFile, frame
-from tests.unit.reading.adopt.files_written import write_file
-from tests.unit.reading.written import write_numbered
+from tests.unit.read.adopt.files_written import write_file
+from tests.unit.read.written import write_numbered
 
 
 @pytest.fixture

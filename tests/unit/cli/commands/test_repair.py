@@ -8,7 +8,7 @@ import pytest
 import datum
 from datum.cli import main
 from datum.format import RecordWriter
-from tests.unit.remaking.damaged import flip, shard_of, write_numbers
+from tests.unit.rewrite.damaged import flip, shard_of, write_numbers
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 import datum
 from datum.cli import main
 from datum.cli.commands.reshard import parse_names, parse_splits
-from tests.unit.remaking.damaged import flip, numbers, shard_of, write_kinds, write_numbers
-from tests.unit.writing.datasets import picture
+from tests.unit.rewrite.damaged import flip, numbers, shard_of, write_kinds, write_numbers
+from tests.unit.write.datasets import picture
 
 
 @pytest.fixture

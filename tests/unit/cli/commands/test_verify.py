@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 import datum
 from datum.cli.app import app
 from datum.format import Index, frame
-from tests.unit.reading.written import write_numbered
+from tests.unit.read.written import write_numbered
 
 SHARD = "train-00002-of-00003.tfrecord"
 

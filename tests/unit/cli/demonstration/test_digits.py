@@ -9,7 +9,7 @@ from PIL import Image
 from rich.console import Console
 
 import datum
-from datum.cli.demonstration.digits import draw_digits, read_digits, save_images
+from datum.cli.demo_steps import draw_digits, read_digits, save_images
 
 PIXELS = np.array([[[0, 255], [128, 0]], [[255, 255], [0, 0]]], np.uint8)
 

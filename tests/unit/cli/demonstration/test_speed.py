@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 import datum
-from datum.cli.demonstration.speed import (
+from datum.cli.demo_steps import (
     measure_in_turn,
     show_rates,
     write_larger_copy,

@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 import datum
-from datum.cli.demonstration.telling import Story
+from datum.cli.demo_steps import Story
 
 
 @pytest.fixture

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 import datum
-from datum.cli.demonstration import training as demo_training
-from datum.cli.demonstration.digits import read_digits, save_images
-from datum.cli.demonstration.telling import Story
-from datum.cli.demonstration.training import load_tensorflow, train
+from datum.cli import demo_steps as demo_training
+from datum.cli.demo_steps import Story, load_tensorflow, read_digits, save_images, train
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from datum import Feature, Schema
-from datum.cli.expressions.expression import parse_expression
+from datum.cli.where import parse_expression
 
 SCHEMA = Schema(
     {

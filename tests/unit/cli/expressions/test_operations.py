@@ -5,7 +5,7 @@ import ast
 import numpy as np
 import pytest
 
-from datum.cli.expressions.operations import (
+from datum.cli.where import (
     FUNCTIONS,
     METHODS,
     calculate,

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from datum.cli.measured.chart import draw_bar, show
-from datum.measuring.measurement import Speed
-from tests.unit.measuring.made import make_measurement
+from datum._inspect.measure.measurement import Speed
+from datum.cli.bench_chart import draw_bar, show
+from tests.unit.measure.made import make_measurement
 
 
 def shown(found, *, width=100, encoding="utf-8", terminal=False):

@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from datum.cli.measured.html_page import make_page
-from datum.measuring.measurement import Advice, Bottleneck, Speed
-from tests.unit.measuring.made import make_measurement
+from datum._inspect.measure.measurement import Advice, Bottleneck, Speed
+from datum.cli.bench_page import make_page
+from tests.unit.measure.made import make_measurement
 
 VOID = {"br", "meta"}
 

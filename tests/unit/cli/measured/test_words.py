@@ -2,8 +2,8 @@
 
 import pytest
 
-from datum.cli.measured import words
-from tests.unit.measuring.made import make_measurement
+from datum.cli import bench_chart
+from tests.unit.measure.made import make_measurement
 
 
 @pytest.mark.parametrize(
@@ -22,42 +22,44 @@ from tests.unit.measuring.made import make_measurement
     ],
 )
 def test_three_digits_count(value, expected):
-    assert words.rounded(value) == expected
+    assert bench_chart.rounded(value) == expected
 
 
 @pytest.mark.parametrize(
     ("share", "expected"), [(0, "0 %"), (0.004, "<1 %"), (0.006, "1 %"), (1, "100 %")]
 )
 def test_percent(share, expected):
-    assert words.percent(share) == expected
+    assert bench_chart.percent(share) == expected
 
 
 def test_a_split_in_one_line():
     found = make_measurement(compression="gzip")
-    assert words.describe_split(found) == "split train: 12,345 records, 10 shards, 1.2 GB, gzip"
+    assert (
+        bench_chart.describe_split(found) == "split train: 12,345 records, 10 shards, 1.2 GB, gzip"
+    )
 
 
 def test_a_run_in_one_line():
     found = make_measurement()
-    assert words.describe_run(found) == "128 records of 100.0 kB, batches of 64, shuffled"
+    assert bench_chart.describe_run(found) == "128 records of 100.0 kB, batches of 64, shuffled"
     options = {**found.options, "shuffle": False, "columns": ["a", "b"]}
     found = make_measurement(options=options, measured_records=12_345)
-    assert words.describe_run(found).startswith("all records of")
-    assert words.describe_run(found).endswith("in order, columns a, b")
+    assert bench_chart.describe_run(found).startswith("all records of")
+    assert bench_chart.describe_run(found).endswith("in order, columns a, b")
 
 
 def test_the_verdict_is_the_time_of_a_step():
-    assert "of 64 records that takes longer than 32.0 ms" in words.verdict(make_measurement())
-    assert words.verdict(make_measurement(speeds=())) == ""
+    assert "of 64 records that takes longer than 32.0 ms" in bench_chart.verdict(make_measurement())
+    assert bench_chart.verdict(make_measurement(speeds=())) == ""
 
 
 def test_threads_and_programs():
     found = make_measurement()
-    assert words.describe_threads(found) == "2 threads"
-    assert words.describe_programs(found) == "Python 3.12.1"
+    assert bench_chart.describe_threads(found) == "2 threads"
+    assert bench_chart.describe_programs(found) == "Python 3.12.1"
 
 
 def test_every_stage_has_words():
-    from datum.measuring.stages import STAGES
+    from datum._inspect.measure.contenders import STAGES
 
-    assert set(words.STAGES) == set(STAGES)
+    assert set(bench_chart.STAGES) == set(STAGES)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import datum
-from datum.cli.pages.balance import balance, balanced_features
-from datum.cli.words.signs import ASCII, UNICODE
+from datum.cli.feature_table import balance, balanced_features
+from datum.cli.terminal import ASCII, UNICODE
 
 
 @pytest.fixture

@@ -3,13 +3,13 @@ import pytest
 
 import datum
 from datum import Feature
-from datum.cli.pages.feature_table import (
+from datum.cli.feature_table import (
     describe_shape,
     describe_stored,
     describe_values,
     feature_table,
 )
-from datum.cli.words.signs import ASCII, UNICODE
+from datum.cli.terminal import ASCII, UNICODE
 
 TO = UNICODE.to
 

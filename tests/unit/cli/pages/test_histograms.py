@@ -1,7 +1,7 @@
 import pytest
 
-from datum.cli.pages.histograms import bar, densities, rows, sparkline
-from datum.cli.words.signs import ASCII, UNICODE
+from datum.cli.feature_table import bar, densities, rows, sparkline
+from datum.cli.terminal import ASCII, UNICODE
 
 
 def test_the_highest_bin_is_full_and_a_sliver_is_not_nothing():

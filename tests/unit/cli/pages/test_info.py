@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 import datum
-from datum.cli.pages.info import describe_look, render
+from datum.cli.info_page import describe_look, render
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 import pytest
 
 import datum
-from datum.cli.pages.payloads import describe_unknown, show_payloads
-from datum.cli.words.signs import UNICODE
+from datum.cli.info_page import describe_unknown, show_payloads
+from datum.cli.terminal import UNICODE
 from datum.format import RecordWriter
 
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import datum
 from datum import Feature
 from datum.cli.app import app
-from datum.cli.pages.spec import make_spec, print_spec
+from datum.cli.info_page import make_spec, print_spec
 
 
 @pytest.fixture

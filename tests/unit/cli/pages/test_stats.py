@@ -6,8 +6,8 @@ from PIL import Image
 from rich.console import Console
 
 import datum
-from datum.cli.pages.stats import render
-from datum.cli.words.signs import UNICODE
+from datum.cli.stats_page import render
+from datum.cli.terminal import UNICODE
 
 TO = UNICODE.to
 

@@ -1,8 +1,8 @@
 import pytest
 
-from datum.cli.pages.warnings import show_warnings
-from datum.cli.words.signs import ASCII, UNICODE
-from datum.profiling import ProfileWarning
+from datum._inspect.profile.results import ProfileWarning
+from datum.cli.info_page import show_warnings
+from datum.cli.terminal import ASCII, UNICODE
 
 MISSING = [
     ProfileWarning("missing", f"{n} % lack it", "fill them in", f"feature {n}", figure=f"{n} %")

@@ -1,7 +1,7 @@
 import numpy as np
 from rich.color import Color
 
-from datum.cli.pictures.blocks import ascii_lines, block_lines
+from datum.cli.terminal_images import ascii_lines, block_lines
 
 
 def rgba(*rows):

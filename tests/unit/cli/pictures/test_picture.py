@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from datum.cli.pictures.picture import Box, Picture, choose_style, show_pictures
+from datum.cli.terminal_images import Box, Picture, choose_style, show_pictures
 
 
 def console(*, terminal=True, colours="truecolor", encoding="utf-8", width=80, **options):

@@ -5,7 +5,7 @@ import re
 import numpy as np
 from PIL import Image
 
-from datum.cli.pictures.protocols import encode_iterm, encode_kitty, encode_sixel
+from datum.cli.terminal_images import encode_iterm, encode_kitty, encode_sixel
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.integers(0, 256, (60, 80, 4), np.uint8)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from datum import Feature
-from datum.cli.records.boxes import find_boxes
-from datum.cli.records.cells import Cell
+from datum.cli.record_images import find_boxes
+from datum.cli.record_values import Cell
 
 LIST = Feature("float32", (None,))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datum.cli.records.bytes import hex_dump, look_at, read_image_header, text_of
+from datum.cli.record_values import hex_dump, look_at, read_image_header, text_of
 
 
 def png(array, **options):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from datum import DatumError, Feature, Schema, SchemaError, Sparse
-from datum.cli.records.cells import cells_of
+from datum.cli.record_values import cells_of
 from datum.format import encode
 
 

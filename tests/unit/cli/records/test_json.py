@@ -7,9 +7,9 @@ import numpy as np
 from PIL import Image
 
 from datum import Feature, Sparse
-from datum.cli.records.cells import Cell
-from datum.cli.records.json import payload_to_json, place_to_json, record_to_json
-from datum.cli.records.places import Place
+from datum.cli.record_page import payload_to_json, place_to_json, record_to_json
+from datum.cli.record_places import Place
+from datum.cli.record_values import Cell
 
 ANY = Feature("int64")
 

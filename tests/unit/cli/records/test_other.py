@@ -3,7 +3,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datum.cli.records.other import describe_payload, fields_of, fields_to_json
+from datum.cli.record_values import describe_payload, fields_of, fields_to_json
 
 
 def field(number, kind, content):

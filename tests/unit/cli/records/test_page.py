@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from datum import Feature
-from datum.cli.records.cells import Cell
-from datum.cli.records.page import Page
-from datum.cli.records.places import Place
-from datum.cli.records.reading import Found
+from datum.cli.record_page import Page
+from datum.cli.record_places import Found, Place
+from datum.cli.record_values import Cell
 
 FOUND = Found(Place("train", 1200, Path("folder/a.tfrecord"), 3), b"")
 CELLS = [
@@ -43,7 +42,7 @@ def test_a_narrow_page_has_no_types_and_cuts_names_and_values(lines):
 
 
 def test_a_stream_of_ascii_gets_ascii(lines, monkeypatch):
-    monkeypatch.setattr("datum.cli.records.page.is_plain", lambda console: True)
+    monkeypatch.setattr("datum.cli.record_page.is_plain", lambda console: True)
     Page(width=60).write_features(FOUND, CELLS, "")
     shown = lines()
     assert all(line.isascii() for line in shown)

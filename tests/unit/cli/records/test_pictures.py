@@ -4,8 +4,8 @@ import numpy as np
 from PIL import Image
 
 from datum import Feature
-from datum.cli.records.cells import Cell
-from datum.cli.records.pictures import colour_of, pictures_of
+from datum.cli.record_images import colour_of, pictures_of
+from datum.cli.record_values import Cell
 
 IMAGE = Feature("uint8", (None, None, 3), encoding="image")
 MASK = Feature("uint8", (None, None, 1), encoding="image")

@@ -1,7 +1,7 @@
 import pytest
 
 import datum
-from datum.cli.records.places import Asked, find_bare_files, open_source, parse_numbers
+from datum.cli.record_places import Asked, find_bare_files, open_source, parse_numbers
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 
 import datum
 from datum import SchemaError
-from datum.cli.records.places import Asked, open_source
-from datum.cli.records.printing import Options, print_records
+from datum.cli.record_page import Options, print_records
+from datum.cli.record_places import Asked, open_source
 
 
 @pytest.fixture

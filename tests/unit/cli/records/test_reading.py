@@ -4,8 +4,7 @@ import pytest
 
 import datum
 from datum import CorruptRecordError
-from datum.cli.records.places import Asked, open_source
-from datum.cli.records.reading import CHUNK_RECORDS, read_records
+from datum.cli.record_places import CHUNK_RECORDS, Asked, open_source, read_records
 from datum.format import Index, RecordFile, frame
 
 COUNT = 2 * CHUNK_RECORDS + 7

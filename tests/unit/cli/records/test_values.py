@@ -3,8 +3,14 @@ import pytest
 from rich.cells import cell_len
 
 from datum import Feature, Sparse
-from datum.cli.records.cells import Cell
-from datum.cli.records.values import clean, describe_type, describe_value, shorten, shorten_name
+from datum.cli.record_values import (
+    Cell,
+    clean,
+    describe_type,
+    describe_value,
+    shorten,
+    shorten_name,
+)
 
 
 def describe(value, room=80, dtype="int64", shape=(), names=(), **options):

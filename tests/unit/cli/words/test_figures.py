@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from datum.cli.words.figures import (
+from datum.cli.terminal import ASCII, UNICODE
+from datum.cli.words import (
     cut,
     cut_middle,
     describe_number,
@@ -9,7 +10,6 @@ from datum.cli.words.figures import (
     describe_share,
     one_line,
 )
-from datum.cli.words.signs import ASCII, UNICODE
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from datum import SourceError, WriteError
-from datum.cli.words.shell import say_for_shell, told_for_shell
+from datum.cli.shell import say_for_shell, told_for_shell
 
 
 @pytest.mark.parametrize(

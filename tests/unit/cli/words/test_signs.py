@@ -2,7 +2,7 @@ from dataclasses import fields
 
 from rich.console import Console
 
-from datum.cli.words.signs import ASCII, UNICODE, signs_for
+from datum.cli.terminal import ASCII, UNICODE, signs_for
 
 
 def test_ascii_signs_are_ascii():

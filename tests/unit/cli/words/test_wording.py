@@ -3,7 +3,7 @@
 import pytest
 
 from datum import Feature
-from datum.cli.words.wording import count_of, describe_feature, describe_size
+from datum.cli.words import count_of, describe_feature, describe_size
 
 
 def test_counts_have_separators_and_the_right_number():

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from datum import MissingDependencyError
-from datum.cli.writing.encoders import encoders_of, read_encoders
+from datum.cli.write_options import encoders_of, read_encoders
 
 
 def test_classes_by_feature():

@@ -4,9 +4,9 @@ import shlex
 import subprocess
 
 import datum
-from datum.cli.words.toml import read_toml
-from datum.cli.writing.hints import find_hint
-from datum.cli.writing.options import read_options
+from datum.cli.shell import find_hint
+from datum.cli.words import read_toml
+from datum.cli.write_options import read_options
 from tests.unit.images.samples import pixels, save
 
 BOX = "<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>4</xmax><ymax>4</ymax></bndbox>"

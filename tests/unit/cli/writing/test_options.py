@@ -7,7 +7,7 @@ import pytest
 import datum
 from datum import Feature
 from datum.cli.commands import write
-from datum.cli.writing.options import (
+from datum.cli.write_options import (
     given_on_line,
     list_options,
     parse_fractions,

@@ -6,7 +6,7 @@ import pytest
 
 import datum
 from datum import Feature, SchemaError
-from datum.cli.writing.schema import features_of, parse_feature, read_schema, spell_feature
+from datum.cli.write_options import features_of, parse_feature, read_schema, spell_feature
 
 FEATURES = [
     ("int64", Feature("int64")),

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import datum
 from datum import WriteReport
-from datum.cli.writing.show import report_to_json, show_plan, show_report, tell_plan
-from datum.writing import SplitReport
+from datum._write.report import SplitReport
+from datum.cli.write_report import report_to_json, show_plan, show_report, tell_plan
 
 
 def test_what_was_found_is_two_lines_and_warnings(capsys):

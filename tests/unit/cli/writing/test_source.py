@@ -6,7 +6,7 @@ import pytest
 
 import datum
 from datum import SourceError
-from datum.cli.writing.source import LinesOfStdin, source_of
+from datum.cli.write_options import LinesOfStdin, source_of
 
 
 def lines(text):

@@ -10,10 +10,10 @@ import tensorflow as tf
 from hypothesis import strategies as st
 
 from datum import Feature, Schema
+from datum._frameworks.tensorflow.parse import GraphParser
+from datum._load.options import present_name
 from datum.format import parse
-from datum.frameworks.tensorflow.parse import GraphParser
-from datum.loading.options import present_name
-from datum.schema.dtypes import FLOATS_ON_WIRE, INTEGERS, TIMES
+from datum.schema.feature import FLOATS_ON_WIRE, INTEGERS, TIMES
 from tests.contract.oracle import rows_of
 from tests.contract.strategies import KEYS, NUMBERS, arrays, features, values
 

@@ -1,10 +1,10 @@
 import pytest
 import tensorflow as tf
 
+from datum._frameworks.tensorflow.batching import batch_records, pad_batches, select_supervised
+from datum._frameworks.tensorflow.options import TfOptions
+from datum._load.padding import Pad
 from datum.configs import BucketConfigs
-from datum.frameworks.tensorflow.batching import batch_records, pad_batches, select_supervised
-from datum.frameworks.tensorflow.options import TfOptions
-from datum.loading.padding import Pad
 
 
 def records(count=6):

@@ -3,10 +3,8 @@ import warnings
 import numpy as np
 import pytest
 
-from datum.errors import CorruptRecordError
-from datum.format import RecordFile, RecordWriter, encode
-from datum.frameworks.tensorflow import blocks as module
-from datum.frameworks.tensorflow.blocks import (
+from datum._frameworks.tensorflow import blocks as module
+from datum._frameworks.tensorflow.blocks import (
     Stretch,
     bytes_of,
     cut_blocks,
@@ -14,6 +12,8 @@ from datum.frameworks.tensorflow.blocks import (
     find_stretches,
     stretches_between,
 )
+from datum.errors import CorruptRecordError
+from datum.format import RecordFile, RecordWriter, encode
 from datum.reader import load
 from tests.unit.frameworks.tensorflow.written import damage_record, numbers, write_numbers
 

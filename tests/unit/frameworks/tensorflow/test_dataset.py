@@ -3,9 +3,9 @@ import pytest
 import tensorflow as tf
 
 import datum
+from datum._frameworks.tensorflow.dataset import DatumDataset, Pipeline
+from datum._frameworks.tensorflow.engine import EngineChoice
 from datum.configs import BucketConfigs, TFRReadConfigs
-from datum.frameworks.tensorflow.dataset import DatumDataset, Pipeline
-from datum.frameworks.tensorflow.engine import EngineChoice
 from tests.unit.frameworks.tensorflow.written import damage_record, numbers, write_numbers
 
 

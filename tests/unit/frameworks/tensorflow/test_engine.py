@@ -4,8 +4,7 @@ import types
 import pytest
 import tensorflow as tf
 
-from datum.configs import TFRReadConfigs
-from datum.frameworks.tensorflow.engine import (
+from datum._frameworks.tensorflow.engine import (
     EngineChoice,
     EngineInputs,
     choose_engine,
@@ -13,7 +12,8 @@ from datum.frameworks.tensorflow.engine import (
     find_host,
     part_of,
 )
-from datum.frameworks.tensorflow.options import TfOptions
+from datum._frameworks.tensorflow.options import TfOptions
+from datum.configs import TFRReadConfigs
 
 AUTO = [
     ({}, "native", "Python runs in this process"),

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from datum.frameworks.tensorflow.graph_order import GraphOrder
-from datum.reading.order import Order
+from datum._frameworks.tensorflow.graph_order import GraphOrder
+from datum._read.order import Order
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ import pytest
 import tensorflow as tf
 
 import datum
-from datum.frameworks.tensorflow.mapping import apply, check_result, make_decoder
-from datum.frameworks.tensorflow.options import TfOptions
+from datum._frameworks.tensorflow.mapping import apply, check_result, make_decoder
+from datum._frameworks.tensorflow.options import TfOptions
 from datum.transforms.graph import leave_as_is
 
 DRAW = leave_as_is(

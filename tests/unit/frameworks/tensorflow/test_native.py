@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from datum.frameworks.tensorflow import native as module
+from datum._frameworks.tensorflow import native as module
 from tests.unit.frameworks.tensorflow.written import damage_record, numbers, write_numbers
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from datum.frameworks.tensorflow.ops import checked
+from datum._frameworks.tensorflow.ops import checked
 
 
 def _half(number: Any) -> Any:

@@ -1,7 +1,7 @@
 import pytest
 
+from datum._frameworks.tensorflow.options import TfOptions
 from datum.configs import BucketConfigs
-from datum.frameworks.tensorflow.options import TfOptions
 from datum.schema import Feature, Schema
 
 SCHEMA = Schema(

@@ -9,17 +9,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from datum import Feature, Schema, SchemaError
-from datum.format import encode, parse
-from datum.frameworks.tensorflow.parse import (
+from datum._frameworks.tensorflow.parse import (
     GraphParser,
     cast_listed,
     decode_each,
     decode_joined,
     tensor_dtype,
 )
-from datum.loading.options import present_name
+from datum._load.options import present_name
+from datum.format import encode, parse
 from datum.schema import DTYPES
-from datum.schema.dtypes import STRINGS, TIMES
+from datum.schema.feature import STRINGS, TIMES
 from tests.contract.oracle import make_example, make_sequence_example
 from tests.contract.strategies import examples, numpy_type
 from tests.unit.frameworks.tensorflow.agreement import (

@@ -5,8 +5,7 @@ import pytest
 import tensorflow as tf
 
 from datum import Feature, Schema
-from datum.format.layout import lower
-from datum.frameworks.tensorflow.stored import (
+from datum._frameworks.tensorflow.stored import (
     DenseKey,
     Key,
     Stored,
@@ -20,6 +19,7 @@ from datum.frameworks.tensorflow.stored import (
     refuse_missing,
     refuse_missing_steps,
 )
+from datum.format.layout import lower
 from tests.contract.oracle import make_example, make_sequence_example
 from tests.contract.wire import (
     delimited,

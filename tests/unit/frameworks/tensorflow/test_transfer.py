@@ -9,11 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datum import Feature, Schema
-from datum.columns import BytesColumn, Masked, Ragged
-from datum.errors import CorruptRecordError
-from datum.format import Parser, encode
-from datum.format.payloads import as_records
-from datum.frameworks.tensorflow.transfer import (
+from datum._frameworks.tensorflow.transfer import (
     BLOCK_BYTES,
     MAX_FREE_BUFFERS,
     Buffers,
@@ -22,6 +18,10 @@ from datum.frameworks.tensorflow.transfer import (
     Unpacker,
     as_stored,
 )
+from datum.columns import BytesColumn, Masked, Ragged
+from datum.errors import CorruptRecordError
+from datum.format import Parser, encode
+from datum.format.file import as_records
 from tests.contract.strategies import examples
 from tests.unit.frameworks.tensorflow.agreement import (
     assert_agrees,

@@ -2,14 +2,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from datum.configs import TFRReadConfigs
-from datum.format import RecordFile
-from datum.frameworks.tensorflow import windowed as module
-from datum.frameworks.tensorflow.blocks import cut_blocks, find_stretches, refuse_marks
-from datum.frameworks.tensorflow.ops import shuffle
-from datum.frameworks.tensorflow.options import TfOptions
-from datum.frameworks.tensorflow.readers import ReadRequest, RecordSteps
-from datum.frameworks.tensorflow.windowed import (
+from datum._frameworks.tensorflow import windowed as module
+from datum._frameworks.tensorflow.blocks import cut_blocks, find_stretches, refuse_marks
+from datum._frameworks.tensorflow.ops import shuffle
+from datum._frameworks.tensorflow.options import TfOptions
+from datum._frameworks.tensorflow.readers import ReadRequest, RecordSteps
+from datum._frameworks.tensorflow.windowed import (
     Reading,
     Shuffling,
     WindowedReader,
@@ -18,6 +16,8 @@ from datum.frameworks.tensorflow.windowed import (
     read_chunks,
     shuffle_chunks,
 )
+from datum.configs import TFRReadConfigs
+from datum.format import RecordFile
 from tests.unit.frameworks.tensorflow.written import damage_record, numbers, write_numbers
 
 

@@ -11,8 +11,8 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset
 
 import datum
-from datum.frameworks.torch import TorchLoader, make_loader
-from datum.frameworks.torch.loader import (
+from datum._frameworks.torch import TorchLoader, make_loader
+from datum._frameworks.torch.loader import (
     Passes,
     Rank,
     find_collation,
@@ -20,9 +20,9 @@ from datum.frameworks.torch.loader import (
     is_shared_out,
     is_worker,
 )
-from datum.loading import Loader, LoadOptions
-from datum.loading.ordered import order_split
-from datum.loading.stream import Place
+from datum._load.loader import Loader
+from datum._load.options import LoadOptions
+from datum._load.stream import Place, order_split
 
 RECORDS = 23
 

@@ -9,9 +9,15 @@ import torch
 from torch.utils.data import default_convert
 
 from datum import BytesColumn, Ragged, Sparse
-from datum.frameworks.torch import tensors
-from datum.frameworks.torch.tensors import TOOLS, replace_columns, to_pinned, to_shipped, to_tensors
-from datum.loading.randomness import GlobalRandomness
+from datum._frameworks.torch import tensors
+from datum._frameworks.torch.tensors import (
+    TOOLS,
+    replace_columns,
+    to_pinned,
+    to_shipped,
+    to_tensors,
+)
+from datum._load.functions import GlobalRandomness
 
 
 class Pair(NamedTuple):

@@ -1,0 +1,1 @@
+"""What a pipeline spends its time on, measured stage by stage on this machine."""

@@ -1,0 +1,1 @@
+"""What the records of a dataset are like: distributions, classes, duplicates, and warnings."""

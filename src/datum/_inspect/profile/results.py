@@ -1,0 +1,631 @@
+"""Results of a profile: plain values that describe the records of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from datum._read.contents import Writer
+from datum._write.report import FloatReport
+from datum.errors import ManifestError, WriteError, inert
+from datum.format import Compression, Manifest, Statistics
+from datum.format.naming import MANIFEST_NAME
+from datum.format.statistics import MAX_DISTINCT, Counts, FeatureStatistics, Range
+from datum.format.wording import count_of, format_bytes
+from datum.schema import Feature
+
+__all__ = [
+    "KINDS",
+    "QUANTILES",
+    "Distribution",
+    "Duplicates",
+    "FeatureProfile",
+    "Histogram",
+    "ImageProfile",
+    "PayloadProfile",
+    "Profile",
+    "ProfileWarning",
+    "SplitProfile",
+    "ValueCounts",
+    "describe_feature",
+    "percent",
+    "plain",
+    "save_statistics",
+]
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many values lie between neighbouring edges; there is one edge more than counts.
+
+    Each bin holds its lower edge, the last one its upper edge too.
+    """
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"edges": list(self.edges), "counts": list(self.counts)}
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Numbers: elements of a feature, lengths or sizes. Times are counts of their unit.
+
+    Attributes:
+        count: how many finite ones there are.
+        lowest, highest, mean: of these; None if there are none.
+        std: their standard deviation.
+        quantiles: below which value a share of them lies, by share.
+        zeros: how many are 0.
+        nan: how many more are no numbers.
+        infinite: how many more are infinite.
+        histogram: how they are distributed.
+        is_exact: whether `count`, extremes, `mean`, `nan` and `infinite` are those of all records,
+            read now or known from the manifest; all else is of the records that were looked at.
+    """
+
+    count: int
+    lowest: Any = None
+    highest: Any = None
+    mean: float | None = None
+    std: float | None = None
+    quantiles: Mapping[float, float] = field(default_factory=dict)
+    zeros: int = 0
+    nan: int = 0
+    infinite: int = 0
+    histogram: Histogram | None = None
+    is_exact: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "count": self.count,
+            "min": self.lowest,
+            "max": self.highest,
+            "mean": self.mean,
+            "std": self.std,
+            "quantiles": {f"{share:g}": value for share, value in self.quantiles.items()},
+            "zeros": self.zeros,
+            "nan": self.nan,
+            "inf": self.infinite,
+            "exact": self.is_exact,
+            "histogram": self.histogram and self.histogram.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCounts:
+    """How often values occur.
+
+    Attributes:
+        distinct: how many values there are; about, unless `is_counted`.
+        values: values and their counts, the most frequent first; not all, unless `is_complete`.
+        total: how many were counted.
+        names: what values are called, where they are classes; also of those that never occur.
+        is_counted: whether `distinct` was counted, not estimated.
+        is_complete: whether `values` are all there are.
+        is_exact: whether the counts are those of all records.
+        is_known: whether `distinct` is of all records, though the counts are not: it is the least
+            there can be, unless `is_counted`.
+    """
+
+    distinct: int
+    values: tuple[tuple[Any, int], ...]
+    total: int
+    names: Mapping[Any, str] = field(default_factory=dict)
+    is_counted: bool = True
+    is_complete: bool = True
+    is_exact: bool = True
+    is_known: bool = False
+
+    def name_of(self, value: Any) -> str:
+        """The name of a class, or the value itself, as text.
+
+        >>> ValueCounts(1, ((0, 5),), 5, names={0: "cat"}).name_of(0)
+        'cat'
+        """
+        if value in self.names:
+            return self.names[value]
+        if isinstance(value, bytes):
+            return value.decode(errors="backslashreplace")
+        return str(value)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        values = [
+            {"value": plain(value), "count": count}
+            | ({"name": self.names[value]} if value in self.names else {})
+            for value, count in self.values
+        ]
+        return {
+            "distinct": self.distinct,
+            "distinct_exact": self.is_counted,
+            "total": self.total,
+            "complete": self.is_complete,
+            "exact": self.is_exact,
+            "values": values,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ImageProfile:
+    """Encoded images, by their headers alone.
+
+    Attributes:
+        formats: how many there are of each format.
+        channels: how many there are of each number of channels.
+        width, height, pixels: of those whose header can be read.
+        unreadable: how many are no images, or damaged.
+    """
+
+    formats: Mapping[str, int]
+    channels: Mapping[int, int]
+    width: Distribution
+    height: Distribution
+    pixels: Distribution
+    unreadable: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "formats": dict(self.formats),
+            "channels": {str(key): count for key, count in self.channels.items()},
+            "width": self.width.to_json(),
+            "height": self.height.to_json(),
+            "pixels": self.pixels.to_json(),
+            "unreadable": self.unreadable,
+        }
+
+
+def plain(value: Any) -> Any:
+    """As JSON holds it: bytes as text."""
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
+
+
+# By gravity. What of the data is lost or wrong comes first, what merely costs time last.
+KINDS: Mapping[str, str] = {
+    "damage": "damaged shards",
+    "leakage": "records in two splits",
+    "empty-split": "splits without records",
+    "unreadable-images": "images that cannot be read",
+    "not-finite": "NaN and infinities",
+    "unseen-label": "labels that training never sees",
+    "empty-class": "classes without records",
+    "imbalance": "class imbalance",
+    "order": "records in the order of their labels",
+    "duplicates": "duplicate records",
+    "missing": "missing values",
+    "constant": "constant features",
+    "empty-text": "empty texts",
+    "image-size": "odd image sizes",
+    "small-shards": "tiny shards",
+    "large-shards": "huge shards",
+    "uneven-shards": "uneven shards",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureProfile:
+    """What one feature is like.
+
+    Attributes:
+        feature: its type, shape and encoding.
+        present, missing: how many records have it, and how many lack it.
+        is_exact: whether these are of all records.
+        numbers: of its elements, where they are numbers; of complex ones, their sizes.
+        lengths: of records, where lengths differ; of sparse features, how many values each has.
+        sizes: in bytes, of its strings or image files.
+        empty: how many strings have no characters.
+        counts: of its values, where they are few, or short.
+        images: of images, also of those in features of bytes.
+        filled: the share of a sparse array that has values.
+        examples: some values of texts and byte strings, shortened.
+        repeated: the share of records whose value is that of the record before it.
+        is_label: whether it tells the class of a record, or of objects in it: its classes have
+            names, or it is called a label.
+    """
+
+    feature: Feature
+    present: int
+    missing: int
+    is_exact: bool = True
+    numbers: Distribution | None = None
+    lengths: Distribution | None = None
+    sizes: Distribution | None = None
+    empty: int = 0
+    counts: ValueCounts | None = None
+    images: ImageProfile | None = None
+    filled: float | None = None
+    examples: tuple[str | bytes, ...] = ()
+    repeated: float | None = None
+    is_label: bool = False
+
+    @property
+    def missing_share(self) -> float:
+        """The part of the records that lack it."""
+        return self.missing / max(1, self.present + self.missing)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        found: dict[str, Any] = self.feature.to_json()
+        found |= {"present": self.present, "missing": self.missing, "exact": self.is_exact}
+        found["label"] = self.is_label
+        for name in ("numbers", "lengths", "sizes", "counts", "images"):
+            part = getattr(self, name)
+            if part is not None:
+                found["bytes" if name == "sizes" else name] = part.to_json()
+        if self.sizes is not None:
+            found["empty"] = self.empty
+            found["examples"] = [plain(value) for value in self.examples]
+        if self.filled is not None:
+            found["filled"] = self.filled
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadProfile:
+    """Records of which no features are known.
+
+    Attributes:
+        sizes: of the payloads, in bytes.
+        kind: what they look like: "text", "json", "protobuf", an image format, or "bytes".
+        fields: of protobuf messages, what is in them: (number, type, in how many records, a value).
+        first: the start of the first payload.
+        seen: how many payloads were looked at.
+    """
+
+    sizes: Distribution
+    kind: str
+    fields: tuple[tuple[int, str, int, str], ...]
+    first: bytes
+    seen: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; bytes are hexadecimal."""
+        fields = [
+            {"field": number, "type": kind, "records": records, "example": example}
+            for number, kind, records, example in self.fields
+        ]
+        return {
+            "kind": self.kind,
+            "seen": self.seen,
+            "bytes": self.sizes.to_json(),
+            "fields": fields,
+            "first": self.first.hex(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """Records whose bytes are those of another one.
+
+    Attributes:
+        split: where they are.
+        other: where their twins are; the same split, or one before it.
+        records: how many; within a split, without the first of each kind.
+        examples: pairs of numbers: a record of `split`, and its twin in `other`.
+        is_exact: whether all records of both were compared.
+    """
+
+    split: str
+    other: str
+    records: int
+    examples: tuple[tuple[int, int], ...] = ()
+    is_exact: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "split": self.split,
+            "other": self.other,
+            "records": self.records,
+            "examples": [list(pair) for pair in self.examples],
+            "exact": self.is_exact,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileWarning:
+    """Something that a training may suffer from.
+
+    Attributes:
+        kind: which of the kinds in `datum._inspect.profile.results.KINDS`.
+        text: what is so, in words.
+        hint: what to do about it.
+        feature: the feature it is about, if it is about one.
+        split: the split it is about, if it is about one.
+        figure: how much of it there is, in short, for lists of warnings of one kind.
+    """
+
+    kind: str
+    text: str
+    hint: str
+    feature: str | None = None
+    split: str | None = None
+    figure: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "kind": self.kind,
+            "feature": self.feature,
+            "split": self.split,
+            "text": self.text,
+            "hint": self.hint,
+            "figure": self.figure,
+        }
+
+    @property
+    def title(self) -> str:
+        """What warnings of its kind are about."""
+        return KINDS[self.kind]
+
+    def __str__(self) -> str:
+        where = ", ".join(filter(None, (self.split, self.feature)))
+        return inert(f"{where}: {self.text}" if where else self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitProfile:
+    """What the records of a split are like.
+
+    Attributes:
+        records, bytes, shards: how many there are.
+        seen: how many records were looked at.
+        features: what each feature is like.
+        payloads: what the records look like, where no features are known.
+    """
+
+    records: int
+    bytes: int
+    shards: int
+    seen: int
+    features: Mapping[str, FeatureProfile]
+    payloads: PayloadProfile | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        found: dict[str, Any] = {
+            "records": self.records,
+            "bytes": self.bytes,
+            "shards": self.shards,
+            "seen": self.seen,
+            "features": {name: one.to_json() for name, one in self.features.items()},
+        }
+        if self.payloads is not None:
+            found["payloads"] = self.payloads.to_json()
+        return found
+
+
+SHOWN_VALUES = 3
+
+
+def percent(share: float) -> str:
+    """A part of a whole.
+
+    >>> percent(0.125), percent(0.0001)
+    ('12.5 %', '<0.1 %')
+    """
+    return "<0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
+
+
+def describe_feature(profile: FeatureProfile) -> str:
+    """Type, and what is known of the values."""
+    feature = profile.feature
+    shape = " x ".join("?" if n is None else str(n) for n in feature.shape)
+    parts = [f"{feature.dtype} {shape}".rstrip()]
+    if profile.missing:
+        parts.append(f"{percent(profile.missing_share)} missing")
+    if profile.images is not None:
+        parts.append(_describe_images(profile.images))
+    if profile.numbers is not None and profile.numbers.count:
+        parts.append(_describe_range(profile.numbers))
+    if profile.lengths is not None and profile.lengths.count:
+        parts.append(f"lengths {profile.lengths.lowest:,} to {profile.lengths.highest:,}")
+    if profile.sizes is not None and profile.sizes.count:
+        parts.append(f"{profile.sizes.lowest:,} to {profile.sizes.highest:,} bytes")
+    if profile.counts is not None and profile.counts.is_counted:
+        parts.append(count_of(profile.counts.distinct, "value"))
+    return ", ".join(parts)
+
+
+def _describe_range(numbers: Distribution) -> str:
+    mean = "" if numbers.mean is None else f", mean {numbers.mean:.6g}"
+    return f"{_number(numbers.lowest)} to {_number(numbers.highest)}{mean}"
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+
+
+def _describe_images(images: ImageProfile) -> str:
+    formats = ", ".join(images.formats) or "unreadable"
+    if not images.width.count:
+        return formats
+    sides = (
+        str(side.lowest) if side.lowest == side.highest else f"{side.lowest}-{side.highest}"
+        for side in (images.width, images.height)
+    )
+    return f"{formats} of {' x '.join(sides)} pixels"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What `datum.profile` found; `str()` of it is a summary.
+
+    Attributes:
+        path: the folder of the dataset.
+        writer: who described it: "datum", "tfds", "older datum", or nobody ("tfrecord files").
+        version: of the format, if Datum wrote it.
+        compression: of the shards; None too where they differ.
+        splits: what the records of each split are like.
+        features: what each feature is like in all these splits together. Of samples each counts
+            as much as its split has records.
+        duplicates: records that are there more than once.
+        warnings: what a training may suffer from, the gravest first.
+        seconds: how long it took to find out.
+        floats: which features were rounded to float32 when they were written.
+    """
+
+    path: Path
+    writer: Writer
+    version: int | None
+    compression: Compression | None
+    splits: Mapping[str, SplitProfile]
+    features: Mapping[str, FeatureProfile]
+    duplicates: tuple[Duplicates, ...]
+    warnings: tuple[ProfileWarning, ...]
+    seconds: float
+    floats: FloatReport = field(default_factory=FloatReport)
+
+    @property
+    def records(self) -> int:
+        """How many records the splits have."""
+        return sum(split.records for split in self.splits.values())
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes they take on disk."""
+        return sum(split.bytes for split in self.splits.values())
+
+    @property
+    def shards(self) -> int:
+        """In how many files they lie."""
+        return sum(split.shards for split in self.splits.values())
+
+    @property
+    def seen(self) -> int:
+        """How many records were looked at."""
+        return sum(split.seen for split in self.splits.values())
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all records were looked at."""
+        return self.seen == self.records
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for `json.dumps`; numbers that are not finite stay floats."""
+        return {
+            "path": str(self.path),
+            "writer": self.writer,
+            "version": self.version,
+            "compression": self.compression,
+            "records": self.records,
+            "bytes": self.bytes,
+            "shards": self.shards,
+            "seen": self.seen,
+            "complete": self.is_complete,
+            "seconds": self.seconds,
+            "splits": {name: split.to_json() for name, split in self.splits.items()},
+            "features": {name: one.to_json() for name, one in self.features.items()},
+            "duplicates": [one.to_json() for one in self.duplicates],
+            "warnings": [warning.to_json() for warning in self.warnings],
+            "rounded": list(self.floats.rounded),
+        }
+
+    def save(self) -> Path:
+        """Put the statistics into the manifest, so that later looks know them of all records.
+
+        Nothing else is changed. WriteError if not all records and features were looked at, or if
+        there is no manifest: `Dataset.save_manifest` writes one.
+        """
+        return save_statistics(self)
+
+    def __str__(self) -> str:
+        seen = "all" if self.is_complete else f"{self.seen:,} of {self.records:,}"
+        lines = [f"{self.path}: {count_of(self.records, 'record')}, {seen} looked at"]
+        width = max(map(len, self.splits), default=0)
+        for name, split in self.splits.items():
+            records, shards = count_of(split.records, "record"), count_of(split.shards, "shard")
+            lines.append(f"  {name:<{width}}  {records}, {shards}, {format_bytes(split.bytes)}")
+        width = max(map(len, self.features), default=0)
+        lines += ["features:"] if self.features else []
+        lines += [
+            f"  {name:<{width}}  {describe_feature(one)}" for name, one in self.features.items()
+        ]
+        lines += self.floats.lines()
+        lines += ["warnings:"] if self.warnings else []
+        return "\n".join(map(inert, [*lines, *(f"  {one}" for one in self.warnings)]))
+
+
+def save_statistics(profile: Profile) -> Path:
+    """Write the statistics of a profile into the manifest of its dataset; nothing else changes.
+
+    WriteError if the profile is not of all records and features of its splits, or if there is no
+    manifest.
+    """
+    path = profile.path / MANIFEST_NAME
+    if profile.writer != "datum":
+        raise WriteError(
+            "expected a dataset with a manifest, to keep statistics in, got none",
+            where=profile.path,
+            hint=f"datum.load({str(profile.path)!r}).save_manifest() writes one",
+        )
+    manifest = Manifest.load(path)
+    for name, split in profile.splits.items():
+        _check(profile, name, split, manifest)
+    counted = {name: _statistics(split).to_json() for name, split in profile.splits.items()}
+    replace(manifest, statistics={**manifest.statistics, **counted}).save(path)
+    return path
+
+
+def _check(profile: Profile, name: str, split: SplitProfile, manifest: Manifest) -> None:
+    info = manifest.splits.get(name)
+    if info is None or info.records != split.records:
+        raise ManifestError(
+            f"expected a profile of whole splits, as they are now, got {name!r}",
+            where=profile.path,
+            hint="profile the dataset anew, without a part of a split",
+        )
+    missing = [feature for feature in manifest.schema if feature not in split.features]
+    if split.seen != split.records or missing:
+        got = f"no {missing[0]!r}" if missing else f"{split.seen:,} of {split.records:,} records"
+        raise WriteError(
+            f"expected a profile of all records and features, got {got}",
+            where=profile.path,
+            hint="profile the dataset without `sample` and `columns`",
+        )
+
+
+def _statistics(split: SplitProfile) -> Statistics:
+    features = {name: _of_feature(one) for name, one in split.features.items()}
+    return Statistics(split.records, features)
+
+
+def _of_feature(one: FeatureProfile) -> FeatureStatistics:
+    has_counts = not one.feature.shape and not one.feature.dtype.startswith(("float", "bfloat"))
+    return FeatureStatistics(
+        one.present,
+        one.missing,
+        numbers=None if one.feature.dtype.startswith("complex") else _range(one.numbers),
+        lengths=_range(one.lengths),
+        bytes=_range(one.sizes),
+        counts=_counts(one.counts) if has_counts and one.counts is not None else None,
+    )
+
+
+def _range(found: Distribution | None) -> Range | None:
+    if found is None:
+        return None
+    total = (found.mean or 0.0) * found.count
+    is_whole = isinstance(found.lowest, int)
+    return Range(
+        found.count,
+        found.lowest,
+        found.highest,
+        round(total) if is_whole else total,
+        found.nan,
+        found.infinite,
+    )
+
+
+def _counts(found: ValueCounts) -> Counts:
+    if not found.is_complete or found.distinct > MAX_DISTINCT:
+        return Counts({}, MAX_DISTINCT)
+    return Counts(dict(found.values))

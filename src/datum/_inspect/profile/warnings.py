@@ -1,0 +1,354 @@
+"""Properties of a dataset that may hurt training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from datum._inspect.profile.counting import Failure
+from datum._inspect.profile.results import (
+    KINDS,
+    Duplicates,
+    FeatureProfile,
+    ImageProfile,
+    Profile,
+    ProfileWarning,
+    ValueCounts,
+    percent,
+)
+from datum.format.wording import count_of, format_bytes
+
+__all__ = [
+    "find_class_warnings",
+    "find_feature_warnings",
+    "find_warnings",
+]
+
+IMBALANCE_RATIO = 10  # most frequent to rarest: beyond it, plain training neglects the rare ones
+FREQUENT_RECORDS = 50  # of the most frequent class: counts of fewer differ by chance alone
+ORDER_RECORDS = 100
+ORDERED_SHARE = 0.9  # of records whose label is that of the one before: blocks of one class
+MIXED_SHARE = 0.6  # what chance gives: two classes of which one is frequent repeat all the time
+SHOWN_NAMES = 5
+_BACKGROUND = ("background", "__background__", "_background_", "bg", "none")
+
+
+def find_class_warnings(profile: Profile) -> Iterator[ProfileWarning]:
+    """Warnings of each feature that tells classes."""
+    for name, one in profile.features.items():
+        if one.counts is not None:
+            yield from _find_empty_classes(name, one.counts)
+        if one.counts is None or not one.is_label:
+            continue
+        yield from _find_imbalance(name, one.counts)
+        of_splits = {
+            split: part.features[name] for split, part in profile.splits.items() if part.records
+        }
+        yield from _find_unseen(name, of_splits)
+        yield from _find_order(name, of_splits)
+
+
+def _find_empty_classes(name: str, counts: ValueCounts) -> Iterator[ProfileWarning]:
+    if not (counts.names and counts.is_exact and counts.is_complete):
+        return
+    seen = {value for value, _ in counts.values}
+    empty = [
+        text
+        for value, text in counts.names.items()
+        if value not in seen and not (value == 0 and text.lower() in _BACKGROUND)
+    ]
+    if empty:
+        yield ProfileWarning(
+            "empty-class",
+            f"{_listed(empty)}: no records, of {len(counts.names):,} classes",
+            "a model cannot learn them: add records, or take the names away",
+            name,
+            figure=_listed(empty),
+        )
+
+
+def _find_imbalance(name: str, counts: ValueCounts) -> Iterator[ProfileWarning]:
+    (top, most), (rare, least) = counts.values[0], counts.values[-1]
+    if not counts.is_complete or most < max(FREQUENT_RECORDS, IMBALANCE_RATIO * least):
+        return
+    about = "" if counts.is_exact else "about "
+    yield ProfileWarning(
+        "imbalance",
+        f"{counts.name_of(top)!r} is {about}{most / max(1, least):,.0f} times as frequent as"
+        f" {counts.name_of(rare)!r} ({most:,} to {least:,})",
+        "weigh the loss by class, repeat rare records, or mix splits by class with `datum.mix`",
+        name,
+        figure=f"{most / max(1, least):,.0f} to 1",
+    )
+
+
+def _find_unseen(name: str, splits: Mapping[str, FeatureProfile]) -> Iterator[ProfileWarning]:
+    """Labels that are in no split to train on; told only where all labels of those are known."""
+    trained = [one.counts for split, one in splits.items() if "train" in split.lower()]
+    if not trained or not all(one and one.is_exact and one.is_complete for one in trained):
+        return
+    known = {value for one in trained if one for value, _ in one.values}
+    for split, one in splits.items():
+        if "train" in split.lower() or one.counts is None:
+            continue
+        unseen = [one.counts.name_of(value) for value, _ in one.counts.values if value not in known]
+        if unseen:
+            yield ProfileWarning(
+                "unseen-label",
+                f"{_listed(unseen)} occur{'s' if len(unseen) == 1 else ''} in {split}, never in"
+                " train",
+                "no training can get them right: divide the data by class (`stratify=`)",
+                name,
+                split,
+                figure=_listed(unseen),
+            )
+
+
+def _find_order(name: str, splits: Mapping[str, FeatureProfile]) -> Iterator[ProfileWarning]:
+    for split, one in splits.items():
+        counts = one.counts
+        is_trained = "train" in split.lower() or len(splits) == 1
+        if counts is None or one.repeated is None or not is_trained:
+            continue
+        total = max(1, sum(count for _, count in counts.values))
+        by_chance = sum((count / total) ** 2 for _, count in counts.values)
+        is_ordered = one.repeated >= ORDERED_SHARE and by_chance <= MIXED_SHARE
+        if is_ordered and one.present >= ORDER_RECORDS:
+            yield ProfileWarning(
+                "order",
+                f"{percent(one.repeated)} of {split} have the label of the record before them",
+                "write with shuffle=True, or `datum reshard --shuffle`: a shuffle buffer of other"
+                " readers mixes neighbours alone",
+                name,
+                split,
+                figure=percent(one.repeated),
+            )
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:SHOWN_NAMES])
+    more = len(names) - SHOWN_NAMES
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+MISSING_SHARE = 0.05  # fewer are a matter for the table of features, not for an alarm
+EMPTY_SHARE = 0.01
+CONSTANT_RECORDS = 20  # of fewer, equal values are no surprise
+CONSTANT_SEEN = 1000  # where not all records were looked at
+LARGER_RATIO = 16  # pixels of the largest image to those of the middle one
+LARGER_PIXELS = 4_000_000  # 48 MB as float32: smaller ones do no harm
+
+
+def find_feature_warnings(profile: Profile) -> Iterator[ProfileWarning]:
+    """Warnings of each feature in all splits together."""
+    for name, one in profile.features.items():
+        yield from _find_missing(name, one)
+        yield from _find_not_finite(name, one)
+        yield from _find_constant(name, one, profile)
+        yield from _find_empty_texts(name, one)
+        if one.images is not None:
+            yield from _find_odd_images(name, one.images)
+
+
+def _find_missing(name: str, one: FeatureProfile) -> Iterator[ProfileWarning]:
+    share = one.missing_share
+    if share < MISSING_SHARE:
+        return
+    text = f"{percent(share)} of the records lack it" if one.present else "no record has it"
+    hint = "fill them in, give the feature a default, or read with `missing=`"
+    yield ProfileWarning("missing", text, hint, name, figure=f"{percent(share)}")
+
+
+def _find_not_finite(name: str, one: FeatureProfile) -> Iterator[ProfileWarning]:
+    numbers = one.numbers
+    if numbers is None or not (numbers.nan or numbers.infinite):
+        return
+    counts = (("NaN", numbers.nan), ("infinite", numbers.infinite))
+    found = " and ".join(f"{count:,} {what}" for what, count in counts if count)
+    total = numbers.count + numbers.nan + numbers.infinite
+    yield ProfileWarning(
+        "not-finite",
+        f"{found} of {total:,} values",
+        "one of them is enough to make a loss NaN: replace them, or leave them out",
+        name,
+        figure=found,
+    )
+
+
+def _find_constant(name: str, one: FeatureProfile, profile: Profile) -> Iterator[ProfileWarning]:
+    total = one.present + one.missing
+    parts = (one.numbers, one.counts)
+    is_exact = any(part is not None and part.is_exact for part in parts)
+    is_known = is_exact or profile.seen >= CONSTANT_SEEN
+    is_other = one.missing or one.images is not None or one.filled is not None
+    if total < CONSTANT_RECORDS or not is_known or is_other:
+        return  # where there is a value tells something, too
+    numbers, counts = one.numbers, one.counts
+    is_one_number = (
+        numbers is not None
+        and numbers.count > 0
+        and numbers.lowest == numbers.highest
+        and not (numbers.nan or numbers.infinite)
+    )
+    is_one_value = counts is not None and counts.is_counted and counts.distinct == 1
+    if one.lengths is not None and one.lengths.lowest != one.lengths.highest:
+        return  # how many there are still tells something
+    if is_one_number or (is_one_value and one.sizes is not None):
+        value = counts.name_of(counts.values[0][0]) if counts and counts.values else ""
+        value = value or (f"{numbers.lowest:g}" if numbers is not None else "")
+        shown = value if len(value) <= 24 else value[:23] + "…"
+        text = f"every value is {shown}" if value else "every value is empty"
+        hint = "it tells a model nothing: leave it out with `columns`"
+        yield ProfileWarning("constant", text, hint, name, figure=shown)
+
+
+def _find_empty_texts(name: str, one: FeatureProfile) -> Iterator[ProfileWarning]:
+    if one.sizes is None or one.images is not None or not one.empty:
+        return
+    share = one.empty / max(1, one.sizes.count)
+    if share < EMPTY_SHARE or (one.counts is not None and one.counts.distinct == 1):
+        return
+    hint = "leave these records out, or write None, so that they count as missing"
+    text = f"{percent(share)} of the texts are empty"
+    yield ProfileWarning("empty-text", text, hint, name, figure=f"{percent(share)}")
+
+
+def _find_odd_images(name: str, images: ImageProfile) -> Iterator[ProfileWarning]:
+    if images.unreadable:
+        total = images.unreadable + images.width.count
+        yield ProfileWarning(
+            "unreadable-images",
+            f"{images.unreadable:,} of {total:,} images have no header that can be read",
+            "`datum verify --deep` names them; write with on_error='quarantine' to leave them out",
+            name,
+            figure=f"{images.unreadable:,}",
+        )
+    pixels = images.pixels
+    if not pixels.count:
+        return
+    hint = "look at them with `datum head`; resize or leave them out before writing"
+    if min(images.width.lowest, images.height.lowest) == 1:
+        text = f"the smallest is {images.width.lowest} x {images.height.lowest} pixels"
+        yield ProfileWarning("image-size", text, hint, name, figure="1 pixel wide or high")
+    middle = pixels.quantiles[0.5]
+    if pixels.highest >= LARGER_PIXELS and pixels.highest >= LARGER_RATIO * middle:
+        text = f"the largest has {pixels.highest / middle:.0f} times the pixels of the middle one"
+        figure = f"{pixels.highest / 1e6:.0f} megapixels"
+        yield ProfileWarning("image-size", text, hint, name, figure=figure)
+
+
+MIB, GIB = 2**20, 2**30
+# A file costs an opening and a round trip to its disk, whatever its size: many tiny ones are slow.
+SMALL_SHARD_BYTES = 1 * MIB
+MANY_SHARDS = 16
+LARGE_SHARD_BYTES = 1 * GIB  # the unit of copying, of resuming, and of sharing out to readers
+UNEVEN_RATIO = 4  # the largest shard to the middle one: who reads it is waited for
+UNEVEN_BYTES = 16 * MIB  # below, nobody waits
+UNEVEN_SHARDS = 4  # the last shard of a few is what is left over
+# Within a split a few records that are equal are chance, as in tables of few digits.
+DUPLICATE_SHARE = 0.01
+
+
+def find_warnings(
+    profile: Profile,
+    *,
+    shard_bytes: Mapping[str, Sequence[int]],
+    failures: Mapping[str, Sequence[Failure]],
+) -> tuple[ProfileWarning, ...]:
+    """All that there is to warn of, the gravest first."""
+    found = [
+        *_find_damage(profile, failures),
+        *_find_duplicates(profile),
+        *_find_empty_splits(profile),
+        *find_feature_warnings(profile),
+        *find_class_warnings(profile),
+        *(one for name, sizes in shard_bytes.items() for one in _find_odd_shards(name, sizes)),
+    ]
+    gravity = {kind: place for place, kind in enumerate(KINDS)}
+    return tuple(sorted(found, key=lambda warning: gravity[warning.kind]))
+
+
+def _find_damage(
+    profile: Profile, failures: Mapping[str, Sequence[Failure]]
+) -> Iterator[ProfileWarning]:
+    hint = f"`datum verify {profile.path}` tells all of it, `datum repair` saves what is whole"
+    for split, found in failures.items():
+        for failure in found:
+            text = f"{failure.shard}: {failure.text}"
+            yield ProfileWarning("damage", text, hint, split=split, figure=failure.shard)
+
+
+def _find_duplicates(profile: Profile) -> Iterator[ProfileWarning]:
+    for one in profile.duplicates:
+        seen = max(1, profile.splits[one.split].seen)
+        least = "" if one.is_exact else "at least "
+        is_one = one.records == 1
+        what = f"{least}{count_of(one.records, 'record')} of {one.split}"
+        what += f" ({percent(one.records / seen)})"
+        if one.split != one.other:
+            yield ProfileWarning(
+                "leakage",
+                f"{what} {'is' if is_one else 'are'} in {one.other} too{_example(one)}",
+                "drop them from one of the two: what was trained on makes results look too good",
+                split=one.split,
+                figure=f"{one.records:,} in {one.other} too",
+            )
+        elif one.records >= DUPLICATE_SHARE * seen:
+            yield ProfileWarning(
+                "duplicates",
+                f"{what} {'is a copy' if is_one else 'are copies'} of others{_example(one)}",
+                "drop them before writing, unless they are meant to count more than once",
+                split=one.split,
+                figure=f"{one.records:,}",
+            )
+
+
+def _example(found: Duplicates) -> str:
+    if not found.examples:
+        return ""
+    number, twin = found.examples[0]
+    of_other = f" of {found.other}" if found.split != found.other else ""
+    more = ", for one" if found.records > 1 else ""
+    return f": record {number:,} is record {twin:,}{of_other}{more}"
+
+
+def _find_empty_splits(profile: Profile) -> Iterator[ProfileWarning]:
+    for name, split in profile.splits.items():
+        if not split.records:
+            yield ProfileWarning(
+                "empty-split",
+                f"{name} has no records",
+                "check how the data was divided, or leave the split out",
+                split=name,
+            )
+
+
+def _find_odd_shards(split: str, sizes: Sequence[int]) -> Iterator[ProfileWarning]:
+    if not sizes:
+        return
+    largest, middle, mean = max(sizes), sorted(sizes)[len(sizes) // 2], sum(sizes) // len(sizes)
+    if len(sizes) >= MANY_SHARDS and mean < SMALL_SHARD_BYTES:
+        yield ProfileWarning(
+            "small-shards",
+            f"the {len(sizes):,} shards of {split} have {format_bytes(mean)} each",
+            "`datum reshard` joins them; 100 MB or more a shard reads fastest",
+            split=split,
+            figure=format_bytes(mean),
+        )
+    if largest > LARGE_SHARD_BYTES:
+        yield ProfileWarning(
+            "large-shards",
+            f"the largest shard of {split} has {format_bytes(largest)}",
+            "`datum reshard` divides them; some 100 MB a shard are easier to copy and to share out",
+            split=split,
+            figure=format_bytes(largest),
+        )
+    is_uneven = largest > UNEVEN_RATIO * max(1, middle) and largest > UNEVEN_BYTES
+    if len(sizes) >= UNEVEN_SHARDS and is_uneven:
+        yield ProfileWarning(
+            "uneven-shards",
+            f"the largest shard of {split} has {format_bytes(largest)}, most have about"
+            f" {format_bytes(middle)}",
+            "`datum reshard` makes them even, so that no reader waits for another",
+            split=split,
+            figure=format_bytes(largest),
+        )

@@ -1,0 +1,1 @@
+"""Batches for training: which records each has, made ahead by threads, resumed anywhere."""

@@ -1,0 +1,461 @@
+"""Batches made ahead by threads, in order."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+from datum._load.batch import BatchBuilder, ColumnCache, ColumnSource, Fetcher, Finished, Work
+from datum._load.cache import RecordCache
+from datum._load.collate import Finisher
+from datum._load.decode import Decoders, find_decoders
+from datum._load.functions import FrameworkTools, GlobalRandomness, UserFunction
+from datum._load.options import LoadOptions, find_casts
+from datum._load.padding import Padder
+from datum._load.stream import BatchPlan
+from datum.errors import Message
+from datum.format.layout import stand_in
+from datum.schema import Schema
+
+__all__ = [
+    "BatchJob",
+    "ColumnSource",
+    "Finished",
+    "Job",
+    "Pipeline",
+    "Pool",
+]
+
+
+class BatchJob:
+    """One batch. Its pieces may be run by any threads; the last one to end completes it.
+
+    Args:
+        work: what is to be done.
+        plan: which records the batch has; they are asked for at once.
+        piece_records: how many of them make a piece; None where nothing is done to single ones.
+    """
+
+    def __init__(self, work: Work, plan: BatchPlan, *, piece_records: int | None) -> None:
+        self._work = work
+        self._plan = plan
+        self._size = piece_records
+        self.records = count = len(plan.numbers)
+        self.pieces = 1 if piece_records is None else max(1, -(-count // piece_records))
+        self._request = work.fetcher.submit(plan.numbers)
+        self._lock = threading.RLock()  # garbage collected within it may close the pipeline
+        self._left = self.pieces
+        # Not an Event: an interrupt within one can leave its lock taken, for ever.
+        self._is_done = False
+        self._gate = threading.Lock()  # taken until it is done
+        self._gate.acquire()
+        self._failure: tuple[int, BaseException] | None = None  # of the first piece that failed
+        self._cancelled: BaseException | None = None
+        self._builder: BatchBuilder | None = None
+        self._finished: Finished | None = None
+
+    def run(self, piece: int) -> None:
+        """Work on one piece; what goes wrong is kept for `result`."""
+        try:
+            builder = self._open(piece)
+            if builder is not None and self._size is not None:
+                start = piece * self._size
+                for row in range(start, min(start + self._size, len(builder))):
+                    if self._cancelled is not None:
+                        self._fail(piece, self._cancelled)
+                        break
+                    builder.run(row)
+        except BaseException as error:  # whatever it is, the one who takes the batch has to know
+            self._fail(piece, error)
+        with self._lock:
+            self._left -= 1
+            is_last = not self._left
+        if is_last:
+            self._finish()
+
+    def _open(self, piece: int) -> BatchBuilder | None:
+        """The columns, fetched by whoever comes first; None if an earlier piece has failed."""
+        with self._lock:
+            if self._failure is not None:
+                return self._builder if self._failure[0] > piece else None
+            if self._builder is None:
+                try:
+                    fetched = self._work.fetcher.take(self._request)
+                    self._builder = BatchBuilder(self._work, self._plan, self._request, fetched)
+                except BaseException as error:
+                    self._failure = -1, error
+            return self._builder
+
+    def _fail(self, piece: int, error: BaseException) -> None:
+        with self._lock:
+            if self._failure is None or piece < self._failure[0]:
+                self._failure = piece, error
+
+    def _finish(self) -> None:
+        if self._failure is None:
+            assert self._builder is not None
+            try:
+                self._finished = self._builder.finish()
+            except BaseException as error:
+                self._fail(self.pieces, error)
+        if self._finished is None or self._finished.batch is not None:
+            self._builder = None  # frees the memory before the batch is taken
+        self._open_gate()
+
+    def run_all(self) -> None:
+        """Do here what is not done yet."""
+        for piece in range(self.pieces - self._left, self.pieces):
+            self.run(piece)
+
+    def cancel(self, error: BaseException) -> None:
+        """Have `result` raise an error if the batch is not ready."""
+        self._cancelled = error  # before the lock, which one who fetches the columns may have
+        with self._lock:
+            if not self._is_done and self._failure is None:
+                self._failure = -1, error
+        self._open_gate()
+
+    def _open_gate(self) -> None:
+        with self._lock:
+            if not self._is_done:
+                self._is_done = True
+                self._gate.release()
+
+    def wait(self) -> None:
+        """Wait until the batch is ready, or cancelled."""
+        while not self._is_done:
+            with self._gate:
+                pass
+
+    def result(self) -> Finished:
+        """The batch that is ready; raises what went wrong in it. To be called once."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            try:
+                raise failure[1]
+            finally:
+                del failure  # its traceback holds this frame
+        finished, builder = self._finished, self._builder
+        assert finished is not None
+        if finished.batch is None:  # here and in order, since it is modelled on those before it
+            assert builder is not None
+            return replace(finished, batch=builder.empty())
+        return finished
+
+
+# How long the end of the program waits for threads that are within a function of the user.
+MAX_EXIT_S = 5.0
+
+_running: weakref.WeakSet[Pool] = weakref.WeakSet()
+
+
+class Job(Protocol):
+    """Work in pieces that may be done at the same time."""
+
+    @property
+    def pieces(self) -> int:
+        """How many there are."""
+        ...
+
+    def run(self, piece: int) -> None:
+        """Do one; must not raise."""
+        ...
+
+
+class Pool:
+    """Threads that take pieces in the order in which jobs were added.
+
+    They are started by the first job. They hold the pool and not its owner, who lets go of them by
+    `stop`. A forked child has none of the threads, and must not touch the pool.
+    """
+
+    def __init__(self, threads: int, name: str) -> None:
+        self._count = threads
+        self._name = name
+        self._threads: list[threading.Thread] = []
+        # Written in C, unlike a Condition: an interrupt within that can leave its lock taken for
+        # ever. And reentrant: garbage may be collected, and `stop` called by that, at any place.
+        self._queue: SimpleQueue[tuple[Job, int] | None] = SimpleQueue()
+        self._is_stopped = False
+
+    def add(self, job: Job) -> None:
+        """Queue all pieces of a job."""
+        if self._is_stopped:
+            return
+        for piece in range(job.pieces):
+            self._queue.put((job, piece))
+        if not self._threads:
+            self._start()
+
+    def _start(self) -> None:
+        _running.add(self)
+        for number in range(self._count):
+            name = f"{self._name}-{number}"
+            # Daemons, since the interpreter would wait for others before it lets us stop them.
+            thread = threading.Thread(target=_work, args=(self,), name=name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def next_piece(self) -> tuple[Job, int] | None:
+        """Wait for a piece; None once the pool was stopped."""
+        found = self._queue.get()
+        return None if self._is_stopped else found
+
+    def stop(self) -> None:
+        """Leave what is queued, and have the threads end after the piece they are at."""
+        self._is_stopped = True
+        for _ in range(self._count):
+            self._queue.put(None)  # wakes one that waits
+
+    def join(self, timeout_s: float | None = None) -> None:
+        """Wait for the threads to end; called by one of them, only for the others.
+
+        So long at most, if a time is given, for all of them together.
+        """
+        end = None if timeout_s is None else time.monotonic() + timeout_s
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(None if end is None else max(0.0, end - time.monotonic()))
+
+
+def _work(pool: Pool) -> None:
+    while (found := pool.next_piece()) is not None:
+        job, piece = found
+        job.run(piece)
+        del found, job  # a batch must not live on in a thread that waits for the next
+
+
+@atexit.register
+def _stop_all() -> None:
+    """At the end of the program, before the interpreter takes itself apart."""
+    pools = list(_running)
+    for pool in pools:
+        pool.stop()
+    end = time.monotonic() + MAX_EXIT_S
+    for pool in pools:
+        pool.join(max(0.0, end - time.monotonic()))
+
+
+def _forget_all() -> None:
+    _running.clear()
+
+
+os.register_at_fork(after_in_child=_forget_all)
+
+
+# Enough for the threads to share a batch, and to make little of what each piece costs.
+PIECE_IMAGES = 8
+PIECE_LISTS = 1  # records that hold many images
+PIECE_RECORDS = 64
+
+
+class Pipeline:
+    """Makes batches of the records that plans name, in the order of the plans.
+
+    Where nothing is done to single records in Python, `take` itself makes the batch of what the
+    source has read and parsed ahead, and there is no Python thread. Otherwise a pool of threads
+    decodes images and calls functions, for all batches that were submitted, whether or not anybody
+    waits for them. Memory is that of the batches submitted and not yet taken.
+
+    The threads end with `close`, when nobody holds the pipeline any more, and at the end of the
+    program. A forked child cannot use it.
+
+    Args:
+        source: reads and parses the records; closed by `close`.
+        schema: what it reads.
+        options: what is to be done.
+        threads: how many threads there are; with 0 all is done within `take`.
+        cache: where records are kept from one pipeline to the next, for `options.cache`.
+        finisher: makes columns of what the source returns; None for those of NumPy.
+        tools: what the framework has for functions of the user.
+        randomness: the generators of the program. Where functions draw from them, all is done
+            within `take`; the first batch tells whether they do.
+    """
+
+    def __init__(
+        self,
+        source: ColumnSource,
+        schema: Schema,
+        options: LoadOptions,
+        *,
+        threads: int,
+        cache: ColumnCache | None = None,
+        finisher: Finisher | None = None,
+        tools: FrameworkTools | None = None,
+        randomness: GlobalRandomness | None = None,
+    ) -> None:
+        self._source = source
+        self._process = os.getpid()
+        self._jobs: deque[BatchJob] = deque()
+        self._is_closed = False
+        self._work, self._piece = _plan_work(
+            source, schema, options, cache, finisher, tools, randomness
+        )
+        self._batches_ahead = options.prefetch or _ahead(threads, options.plan_records, self._piece)
+        self._threads = threads
+        self._pool: Pool | None = None
+        functions = [one for one in (self._work.map, self._work.batch_map) if one is not None]
+        may_draw = randomness is not None and any(one.may_draw for one in functions)
+        self._randomness = randomness if may_draw else None
+        if self._randomness is None or self._randomness.is_drawn is False:
+            self._start_pool()
+
+    def _start_pool(self) -> None:
+        if self._threads and (self._piece is not None or self._work.batch_map is not None):
+            self._pool = Pool(self._threads, "datum-load")
+            weakref.finalize(self, self._pool.stop).atexit = False  # the pool has its own
+
+    def make(self, plans: Iterator[BatchPlan]) -> Iterator[Finished]:
+        """Make the batches of all plans in order, as many ahead as keep every thread busy."""
+        pending = 0
+        for plan in islice(plans, self._batches_ahead):
+            self.submit(plan)
+            pending += 1
+        while pending:
+            finished = self.take()
+            pending -= 1
+            for plan in islice(plans, 1):
+                self.submit(plan)
+                pending += 1
+            yield finished
+
+    def submit(self, plan: BatchPlan) -> None:
+        """Start to make a batch; never waits for it."""
+        self._check_open()
+        job = BatchJob(self._work, plan, piece_records=self._piece)
+        self._jobs.append(job)
+        if self._pool is not None:
+            self._pool.add(job)
+
+    def take(self) -> Finished:
+        """The next batch in the order of submission; raises what went wrong in it.
+
+        An interrupt while it waits leaves the batch to be taken again.
+        """
+        self._check_open()
+        if not self._jobs:
+            raise IndexError("expected a batch that was submitted, got none left to take")
+        job = self._jobs[0]
+        if self._pool is None:
+            job.run_all()
+            self._settle(job)
+        job.wait()
+        with suppress(IndexError):  # closed meanwhile: by another thread, or a user's function
+            self._jobs.popleft()
+        return job.result()
+
+    def _settle(self, job: BatchJob) -> None:
+        """After the first batch: go on with threads, unless functions need the program's own."""
+        if self._randomness is None or self._randomness.is_drawn is not None or not job.records:
+            return
+        self._randomness.settle()
+        if not self._randomness.is_drawn:
+            self._start_pool()
+            for other in list(self._jobs)[1:]:
+                if self._pool is not None:
+                    self._pool.add(other)
+
+    def _check_open(self) -> None:
+        if self._process != os.getpid():
+            raise RuntimeError(
+                Message(
+                    "expected a loader to be iterated in the process that started to, got a"
+                    " forked one",
+                    hint="start an iteration of its own there",
+                )
+            )
+        if self._is_closed:
+            raise RuntimeError("expected a loader that is open, got one that was closed")
+
+    def close(self) -> None:
+        """Drop what is not taken, and end every thread; may be called more than once."""
+        if self._process != os.getpid():
+            return  # the threads are the parent's, and so are the locks
+        self._is_closed = True
+        if self._pool is not None:
+            self._pool.stop()
+        # Before the threads are waited for: they leave the records that they have not come to.
+        for job in list(self._jobs):  # and for one that waits in another thread
+            job.cancel(RuntimeError("expected a loader that is open, got one that was closed"))
+        if self._pool is not None:
+            self._pool.join()
+        self._jobs.clear()
+        self._pool = None
+        self._source.close()
+
+
+def _ahead(threads: int, batch_size: int, piece: int | None) -> int:
+    """A thread works on a batch of its own, unless batches are shared out in pieces."""
+    busy = threads if piece is None else -(-threads * piece // batch_size)
+    return min(busy, threads) + 2
+
+
+def _plan_work(
+    source: ColumnSource,
+    schema: Schema,
+    options: LoadOptions,
+    cache: ColumnCache | None,
+    finisher: Finisher | None,
+    tools: FrameworkTools | None,
+    randomness: GlobalRandomness | None,
+) -> tuple[Work, int | None]:
+    """What is to be done to each batch, and how many records make a piece of it, if any."""
+    decoders = find_decoders(schema, options)
+    if finisher is None:
+        casts = find_casts(options.cast, schema, options.decode)
+        finisher = Finisher(schema, encoded=decoders.images, casts=casts)
+    has_map = options.map is not None
+    given: Any = {"seed": options.seed, "tools": tools, "randomness": randomness}
+    fetcher = Fetcher(source, finisher, decoders.images, cache=cache, is_stacked=not has_map)
+    work = Work(
+        source=source,
+        fetcher=fetcher,
+        finisher=finisher,
+        functions=decoders.functions,
+        map=options.map and UserFunction("map", options.map, **given),
+        batch_map=options.batch_map and UserFunction("batch_map", options.batch_map, **given),
+        padder=Padder(
+            options.pad,
+            None if has_map else finisher.names,
+            _shapes_of(schema, decoders),
+            bucket_by=options.bucket_by,
+        ),
+        skips_damage=options.on_error == "skip",
+        is_padded=options.remainder == "pad",
+        supervised=options.supervised,
+        mapped=_mapped_by(cache, options),
+    )
+    if tools is not None:
+        work.stack = tools.stack
+    if any(feature.holds_images for feature in decoders.images.values()):
+        return work, PIECE_LISTS
+    if decoders.images:
+        return work, PIECE_IMAGES
+    return work, PIECE_RECORDS if has_map or decoders.functions else None
+
+
+def _mapped_by(cache: ColumnCache | None, options: LoadOptions) -> dict[int, Any] | None:
+    """Where the results of `map` are kept, if they are."""
+    if options.cache_after != "map" or not isinstance(cache, RecordCache):
+        return None
+    return cache.mapped
+
+
+def _shapes_of(schema: Schema, decoders: Decoders) -> dict[str, tuple[int | None, ...]]:
+    """What is known of the shapes of columns: not of those that functions decode."""
+    features = {**schema, **decoders.images}
+    return {
+        name: feature.shape if name in decoders.images else stand_in(feature).shape
+        for name, feature in features.items()
+        if feature.encoding != "sparse" and name not in decoders.functions
+    }

@@ -1,0 +1,506 @@
+"""The records of each batch: order, epochs, hosts, workers and remainders."""
+
+from __future__ import annotations
+
+import json
+import operator
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import PurePath
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum._load.missing import find_lacking, required_features
+from datum._load.options import RECORDS_AT_ONCE, LoadOptions, Remainder
+from datum._read.local import check_counts
+from datum._read.order import WINDOW_RECORDS, Order
+from datum._read.shards import Run, Shards
+from datum._read.split import Split
+from datum.errors import SplitError, StateError
+from datum.schema import Schema
+
+__all__ = [
+    "MAX_COUNT",
+    "BatchPlan",
+    "EpochOrder",
+    "OrderWithout",
+    "Ordered",
+    "Parts",
+    "Place",
+    "Progress",
+    "RecordStream",
+    "SeededOrder",
+    "Stream",
+    "check_state",
+    "check_state_seed",
+    "fingerprint",
+    "make_order",
+    "order_split",
+    "to_state",
+]
+
+
+class EpochOrder(Protocol):
+    """Which record comes at which position of an epoch."""
+
+    @property
+    def records(self) -> int:
+        """How many positions an epoch has."""
+
+    def numbers(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of the records at these positions."""
+
+
+class SeededOrder(EpochOrder, Protocol):
+    """An order that a seed tells."""
+
+    def with_seed(self, seed: int) -> SeededOrder:
+        """The order of the same records with another seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a pass over the records has come to: the next position of all hosts together."""
+
+    epoch: int = 0
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """What one batch of this host is made of.
+
+    Attributes:
+        epoch: the epoch it belongs to.
+        start: the position of the epoch at which the batch of all hosts starts.
+        stop: the position at which the next one starts.
+        numbers: the records of this host's part.
+        positions: their positions in the epoch.
+        real: so many of them count; the others fill up.
+        turns: how many steps of this host's stream they are: one, but for single records.
+        length: what rows of the feature `bucket_by` are padded to; None where nothing says so.
+    """
+
+    epoch: int
+    start: int
+    stop: int
+    numbers: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    real: int
+    turns: int = 1
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The batches of one host, as a function of where to start.
+
+    The batch of all hosts is the next `hosts * batch_size` positions of the epoch, and each host
+    takes an equal part of it. No batch goes over the end of an epoch. All hosts have the same
+    number of batches.
+
+    Attributes:
+        order: which record comes at which position.
+        batch_size: how many records this host gets at a time.
+        host: the index of this host, and how many there are.
+        remainder: what becomes of the last positions of an epoch, too few for a full batch.
+        epochs: how many epochs make a pass; None is without end.
+    """
+
+    order: EpochOrder
+    batch_size: int
+    host: tuple[int, int] = (0, 1)
+    remainder: Remainder = "keep"
+    epochs: int | None = 1
+
+    @property
+    def global_batch(self) -> int:
+        """How many positions all hosts take at once."""
+        return self.batch_size * self.host[1]
+
+    def _left(self, position: int) -> int:
+        """How many batches an epoch still has from a position on."""
+        positions = max(0, self.order.records - position)
+        if self.remainder == "drop":
+            return positions // self.global_batch
+        return -(-positions // self.global_batch)
+
+    def _epochs_from(self, epoch: int) -> int | None:
+        """How many epochs, this one included, the pass that it belongs to still has."""
+        return None if self.epochs is None else self.epochs - epoch % self.epochs
+
+    def next_pass(self, place: Place) -> Place:
+        """Where the pass after the one that a place belongs to starts.
+
+        After one without end, which was broken off then, that is the next epoch.
+        """
+        return Place(place.epoch + (self._epochs_from(place.epoch) or 1), 0)
+
+    def count(self, place: Place) -> int | None:
+        """How many batches there are from a place to the end of its pass; None without end."""
+        epochs = self._epochs_from(place.epoch)
+        if epochs is None:
+            return None
+        return self._left(place.position) + (epochs - 1) * self._left(0)
+
+    def last_batches(self, place: Place) -> list[int]:
+        """How many records each host has in the last batch of the epoch of a place."""
+        hosts = self.host[1]
+        rest = max(0, self.order.records - place.position) % self.global_batch
+        if self.remainder != "keep" or not rest:
+            return [self.batch_size] * hosts
+        return [rest * (host + 1) // hosts - rest * host // hosts for host in range(hosts)]
+
+    def after(self, place: Place, batches: int) -> Place:
+        """The place that so many batches lead to, in one step."""
+        left = self._left(place.position)
+        if batches < left:
+            return Place(place.epoch, place.position + batches * self.global_batch)
+        per_epoch = self._left(0)
+        if not per_epoch:
+            return Place(place.epoch + 1, 0)
+        epochs, batches = divmod(batches - left, per_epoch)
+        return Place(place.epoch + 1 + epochs, batches * self.global_batch)
+
+    def reached(self, start: Place, batches: int) -> Place:
+        """Where a pass has come to after so many batches; its end is not yet the next one's start.
+
+        So a program that goes on from there finds the pass at its end, as it was.
+        """
+        if not batches:
+            return start
+        place = self.after(start, batches)
+        is_end = self.epochs is not None and not place.position and not place.epoch % self.epochs
+        return Place(place.epoch - 1, self.order.records) if is_end else place
+
+    def _normal(self, place: Place) -> Place:
+        """The end of an epoch, and what drops from it, is the start of the next."""
+        return place if self._left(place.position) else Place(place.epoch + 1, 0)
+
+    def plans(
+        self, start: Place, *, worker: tuple[int, int] = (0, 1), done: int = 0
+    ) -> Iterator[BatchPlan]:
+        """The batches from `start` to the end of the pass.
+
+        Of several workers each takes the batches `index`, `index + count` and so on; `done` of
+        its own are passed over.
+        """
+        self._refuse_nothing()
+        index, count = worker
+        epochs = self._epochs_from(start.epoch)
+        end = None if epochs is None else start.epoch + epochs
+        place = self.after(self._normal(start), index + done * count)
+        while self.order.records and (end is None or place.epoch < end):
+            plan = self._plan(place, count)
+            yield plan
+            place = self.after(place, plan.turns * count)
+
+    def _refuse_nothing(self) -> None:
+        records = self.order.records
+        if self.remainder == "drop" and 0 < records < self.global_batch:
+            raise SplitError(
+                f"expected at least {self.global_batch} records, one batch on every host, since a"
+                f" short one is left out, got {records}",
+                hint="a smaller `batch_size`, or drop_remainder=False",
+            )
+
+    def _plan(self, place: Place, step: int) -> BatchPlan:  # noqa: ARG002
+        """The batch at a place; workers take each `step`th of them."""
+        records, (host, hosts) = self.order.records, self.host
+        left = records - place.position
+        stop = min(records, place.position + self.global_batch)
+        first = place.position + host * self.batch_size
+        real = self.batch_size
+        if left >= self.global_batch:
+            positions = np.arange(first, first + self.batch_size)
+        elif self.remainder == "wrap":
+            positions = np.arange(first, first + self.batch_size) % records
+        else:
+            begin, end = left * host // hosts, left * (host + 1) // hosts
+            positions = place.position + np.arange(begin, end)
+            real = len(positions)
+            if self.remainder == "pad":
+                fill = np.arange(self.batch_size - real) % records
+                positions = np.concatenate([positions, fill])
+        numbers = self.order.numbers(place.epoch, positions)
+        return BatchPlan(place.epoch, place.position, stop, numbers, positions, real)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStream(Stream):
+    """Single records: at each turn every host takes one.
+
+    They are planned many at a time. Of the last turn of an epoch, which may have too few for all
+    hosts, "keep" leaves some without, so that these have one record less.
+    """
+
+    batch_size: int = 1
+
+    def _own_left(self, position: int) -> int:
+        """How many records of an epoch this host still has from a position on."""
+        index, hosts = self.host
+        if self.remainder != "keep":
+            return self._left(position)
+        return max(0, -(-(self.order.records - position - index) // hosts))
+
+    def count(self, place: Place) -> int | None:
+        """How many records there are from a place to the end of its pass; None without end."""
+        epochs = self._epochs_from(place.epoch)
+        if epochs is None:
+            return None
+        return self._own_left(place.position) + (epochs - 1) * self._own_left(0)
+
+    def last_batches(self, place: Place) -> list[int]:  # noqa: ARG002
+        """Of single records none is short."""
+        return [1] * self.host[1]
+
+    def _plan(self, place: Place, step: int) -> BatchPlan:
+        """The records of the next turns of a worker, which takes each `step`th turn."""
+        records, (host, hosts) = self.order.records, self.host
+        turns = min(-(-self._left(place.position) // step), RECORDS_AT_ONCE)
+        positions = place.position + host + np.arange(turns) * step * hosts
+        if self.remainder == "wrap":
+            positions %= records
+        positions = positions[positions < records]
+        numbers = self.order.numbers(place.epoch, positions)
+        stop = min(records, place.position + turns * step * hosts)
+        return BatchPlan(
+            place.epoch, place.position, stop, numbers, positions, len(positions), turns
+        )
+
+
+VERSION = 1
+MAX_COUNT = 2**53  # of epochs and batches: what every reader of JSON holds exactly
+_WHAT = {
+    "records": "the same records",
+    "order": "the same `shuffle`",
+    "seed": "the same `seed`",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A place to start from, and how many batches this worker has given since.
+
+    Attributes:
+        start: where all workers started.
+        worker: the index of this worker, and how many there are.
+        batches: how many batches this worker has given.
+    """
+
+    start: Place = field(default_factory=Place)
+    worker: tuple[int, int] = (0, 1)
+    batches: int = 0
+
+
+def fingerprint(runs: Iterable[Run]) -> str:
+    """What tells these records from others, wherever the files lie."""
+    digest = blake2b(digest_size=12)
+    for run in runs:
+        shard = run.shard
+        name = PurePath(shard.name).name
+        facts = [name, shard.bytes, shard.records, shard.crc32c, run.start, run.stop]
+        digest.update(json.dumps(facts).encode())
+    return digest.hexdigest()
+
+
+def to_state(identity: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    """The state of a loader of these records in this order."""
+    place = {"epoch": progress.start.epoch, "position": progress.start.position}
+    state = {"version": VERSION, **identity, **place}
+    if progress.worker[1] > 1:
+        state |= {"worker": list(progress.worker), "batches": progress.batches}
+    return state
+
+
+def check_state(
+    state: Any,
+    identity: Mapping[str, Any],
+    *,
+    records: int,
+    worker: tuple[int, int],
+    where: str,
+) -> Progress:
+    """Read what `to_state` made; StateError if it is of other records, or in another order.
+
+    Args:
+        state: what a program gives; it may have come from anywhere.
+        identity: what the state has to agree with.
+        records: Number of positions in an epoch.
+        worker: the index of this worker, and how many there are.
+        where: what the loader reads, for messages.
+    """
+    known = {"version", "epoch", "position", *identity}
+    if not isinstance(state, Mapping) or not known <= set(state):
+        raise StateError(
+            f"expected what `state_dict` gave, got {reprlib.repr(state)}",
+            where=where,
+            hint="loader.load_state_dict(other.state_dict())",
+        )
+    if not _is_equal(state["version"], VERSION):
+        got = reprlib.repr(state["version"])
+        raise StateError(f"expected state of version {VERSION}, got {got}", where=where)
+    for name, value in identity.items():
+        if not _is_equal(state[name], value):
+            got = reprlib.repr(state[name])
+            raise StateError(
+                f"expected state of {_WHAT[name]}, {name} {value!r}, got {got}",
+                where=where,
+                hint="the order would be another one; make the loader as it was, or start anew",
+            )
+    epoch = _count(state, "epoch", where, most=MAX_COUNT)
+    position = _count(state, "position", where, most=records)
+    start = Place(epoch, position)
+    if "worker" not in state:
+        return Progress(start, worker)
+    given = state["worker"]
+    if not isinstance(given, (list, tuple)) or tuple(map(_to_int, given)) != worker:
+        raise StateError(
+            f"expected state of worker {worker}, got one of {reprlib.repr(given)}",
+            where=where,
+            hint="loader.state_dict(batches=n) of the main process fits any number of workers",
+        )
+    return Progress(start, worker, _count(state, "batches", where, most=MAX_COUNT))
+
+
+def check_state_seed(state: Any, where: str) -> int:
+    """The seed of a state, which a loader whose seed was drawn takes over."""
+    return _count(state if isinstance(state, Mapping) else {}, "seed", where, most=None)
+
+
+def _is_equal(found: Any, expected: int | str) -> bool:
+    """Whether a value of a state is this one; a number may be one of NumPy."""
+    if isinstance(expected, str):
+        return isinstance(found, str) and found == expected
+    return _to_int(found) == expected
+
+
+def _to_int(found: Any) -> int | None:
+    """A whole number as a plain one; None for all else."""
+    try:
+        return None if isinstance(found, bool) else operator.index(found)
+    except TypeError:
+        return None
+
+
+def _count(state: Mapping[str, Any], name: str, where: str, *, most: int | None) -> int:
+    found = state.get(name)
+    number = _to_int(found)
+    if number is None or number < 0 or (most is not None and number > most):
+        bounds = "0 or more" if most is None else f"0 to {most:,}"
+        raise StateError(
+            f"expected `{name}` of {bounds}, got {reprlib.repr(found)}",
+            where=where,
+            hint="give the state just as `state_dict` returned it",
+        )
+    return number
+
+
+SEARCHED_RECORDS = 1 << 20  # at a time, for those that are left out
+
+Parts = tuple[tuple[Shards, Run], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """What a loader goes through.
+
+    Attributes:
+        name: what was asked for, for messages.
+        schema: what each record holds.
+        parts: where the records lie; numbers count through them.
+        order: which number comes at which position of an epoch.
+        identity: what a saved state has to agree with, as plain values.
+    """
+
+    name: str
+    schema: Schema
+    parts: Parts
+    order: SeededOrder
+    identity: Mapping[str, Any]
+
+    def with_seed(self, seed: int) -> Ordered:
+        """The same records in the order of another seed."""
+        return replace(
+            self, order=self.order.with_seed(seed), identity={**self.identity, "seed": seed}
+        )
+
+
+def make_order(records: int, options: LoadOptions) -> Order:
+    """The order that `shuffle` asks for."""
+    shuffle: Any = options.shuffle
+    if shuffle is False or (shuffle == 0 and not isinstance(shuffle, str)):
+        return Order(records)
+    if shuffle is True or shuffle == "full":
+        return Order(records, "full", options.seed, reshuffles=options.reshuffle)
+    window = WINDOW_RECORDS if shuffle == "blocks" else int(shuffle)
+    return Order(records, "blocks", options.seed, window, reshuffles=options.reshuffle)
+
+
+def order_split(split: Split, options: LoadOptions) -> Ordered:
+    """The records of a split in the order that the options ask for."""
+    check_counts(split.shards, (run.shard for run in split.runs))
+    order = make_order(len(split), options)
+    description = order.description
+    parts = tuple((split.shards, run) for run in split.runs)
+    chosen: SeededOrder = order
+    named = isinstance(options.missing, Mapping)
+    read = split.schema if named else split.schema.select(options.selected(split.schema))
+    required = required_features(read, options.missing)
+    if required:
+        lacking = find_lacking(parts, split.schema, required)
+        chosen = OrderWithout(order, lacking) if len(lacking) else order
+        description += f", without records that lack {' or '.join(required)}"
+    identity = {"records": fingerprint(split.runs), "order": description, "seed": options.seed}
+    return Ordered(split.name, split.schema, parts, chosen, identity)
+
+
+class OrderWithout:
+    """An order without some of its records, the others one after the other as they come in it.
+
+    So every batch is full. To find where those left out would come, each epoch is gone through
+    once, at some 30 million records a second.
+
+    Args:
+        order: of all records.
+        left_out: the numbers of the records to leave out, rising.
+
+    >>> OrderWithout(Order(5), np.array([1, 2])).numbers(0, np.arange(3))
+    array([0, 3, 4])
+    """
+
+    def __init__(self, order: SeededOrder, left_out: NDArray[np.int64]) -> None:
+        self._order = order
+        self._left_out = left_out
+        self._held: tuple[int, NDArray[np.int64]] | None = None
+
+    @property
+    def records(self) -> int:
+        """How many positions an epoch has."""
+        return self._order.records - len(self._left_out)
+
+    def numbers(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of the records at these positions of an epoch."""
+        held = self._held
+        if held is None or held[0] != epoch:
+            self._held = held = epoch, self._find_gaps(epoch)
+        passed = np.searchsorted(held[1], positions, "right")
+        return self._order.numbers(epoch, positions + passed)
+
+    def with_seed(self, seed: int) -> OrderWithout:
+        """The order of another seed, without the same records."""
+        return OrderWithout(self._order.with_seed(seed), self._left_out)
+
+    def _find_gaps(self, epoch: int) -> NDArray[np.int64]:
+        """For each record left out how many others come before it, rising."""
+        found = []
+        for start in range(0, self._order.records, SEARCHED_RECORDS):
+            positions = np.arange(start, min(start + SEARCHED_RECORDS, self._order.records))
+            numbers = self._order.numbers(epoch, positions)
+            found.append(positions[np.isin(numbers, self._left_out)])
+        places = np.concatenate([np.empty(0, np.int64), *found])
+        return places - np.arange(len(places))

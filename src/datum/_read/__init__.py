@@ -1,0 +1,1 @@
+"""Datasets that were written: their splits, records and batches."""

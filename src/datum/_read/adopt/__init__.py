@@ -1,0 +1,1 @@
+"""Records that others wrote, as datasets."""

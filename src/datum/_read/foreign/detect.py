@@ -1,0 +1,379 @@
+"""The owner of a dataset at a path, recognized by its files."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from datum._read.contents import Contents
+from datum._read.foreign.bare import open_files
+from datum._read.foreign.files import (
+    check_sets,
+    is_beside,
+    list_folder,
+    natural_order,
+    select_record_files,
+    size_of,
+    split_of_file,
+    split_of_folder,
+)
+from datum._read.foreign.older import MAPPING_FILE, SHARD_FILE, open_older
+from datum._read.foreign.tfds import FEATURES_FILE, INFO_FILE, open_tfds, read_tfds_features
+from datum._read.progress import Progress
+from datum.errors import CorruptRecordError, ManifestError
+from datum.format import Manifest, ShardInfo, SplitInfo
+from datum.format.durable import find_unfinished
+from datum.format.naming import MANIFEST_NAME
+from datum.schema import Schema
+
+__all__ = [
+    "open_dataset",
+]
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+SHOWN_FOLDERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """How files that nobody described are to be opened."""
+
+    schema: Schema | None
+    skips_damage: bool
+    follow_links: bool
+    progress: Progress | None
+
+
+def open_dataset(
+    path_or_paths: Paths,
+    *,
+    schema: Schema | Mapping[str, Any] | None = None,
+    skips_damage: bool = False,
+    follow_links: bool = False,
+    progress: Progress | None = None,
+) -> Contents:
+    """What lies at a folder, a manifest, a TFRecord file, a pattern (`train-*`), or some files.
+
+    A folder is one of this library (`datum.json`), of the older one of its name
+    (`shard_info.json`), of TFDS (`dataset_info.json`, also in the one version below), or holds
+    TFRecord files, or a folder of them for each split. Files that nothing describes are read
+    through for their features, unless a `schema` says which to read; with `skips_damage`, around
+    what is damaged or missing, and `progress` is called with the bytes that are done, and all there
+    are. A pattern or a list may name some shards of a dataset of this library: its manifest then
+    describes them. Otherwise no JSON is looked at.
+
+    Shards that a manifest names are files in its folder: links that lead out of it are refused,
+    unless `follow_links`. Files that nothing of this library describes are read through links.
+
+    ManifestError if there is nothing of that kind, or if it is not as its description says.
+    """
+    asked = _Asked(
+        Schema(schema) if schema is not None else None, skips_damage, follow_links, progress
+    )
+    if not isinstance(path_or_paths, (str, os.PathLike)):
+        if not isinstance(path_or_paths, Iterable):
+            raise TypeError(
+                f"expected a path, a pattern, or a list of paths, got {path_or_paths!r}"
+            )
+        return _open_list(path_or_paths, asked)
+    path = _expanded(path_or_paths)
+    if _is_folder(path):
+        return _open_folder(path, asked)
+    is_file = size_of(path) is not None
+    if is_file and path.name in (SHARD_FILE, MAPPING_FILE, INFO_FILE, FEATURES_FILE):
+        return _open_folder(path.parent, asked)
+    if is_file and path.suffix != ".json":
+        return _open_list([path], asked)
+    if not is_file and glob.has_magic(os.fspath(path)):
+        return _open_pattern(path, asked)
+    return _open_manifest(path, asked)
+
+
+def _expanded(path: str | os.PathLike[str]) -> Path:
+    try:
+        found = Path(path).expanduser()
+    except RuntimeError as error:  # of a user that is not there
+        raise ManifestError(f"expected a path: {error}", where=path) from error
+    if "\0" in os.fspath(found):
+        raise ManifestError(
+            "expected a path, got one with a null byte", where=f"{os.fspath(path)!r}"
+        )
+    return found
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def _open_manifest(path: Path, asked: _Asked) -> Contents:
+    manifest = Manifest.load(path)
+    contents = Contents.of_manifest(path if path.is_dir() else path.parent, manifest)
+    if not asked.follow_links:
+        _refuse_links(contents)
+    return contents if asked.schema is None else replace(contents, schema=asked.schema)
+
+
+def _refuse_links(contents: Contents) -> None:
+    """Refuse a dataset with a shard that is a link out of its folder."""
+    folder = contents.folder
+    try:
+        with os.scandir(folder) as entries:
+            links = {entry.name for entry in entries if entry.is_symlink()}
+    except OSError:  # whoever opens the shards tells what is wrong
+        return
+    named = {shard.name for split in contents.splits.values() for shard in split.shards}
+    inside = os.path.realpath(folder)
+    for name in sorted(links & named):
+        target = os.path.realpath(folder / name)
+        if os.path.dirname(target) != inside:  # noqa: PTH120 - a path that was resolved
+            raise ManifestError(
+                f"expected a file in the folder of the dataset, got a link to {target}",
+                where=f"{folder / name}",
+                hint=f"datum.load({str(folder)!r}, follow_links=True), if you trust its links",
+            )
+
+
+def _open_list(paths: Iterable[str | os.PathLike[str]], asked: _Asked) -> Contents:
+    """Each file in the order given, whatever set of shards it is from."""
+    files = [_expanded(path) for path in paths]
+    if not files:
+        raise ManifestError("expected paths of TFRecord files, got none")
+    seen: dict[str, Path] = {}
+    for path in files:
+        if _is_folder(path):
+            raise ManifestError(
+                "expected a TFRecord file in a list, got a folder",
+                where=path,
+                hint="load one folder, or list the files in it",
+            )
+        other = seen.setdefault(os.path.realpath(path), path)
+        if other is not path:
+            raise ManifestError(f"expected each file once, got it as {other} too", where=path)
+    return _open_named(files, asked)
+
+
+def _open_named(files: Sequence[Path], asked: _Asked, *, missing: Sequence[Path] = ()) -> Contents:
+    """Some files: as the manifest beside them has it, if it names them all; else as they are."""
+    folder = _folder_of(files)
+    notes: tuple[str, ...] = ()
+    try:
+        manifest = _manifest_of(files)
+    except ManifestError as error:
+        told = error.message.line
+        manifest, notes = None, (f"the files were read without their manifest: {told}",)
+    if manifest is None:
+        contents = _open_files(folder, _splits_of(files), asked, missing=missing)
+        return replace(contents, notes=notes)
+    shards = {
+        shard.name: (name, shard) for name, one in manifest.splits.items() for shard in one.shards
+    }
+    found = {path: shards[path.name] for path in files}
+    changed = [path for path, (_, shard) in found.items() if size_of(path) != shard.bytes]
+    if not changed and not missing:
+        contents = _of_shards(folder, manifest, list(found.values()), asked.schema)
+        if not asked.follow_links:
+            _refuse_links(contents)
+        return contents
+    if not asked.skips_damage:
+        path = changed[0]
+        raise CorruptRecordError(
+            f"expected {found[path][1].bytes} bytes, as the manifest says, got {size_of(path)}",
+            where=path,
+            hint="restore the file, or load with on_error='skip' what is sound of it",
+        )
+    known = replace(asked, schema=asked.schema if asked.schema is not None else manifest.schema)
+    splits = {path: split for path, (split, _) in found.items()}
+    contents = _open_files(folder, splits, known, missing=missing)
+    return replace(contents, metadata=manifest.metadata)
+
+
+def _manifest_of(files: Sequence[Path]) -> Manifest | None:
+    """The manifest in the folder of some files, if it names all of them."""
+    folder = files[0].parent
+    if any(path.parent != folder or size_of(path) is None for path in files):
+        return None
+    if not (folder / MANIFEST_NAME).is_file():
+        return None
+    manifest = Manifest.load(folder)
+    named = {shard.name for split in manifest.splits.values() for shard in split.shards}
+    return manifest if named.issuperset(path.name for path in files) else None
+
+
+def _of_shards(
+    folder: Path, manifest: Manifest, chosen: Sequence[tuple[str, ShardInfo]], schema: Schema | None
+) -> Contents:
+    """Some shards of a dataset; what was counted in a split is known only of all of it."""
+    whole = Contents.of_manifest(folder, manifest)
+    splits = {
+        name: SplitInfo(tuple(shard for split, shard in chosen if split == name))
+        for name in manifest.splits
+    }
+    splits = {name: split for name, split in splits.items() if split.shards}
+    complete = [
+        name for name in splits if set(splits[name].shards) == set(manifest.splits[name].shards)
+    ]
+    return replace(
+        whole,
+        schema=manifest.schema if schema is None else schema,
+        splits=splits,
+        statistics={name: whole.statistics[name] for name in complete if name in whole.statistics},
+        is_part=len(complete) < len(manifest.splits),
+    )
+
+
+def _open_files(
+    folder: Path, splits: Mapping[Path, str], asked: _Asked, *, missing: Sequence[Path] = ()
+) -> Contents:
+    return open_files(
+        folder,
+        splits,
+        asked.schema,
+        skips_damage=asked.skips_damage,
+        missing=missing,
+        progress=asked.progress,
+    )
+
+
+def _open_sets(folder: Path, splits: Mapping[Path, str], asked: _Asked) -> Contents:
+    """Files of which each may be one of a set, that has to be whole."""
+    missing = check_sets(splits, may_miss=asked.skips_damage)
+    return _open_files(folder, splits, asked, missing=missing)
+
+
+def _splits_of(files: Iterable[Path]) -> dict[Path, str]:
+    return {path: split_of_file(path) for path in files}
+
+
+def _folder_of(files: Sequence[Path]) -> Path:
+    """The deepest folder that holds all files."""
+    parents = [os.fspath(path.parent) for path in files]
+    try:
+        return Path(os.path.commonpath(parents) or ".")
+    except ValueError:  # absolute and relative ones, or several drives
+        return Path()
+
+
+def _open_pattern(pattern: Path, asked: _Asked) -> Contents:
+    names = glob.glob(os.fspath(pattern), recursive=True)  # noqa: PTH207 - of any root
+    found = [Path(name) for name in sorted(names, key=natural_order)]
+    candidates = [path for path in found if path.is_file() and not is_beside(path.name)]
+    files = select_record_files(candidates, skips_damage=asked.skips_damage)
+    if not files:
+        raise ManifestError(
+            "expected a pattern of TFRecord files, got none that fits",
+            where=pattern,
+            hint="check the path; quote the pattern so that no shell expands it",
+        )
+    return _open_named(files, asked, missing=check_sets(files, may_miss=asked.skips_damage))
+
+
+# Folders.
+
+
+def _open_folder(folder: Path, asked: _Asked) -> Contents:
+    def has(name: str) -> bool:
+        return os.path.lexists(folder / name)
+
+    if has(MANIFEST_NAME):
+        return _open_manifest(folder, asked)
+    if has(SHARD_FILE) and has(MAPPING_FILE):
+        return open_older(folder, asked.schema)
+    if has(INFO_FILE):
+        return open_tfds(folder, asked.schema)
+    if has(FEATURES_FILE):
+        return _open_features(folder, asked)
+    files, folders = list_folder(folder)
+    found = select_record_files(files, skips_damage=asked.skips_damage)
+    if found:
+        return _open_sets(folder, _splits_of(found), asked)
+    versions = _find_prepared(folders)
+    if versions:
+        return open_tfds(_only(folder, versions), asked.schema)
+    published = [sub for sub in folders if (sub / MANIFEST_NAME).is_file()]
+    if published:
+        raise ManifestError(
+            "expected a dataset, got a folder of some",
+            where=folder,
+            hint=f"load one of them, as {published[0]}",
+        )
+    splits = {path: split for sub in folders for path, split in _find_split(sub, asked).items()}
+    if splits:
+        _check_splits(splits)
+        return _open_sets(folder, splits, asked)
+    raise _nothing_in(folder)
+
+
+def _open_features(folder: Path, asked: _Asked) -> Contents:
+    """A folder of TFDS that lost its `dataset_info.json`: splits and numbers from the files."""
+    metadata: Mapping[str, Mapping[str, Any]] = {}
+    if asked.schema is None:
+        schema, metadata = read_tfds_features(folder)
+        asked = replace(asked, schema=schema)
+    files = select_record_files(list_folder(folder)[0], skips_damage=asked.skips_damage)
+    if not files:
+        raise ManifestError(
+            f"expected TFRecord files beside {FEATURES_FILE}, got none", where=folder
+        )
+    contents = _open_sets(folder, _splits_of(files), asked)
+    return replace(contents, metadata=metadata, writer="tfds")
+
+
+def _find_prepared(folders: Iterable[Path]) -> list[Path]:
+    """The versions that TFDS prepared in some folders, or one level below for configurations."""
+    found = []
+    for folder in folders:
+        if (folder / INFO_FILE).is_file():
+            found.append(folder)
+        else:
+            found += [sub for sub in list_folder(folder)[1] if (sub / INFO_FILE).is_file()]
+    return found
+
+
+def _only(folder: Path, versions: list[Path]) -> Path:
+    if len(versions) > 1:
+        names = [path.relative_to(folder).as_posix() for path in versions]
+        shown = ", ".join(names[:SHOWN_FOLDERS]) + (", ..." if len(names) > SHOWN_FOLDERS else "")
+        raise ManifestError(
+            f"expected one dataset that TFDS prepared, got {shown}",
+            where=folder,
+            hint=f"load one of them, as {versions[-1]}",
+        )
+    return versions[0]
+
+
+def _find_split(folder: Path, asked: _Asked) -> dict[Path, str]:
+    files = select_record_files(list_folder(folder)[0], skips_damage=asked.skips_damage)
+    return dict.fromkeys(files, split_of_folder(folder)) if files else {}
+
+
+def _check_splits(splits: Mapping[Path, str]) -> None:
+    owners: dict[str, Path] = {}
+    for path, split in splits.items():
+        other = owners.setdefault(split, path.parent)
+        if other != path.parent:
+            raise ManifestError(
+                f"expected one folder for split {split!r}, got {other.name} too",
+                where=path.parent,
+                hint="load one of them, or a list of files",
+            )
+
+
+def _nothing_in(folder: Path) -> ManifestError:
+    found = (
+        "expected a dataset, got a folder that was never published: it has no"
+        f" {MANIFEST_NAME}, no {SHARD_FILE}, no {INFO_FILE} and no TFRecord files, nor do its"
+        " folders"
+    )
+    hint = "check the path; datum.write makes a dataset of other files"
+    for staging in find_unfinished(folder):
+        hint = f"a write did not finish; the same call again continues what is in {staging}"
+    return ManifestError(found, where=folder, hint=hint)

@@ -1,0 +1,329 @@
+"""Files of a foreign dataset: records found by content, splits by name, JSON beside them."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from datum import _core
+from datum.errors import CorruptRecordError, ManifestError, SplitError
+from datum.format.compression import CompressedStreamError, detect_compression, inflate
+from datum.format.manifest import read_manifest
+from datum.format.naming import check_split_name
+from datum.format.strict_json import describe, parse_json
+
+__all__ = [
+    "check_member",
+    "check_sets",
+    "expect",
+    "is_beside",
+    "list_folder",
+    "natural_order",
+    "no_record_file",
+    "read_json",
+    "select_record_files",
+    "size_of",
+    "sniff",
+    "split_of_file",
+    "split_of_folder",
+    "split_order",
+]
+
+DEFAULT_SPLIT = "train"  # of files whose names tell none
+SHOWN_MISSING = 5
+MAX_MISSING = 1000  # listed of one set: names of files may tell of any number
+
+# In the order that splits are listed in.
+_WORDS: tuple[str, ...] = (
+    *("train", "training", "trainval"),
+    *("val", "valid", "validation", "dev", "eval", "evaluation"),
+    *("test", "testing", "holdout", "unlabeled", "unlabelled", "unsupervised"),
+)
+_LETTERS = re.compile(r"[^\W\d_]+")
+_ARTIFACT = "Split-"  # how TFX starts the folders of splits
+_SHARD = re.compile(r"(.+)[-_.]([0-9]{1,18})-of-([0-9]{1,18})(.*)")
+_COMPRESSED = re.compile(r"\.(?:gz|gzip|z|zz|zlib)$", re.IGNORECASE)
+
+
+def split_of_file(path: Path) -> str:
+    """The split of a record file: the last word of its name, or its folder, that names one.
+
+    >>> split_of_file(Path("data/nsynth-train.tfrecord")), split_of_file(Path("x/valid-1.tfr"))
+    ('train', 'valid')
+    >>> (
+    ...     split_of_file(Path("Split-eval/data-00000-of-00012")),
+    ...     split_of_file(Path("data/a.tfrecord")),
+    ... )
+    ('eval', 'train')
+    """
+    named: list[str] = [word for word in _LETTERS.findall(path.name.lower()) if word in _WORDS]
+    if named:
+        return named[-1]
+    folder = path.absolute().parent
+    if folder.name.lower() in _WORDS or folder.name.startswith(_ARTIFACT):
+        return split_of_folder(folder)
+    return DEFAULT_SPLIT
+
+
+def split_of_folder(folder: Path) -> str:
+    """The split that a folder holds by its name; ManifestError if none can be named so.
+
+    >>> split_of_folder(Path("out/Split-train")), split_of_folder(Path("out/Validation"))
+    ('train', 'validation')
+    """
+    name = folder.name.removeprefix(_ARTIFACT)
+    name = name.lower() if name.lower() in _WORDS else name
+    try:
+        return check_split_name(name)
+    except SplitError as error:
+        raise ManifestError(
+            f"expected a folder named after a split: {error.message.line}",
+            where=folder,
+            hint="rename it, or load a list of the files in it",
+        ) from None
+
+
+def split_order(name: str) -> tuple[int, str]:
+    """A key that sorts splits: those of training first, those for testing last."""
+    return (_WORDS.index(name) if name in _WORDS else len(_WORDS)), name
+
+
+def natural_order(name: str) -> list[str | int]:
+    """A key that sorts numbers in names by their value.
+
+    >>> sorted(["x-10", "x-9", "x"], key=natural_order)
+    ['x', 'x-9', 'x-10']
+    """
+    parts: list[str | int] = list(re.split(r"([0-9]+)", name))
+    parts[1::2] = map(int, parts[1::2])
+    return parts
+
+
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    """A file that says which one of how many it is."""
+
+    path: Path
+    number: int
+    count: int
+    digits: tuple[int, int]  # where its number stands in its name
+
+    def sibling(self, number: int) -> Path:
+        """The path of another shard of the set."""
+        (start, stop), name = self.digits, self.path.name
+        return self.path.with_name(f"{name[:start]}{number:0{stop - start}}{name[stop:]}")
+
+
+def check_sets(paths: Iterable[Path], *, may_miss: bool = False) -> list[Path]:
+    """Refuse `-00000-of-00004` files of which some are missing on the disk, or are there twice.
+
+    Numbers may start at 0 or at 1. ManifestError names what is missing; where some `may_miss`, it
+    is returned.
+    """
+    sets: dict[tuple[Path, str, str], list[_Shard]] = defaultdict(list)
+    for path in paths:
+        found = _SHARD.fullmatch(path.name)
+        if found is not None and int(found[2]) <= int(found[3]):
+            shard = _Shard(path, int(found[2]), int(found[3]), found.span(2))
+            sets[path.parent, found[1], _COMPRESSED.sub("", found[4])].append(shard)
+    absent: list[Path] = []
+    for shards in sets.values():
+        _check_one_set(shards)
+        missing = _find_missing(shards, MAX_MISSING if may_miss else SHOWN_MISSING + 1)
+        if missing and not may_miss:
+            raise _missing(shards[0], missing)
+        absent += missing
+    return absent
+
+
+def _check_one_set(shards: list[_Shard]) -> None:
+    seen: dict[int, _Shard] = {}
+    for shard in shards:
+        other = seen.setdefault(shard.number, shard)
+        if shard.count != shards[0].count or other is not shard:
+            first = shards[0] if shard.count != shards[0].count else other
+            raise ManifestError(
+                f"expected one set of shards, got {first.path.name} and {shard.path.name}",
+                where=shard.path.parent,
+                hint="remove the files of an older export, or load a list of those to read",
+            )
+
+
+def _find_missing(shards: list[_Shard], limit: int) -> list[Path]:
+    """The first shards that are neither given nor on the disk."""
+    numbers, count = {shard.number for shard in shards}, shards[0].count
+    first = 1 if count in numbers else 0
+    missing: list[Path] = []
+    for path in _absent(shards[0], numbers, range(first, first + count)):
+        missing.append(path)
+        if len(missing) >= limit:
+            break
+    return missing
+
+
+def _absent(shard: _Shard, numbers: set[int], wanted: range) -> Iterator[Path]:
+    for number in wanted:
+        if number not in numbers and not (path := shard.sibling(number)).exists():
+            yield path
+
+
+def _missing(shard: _Shard, missing: list[Path]) -> ManifestError:
+    shown = ", ".join(path.name for path in missing[:SHOWN_MISSING])
+    more = ", ..." if len(missing) > SHOWN_MISSING else ""
+    return ManifestError(
+        f"expected all {shard.count} shards of a set, but there is no {shown}{more}",
+        where=shard.path.parent,
+        hint="copy them here, or load a list of files to read what is there",
+    )
+
+
+Beginning = Literal["records", "nothing", "other"]
+
+HEAD_BYTES = 64 * 1024  # enough to tell, and to inflate a header from
+HEADER_BYTES = 12  # a length and its CRC
+
+_LIKE_RECORDS = re.compile(
+    r"tfrec|\.tfr\b|\.records?\b|\.recordio\b|-[0-9]+-of-[0-9]+", re.IGNORECASE
+)
+# What lies beside records: indexes, descriptions, tables, pictures, archives. Never opened.
+_BESIDE = frozenset(
+    (
+        *("index", "idx", "crc", "md5", "sha256", "lock", "log", "tmp", "partial", "bak"),
+        *("json", "jsonl", "ndjson", "yaml", "yml", "toml", "ini", "cfg", "xml", "html"),
+        *("txt", "md", "rst", "pdf", "csv", "tsv", "names", "labels", "vocab", "pbtxt", "pb"),
+        *("py", "ipynb", "sh", "npy", "npz", "parquet", "arrow", "array_record", "riegeli"),
+        *("jpg", "jpeg", "png", "gif", "webp", "bmp", "wav", "mp3", "mp4"),
+        *("zip", "tar", "tgz", "bz2", "xz", "zst", "7z"),
+    )
+)
+_PAPERS = ("readme", "license", "licence", "notice", "copying", "authors", "changelog", "manifest")
+
+
+def list_folder(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The files of a folder that may hold records, and its folders, in order.
+
+    Hidden ones are passed over (names that start with `.` or `_`, and `lost+found`), and so are
+    files that only lie beside records by their names: indexes, JSON, text, tables, pictures,
+    archives.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            found = [(entry.name, entry.is_dir()) for entry in entries]
+    except OSError as error:
+        raise ManifestError(f"expected a folder to read: {error}", where=folder) from error
+    found.sort(key=lambda entry: natural_order(entry[0]))
+    shown = [entry for entry in found if entry[0][0] not in "._" and entry[0] != "lost+found"]
+    return (
+        [folder / name for name, is_folder in shown if not is_folder and not is_beside(name)],
+        [folder / name for name, is_folder in shown if is_folder],
+    )
+
+
+def is_beside(name: str) -> bool:
+    """Whether a file only lies beside records, by its name.
+
+    >>> is_beside("label_map.pbtxt"), is_beside("rows.csv.gz"), is_beside("train-00000-of-00004")
+    (True, True, False)
+    """
+    plain = _COMPRESSED.sub("", name).lower()
+    stem, _, suffix = plain.rpartition(".")
+    return (suffix in _BESIDE if stem else plain in _PAPERS) or name[:1] in "._"
+
+
+def select_record_files(paths: Iterable[Path], *, skips_damage: bool = False) -> list[Path]:
+    """Those of some files that hold records; none if there are no records at all.
+
+    Among record files every other one is an error that names it: it may be one that is damaged.
+    Empty files count if they are named like record files. With `skips_damage` those that may be
+    damaged count, too.
+    """
+    kinds = {path: sniff(path) for path in paths}
+    has_records = "records" in kinds.values()
+    chosen = []
+    for path, kind in kinds.items():
+        is_named_so = _LIKE_RECORDS.search(path.name) is not None
+        if kind == "other" and (has_records or is_named_so):
+            if not skips_damage:
+                raise no_record_file(path)
+            chosen.append(path)
+        if kind == "records" or (kind == "nothing" and is_named_so):
+            chosen.append(path)
+    return chosen
+
+
+def sniff(path: Path) -> Beginning:
+    """What a file begins with: the header of a record, compressed or not, nothing, or others."""
+    try:
+        if not path.is_file():  # a pipe would wait for whoever writes to it
+            raise OSError("not a regular file")
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise ManifestError(f"expected a TFRecord file to read: {error}", where=path) from error
+    compression = detect_compression(head) if head else None
+    if compression is not None:
+        inflated = b""
+        try:
+            for piece in inflate(head, compression):
+                inflated += piece
+                if len(inflated) >= HEADER_BYTES:
+                    break
+        except CompressedStreamError:  # the head of a file is cut: what comes before counts
+            if not inflated:
+                return "other"
+        head = inflated
+    if not head:
+        return "nothing"
+    return "records" if _core.has_valid_header(head[:HEADER_BYTES]) else "other"
+
+
+def no_record_file(path: Path) -> CorruptRecordError:
+    """The error of a file that should hold records, and does not even begin with one."""
+    return CorruptRecordError(
+        "expected a TFRecord file, got other bytes, or a first record that is damaged",
+        where=path,
+        hint="restore it, or load a list of the files to read without it;"
+        " of other kinds of files datum.write makes a dataset",
+    )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file; ManifestError names the file and the place of any trouble."""
+    file, data = read_manifest(path)
+    try:
+        return expect(parse_json(data), dict, "$")  # type: ignore[no-any-return]
+    except ManifestError as error:
+        raise ManifestError(error, where=file) from None
+
+
+def expect(value: Any, kind: type, where: str) -> Any:
+    """`value` if it is of this kind; a truth value is no number."""
+    if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
+        return value
+    kinds = {dict: "an object", list: "a list", str: "a text", int: "an integer", bool: "a truth"}
+    raise ManifestError(f"expected {kinds[kind]}, got {describe(value)}", where=where)
+
+
+def size_of(path: Path) -> int | None:
+    """The size of a regular file; None if there is none of this name, or can be none."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):  # ValueError: a name with a NUL
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def check_member(name: str, where: str) -> str:
+    """Refuse the path of a file that does not lie below the folder that lists it."""
+    parts = PurePosixPath(name).parts
+    is_inside = parts and not name.startswith("/") and ".." not in parts
+    if not is_inside or any(c in "\\:" or c < " " for c in name):
+        got = describe(name)
+        raise ManifestError(f"expected the name of a file in this folder, got {got}", where=where)
+    return name

@@ -1,0 +1,453 @@
+"""Local files of a shard: its plain records and index, in the dataset or the cache directory."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum import _core
+from datum._identity import identify
+from datum._read.shards import Shards
+from datum.errors import CorruptIndexError, CorruptRecordError, WriteError
+from datum.format import Index, RecordFile, Records, ShardInfo
+from datum.format.durable import find_abandoned, hold_folder, new_file, remove_folder
+from datum.format.file import FileVersion, change_error, version_of
+from datum.format.index import FRAME_BYTES, most_records
+from datum.format.records import HEADER_BYTES
+
+__all__ = [
+    "HINT",
+    "LocalShard",
+    "cache_folder",
+    "check_counts",
+    "check_unchanged",
+    "find_local",
+    "keep",
+    "keep_for_now",
+    "name_for",
+    "places",
+    "process_folder",
+    "tell_content",
+]
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def cache_folder() -> Path | None:
+    """Where files are kept: `$DATUM_CACHE`, `$XDG_CACHE_HOME/datum` or `~/.cache/datum`.
+
+    None where there is no such place. The folder need not exist.
+    """
+    named = os.environ.get("DATUM_CACHE")
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        if named:
+            return Path(named).expanduser()
+        if not base.is_absolute():  # to be ignored then, by its specification
+            base = Path("~/.cache").expanduser()
+    except RuntimeError:  # of a user who has no home
+        return None
+    return base / "datum"
+
+
+def name_for(path: Path, shard: ShardInfo) -> str:
+    """What a file made from a shard is called: another name once the shard is another."""
+    told = (str(path.resolve()), identify(path), shard.crc32c)
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:32]
+
+
+def tell_content(folder: Path, shard: ShardInfo) -> str:
+    """What changes with the content of a shard: its checksum, or that of no manifest its file."""
+    if shard.crc32c is not None:
+        return f"{shard.crc32c:08x}"
+    return identify(folder / shard.name)
+
+
+def check_unchanged(path: Path, shard: ShardInfo, name: str) -> None:
+    """Refuse to keep what was made from a shard that was another one when it was begun."""
+    if name_for(path, shard) != name:
+        raise CorruptRecordError(
+            "the file was changed while it was read", where=path, hint="load the dataset again"
+        )
+
+
+def places(name: str) -> list[Path]:
+    """Where a file of this name may be kept, the first one first."""
+    folder = cache_folder()
+    first = [] if folder is None else [folder]
+    return [kept / name for kept in (*first, *_process_folders.values())]
+
+
+def keep(name: str, write: Callable[[BinaryIO], None]) -> Path:
+    """A file that `write` fills, in the cache directory, or where that cannot be written for now.
+
+    It appears at once, when it is whole and on the disk: several processes may make it.
+    """
+    folder = cache_folder()
+    if folder is not None:
+        try:
+            return _fill(folder, name, write)
+        except WriteError:
+            raise
+        except OSError as error:
+            if error.errno in _FULL:
+                raise _no_room(folder, error) from error
+    return keep_for_now(name, write)
+
+
+def keep_for_now(name: str, write: Callable[[BinaryIO], None]) -> Path:
+    """A file that `write` fills, in a folder that is removed when the process ends."""
+    folder = process_folder()
+    try:
+        return _fill(folder, name, write)
+    except WriteError:
+        raise
+    except OSError as error:
+        raise _no_room(folder, error) from error
+
+
+def _fill(folder: Path, name: str, write: Callable[[BinaryIO], None]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    with new_file(folder / name) as file:
+        write(file)
+    return folder / name
+
+
+def _no_room(folder: Path, error: OSError) -> WriteError:
+    return WriteError(
+        f"expected room for what is made of shards to read them at random, got {error}",
+        where=folder,
+        hint="set DATUM_CACHE to a folder on a disk with more room, or write the dataset without"
+        " compression",
+    )
+
+
+# By process: a folder made before a fork is its parent's, who removes it; it can be read, though.
+_process_folders: dict[int, Path] = {}
+_held: list[int] = []  # by which others know that their process runs
+_PROCESS_PREFIX = "datum-cache-"
+_PROCESS_NAMES = re.compile(rf"{_PROCESS_PREFIX}[a-z0-9_]+")
+
+
+def process_folder() -> Path:
+    """A folder that is removed when the process ends; if it is killed, by the next one."""
+    process = os.getpid()
+    if process not in _process_folders:
+        from multiprocessing.util import Finalize  # runs at the end of worker processes, too
+
+        for left in find_abandoned(Path(tempfile.gettempdir()), _PROCESS_NAMES):
+            remove_folder(left)
+        folder = Path(tempfile.mkdtemp(prefix=_PROCESS_PREFIX))
+        _held.append(hold_folder(folder))
+        Finalize(None, remove_folder, args=(folder,), exitpriority=0)
+        _process_folders[process] = folder
+    return _process_folders[process]
+
+
+HINT = "restore the file, or load with on_error='skip' to leave out what is damaged"
+COPIED_RECORDS = 4096  # at a time, when a shard is inflated
+MAX_LOST_RECORDS = 2**24  # what cut files may lack in all; more is a claim that was never true
+_INDEX_HEADER_BYTES = 40
+_CHECKED_RECORDS = 64  # of an index that may be another file's
+_salvaged: dict[str, LocalShard] = {}  # what this process made, by the name of the copy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalShard:
+    """A shard that can be read at random.
+
+    Attributes:
+        path: a plain TFRecord file: the shard itself, or its inflated copy in the cache directory.
+        version: what tells that file from another one that takes its name.
+        index: an index file that belongs to it; None only if there are `offsets`. Whoever opens it
+            checks that its header tells of this shard.
+        offsets: where each record of the shard starts in the file, -1 where it is lost; those
+            after the last of them are lost, too. Only of damaged shards whose damage is to be
+            skipped.
+    """
+
+    path: Path
+    version: FileVersion
+    index: Path | None
+    offsets: NDArray[np.int64] | None = None
+
+    @property
+    def bytes(self) -> int:
+        """The size of that file."""
+        return self.version[2]
+
+
+def check_counts(shards: Shards, contents: Iterable[ShardInfo]) -> None:
+    """Refuse numbers of records that the files of shards cannot hold; memory is sized by them.
+
+    Files that were cut may lack some. Raises CorruptRecordError.
+    """
+    known = {shard.name: shard for shard in contents}
+    if sum(shard.records for shard in known.values()) <= MAX_LOST_RECORDS:
+        return
+    lacking = 0
+    for shard in known.values():
+        path = shards.folder / shard.name
+        size = path.stat().st_size if path.is_file() else 0
+        room = most_records(size, shard.compression)
+        lacking += max(0, shard.records - room)
+        if lacking > MAX_LOST_RECORDS:
+            raise CorruptRecordError(
+                f"expected {shard.records:,} records, {shards.known_from},"
+                f" got a file of {size:,} bytes, which holds {room:,} at most",
+                where=path,
+                hint="restore the file; datum.repair keeps what is left of the dataset",
+            )
+
+
+def find_local(shards: Shards, shard: ShardInfo, *, skips_damage: bool = False) -> LocalShard:
+    """Where to read the records of a shard by their numbers.
+
+    A plain shard that has its index is read in place. An index that is missing is built once
+    and kept in the cache directory; a compressed shard is inflated there. Raises what `Shards.open`
+    does, and CorruptRecordError or CorruptIndexError where damage hides where records start. With
+    `skips_damage`, what is sound is found all the same.
+    """
+    with shards.open(shard, accepts_damage=skips_damage) as file:
+        is_plain = file.compression is None
+        version = file.content.version
+    if shard.name in shards.left_out:  # known to be damaged: what is numbered is what is sound
+        return _find_sound(shards, shard) if is_plain else _salvage(shards, shard)
+    try:
+        if not is_plain:
+            return _find_inflated(shards, shard, version)
+        index = _find_index(shards, shard, version, checks_offsets=skips_damage)
+        return LocalShard(shards.folder / shard.name, version, index)
+    except CorruptIndexError:
+        if not skips_damage:
+            raise
+    except CorruptRecordError as error:
+        if not skips_damage:
+            # Its own hint is for readers of files.
+            raise CorruptRecordError(error, hint=HINT, damage=error.damage) from None
+    return _find_sound(shards, shard) if is_plain else _salvage(shards, shard)
+
+
+# Plain shards.
+
+
+def _find_index(
+    shards: Shards, shard: ShardInfo, version: FileVersion, *, checks_offsets: bool
+) -> Path:
+    path = shards.folder / shard.name
+    found = Index.find(path)
+    if shards.writer == "datum" and found is not None:
+        _check_header(found, path, shard, version[2])
+        if checks_offsets:
+            Index.load(found)
+        return found
+    if found is not None and _is_of_others(found, path, shard):
+        return found
+    name = name_for(path, shard)
+    for kept in places(f"{name}.index"):
+        if _is_sound(kept, shard, version[2]):
+            return kept
+    with _open_again(path, version) as file:
+        index = file.index
+    _check_count(shards, shard, len(index))
+    check_unchanged(path, shard, name)
+    data = index.to_bytes()
+    return keep(f"{name}.index", lambda target: _write(target, data))
+
+
+def _open_again(path: Path, version: FileVersion) -> RecordFile:
+    """A file that was opened before; CorruptRecordError if it is another one by now."""
+    file = RecordFile(path, use_index=False)
+    if file.content.version != version:
+        raise change_error(str(path), version[2], "rewritten", len(file.content))
+    return file
+
+
+def _is_of_others(index: Path, path: Path, shard: ShardInfo) -> bool:
+    """Whether the index beside records that others wrote is ours, and of these records.
+
+    No checksum of the file tells. An index that was written before the file is not believed, and
+    of any other some records have to lie where it says: times may have been restored or copied.
+    """
+    try:
+        file, made = path.stat(), index.stat()
+        if made.st_mtime_ns < file.st_mtime_ns or not Index.is_index(index):
+            return False
+        return _is_sound(index, shard, file.st_size) and _fits(Index.load(index), path)
+    except OSError:
+        return False
+
+
+def _fits(index: Index, path: Path) -> bool:
+    """Whether records begin and end where an index says; of many, some are looked at."""
+    bounds = np.append(index.offsets, index.stream_bytes)
+    rows = np.unique(np.linspace(0, len(index) - 1, min(len(index), _CHECKED_RECORDS)).astype(int))
+    with path.open("rb", buffering=0) as file:
+        for row in rows.tolist():
+            start, end = bounds[row : row + 2].tolist()
+            file.seek(start)
+            head = file.read(HEADER_BYTES)
+            length = int.from_bytes(head[:8], "little")
+            if not _core.has_valid_header(head) or start + length + FRAME_BYTES != end:
+                return False
+    return True
+
+
+def _write(target: BinaryIO, data: bytes) -> None:
+    target.write(data)
+
+
+def _check_header(index: Path, path: Path, shard: ShardInfo, shard_bytes: int) -> None:
+    """Refuse an index of another file, without reading its offsets: whoever uses them does."""
+    with index.open("rb") as file:
+        head = file.read(_INDEX_HEADER_BYTES)
+        size = os.fstat(file.fileno()).st_size
+    records, stream_bytes = (int.from_bytes(head[at : at + 8], "little") for at in (16, 24))
+    crc = int.from_bytes(head[36:], "little")
+    if size != _INDEX_HEADER_BYTES + 8 * records or crc != _core.mask_crc(_core.crc32c(head[:36])):
+        Index.load(index)  # tells what is wrong with it
+    if stream_bytes != shard_bytes:
+        raise CorruptIndexError(
+            f"expected an index of {shard_bytes} bytes, as {path} has, got one of {stream_bytes}",
+            where=index,
+            hint="delete it, or restore the shard",
+        )
+    if records != shard.records:
+        raise CorruptIndexError(
+            f"expected {shard.records} records, as the manifest says, got an index of {records}",
+            where=path,
+            hint="delete the index, or restore the shard",
+        )
+    shard_crc = int.from_bytes(head[12:16], "little")
+    if shard_crc and shard.crc32c is not None and shard_crc != shard.crc32c:
+        raise CorruptIndexError(
+            f"expected the index of a file with checksum {shard.crc32c:08x}, as the"
+            f" manifest says, got one of {shard_crc:08x}",
+            where=index,
+            hint="delete it; the records themselves are enough to build it again",
+        )
+
+
+def _is_sound(index: Path, shard: ShardInfo, stream_bytes: int) -> bool:
+    try:
+        found = Index.load(index)
+    except (OSError, CorruptIndexError):
+        return False
+    return len(found) == shard.records and found.stream_bytes == stream_bytes
+
+
+def _check_count(shards: Shards, shard: ShardInfo, records: int) -> None:
+    if records != shard.records:
+        raise CorruptRecordError(
+            f"expected {shard.records} records, {shards.known_from}, got {records}",
+            where=shards.folder / shard.name,
+            hint="restore the file, or load a list of the files",
+        )
+
+
+def _find_sound(shards: Shards, shard: ShardInfo) -> LocalShard:
+    """The sound records of a plain shard, found by reading all of it."""
+    path = shards.folder / shard.name
+    numbers, starts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    with shards.open_around(shard) as file:
+        for records in file.chunks(COPIED_RECORDS):
+            numbers.append(records.numbers)
+            starts.append(records.starts + (records.base or 0) - HEADER_BYTES)
+        version = file.content.version
+    offsets = _by_number(shard, np.concatenate(numbers), np.concatenate(starts))
+    return LocalShard(path, version, None, offsets)
+
+
+def _by_number(
+    shard: ShardInfo, numbers: NDArray[np.int64], found: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Where each record starts, up to the last one that was found.
+
+    Each damage counts as one record, so a shard may seem to have more than it should.
+    """
+    inside = numbers < shard.records
+    numbers, found = numbers[inside], found[inside]
+    offsets = np.full(int(numbers.max(initial=-1)) + 1, -1, np.int64)
+    offsets[numbers] = found
+    return offsets
+
+
+# Compressed shards.
+
+
+def _find_inflated(shards: Shards, shard: ShardInfo, version: FileVersion) -> LocalShard:
+    source = shards.folder / shard.name
+    name = name_for(source, shard)
+    for path, index in zip(places(f"{name}.tfrecord"), places(f"{name}.index"), strict=True):
+        if path.is_file() and _is_sound(index, shard, path.stat().st_size):
+            return LocalShard(path, version_of(path), index)
+    found: list[Index] = []
+
+    def inflate(target: BinaryIO) -> None:
+        with _open_again(source, version) as file:
+            offsets, _ = _copy_records(file, target)
+        _check_count(shards, shard, len(offsets))
+        check_unchanged(source, shard, name)
+        found.append(Index(offsets, target.tell()))
+
+    path = keep(f"{name}.tfrecord", inflate)
+    data = found[-1].to_bytes()
+    # The index comes last: where there is one, the records are there.
+    index = keep(f"{name}.index", lambda target: _write(target, data))
+    return LocalShard(path, version_of(path), index)
+
+
+def _copy_records(
+    file: RecordFile, target: BinaryIO
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Write the frames of a file's records; where each one is then, and its number."""
+    offsets, numbers = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    position = 0
+    for records in file.chunks(COPIED_RECORDS):
+        sizes = records.lengths + FRAME_BYTES
+        offsets.append(position + np.cumsum(sizes) - sizes)
+        numbers.append(records.numbers)
+        position += int(sizes.sum())
+        target.writelines(_frames(records))
+    return np.concatenate(offsets), np.concatenate(numbers)
+
+
+def _frames(records: Records) -> list[memoryview]:
+    """The frames of a run, in as few pieces as they lie in."""
+    begins = records.starts - HEADER_BYTES
+    ends = begins + records.lengths + FRAME_BYTES
+    breaks = np.flatnonzero(begins[1:] != ends[:-1])
+    firsts = begins[np.concatenate([[0], breaks + 1])].tolist()
+    lasts = ends[np.concatenate([breaks, [len(ends) - 1]])].tolist()
+    buffer = memoryview(records.buffer)
+    return [buffer[begin:end] for begin, end in zip(firsts, lasts, strict=True)]
+
+
+def _salvage(shards: Shards, shard: ShardInfo) -> LocalShard:
+    """A copy of the sound records of a compressed shard, that lasts as long as the process."""
+    source = shards.folder / shard.name
+    name = name_for(source, shard)
+    name += ".numbered" if shard.name in shards.left_out else ""
+    made = _salvaged.get(name)
+    if made is not None and made.path.is_file():
+        return made
+    found: list[NDArray[np.int64]] = []
+
+    def copy(target: BinaryIO) -> None:
+        with shards.open_around(shard) as file:
+            starts, numbers = _copy_records(file, target)
+        found.append(_by_number(shard, numbers, starts))
+
+    path = keep_for_now(f"{name}.sound.tfrecord", copy)
+    made = _salvaged[name] = LocalShard(path, version_of(path), None, found[-1])
+    return made

@@ -1,0 +1,338 @@
+"""Records of runs by their numbers: read, checked and parsed by the threads of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum import _core
+from datum._read.local import HINT, LocalShard, find_local
+from datum._read.shards import Run, Shards
+from datum.errors import CorruptIndexError, CorruptRecordError, Damage, Message
+from datum.format import Index, Parser, RecordFile
+from datum.format.file import change_error, version_of
+from datum.format.parse import Stored
+from datum.format.threads import thread_count
+
+__all__ = [
+    "NumberedRecords",
+    "Taken",
+]
+
+MAX_TRIES = 3  # to read files that somebody replaces at the same time
+
+# As the core hands it over: stored columns, the buffer of strings, rows if not all, damaged rows.
+_Batch = tuple[list[Stored], NDArray[np.uint8], NDArray[np.int64] | None, list[tuple[int, str]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """Some records that were asked for.
+
+    Attributes:
+        columns: of those that are sound, as `datum.format.parse` makes them.
+        rows: which of the numbers that were submitted they are; None for all of them.
+        damage: what is wrong with the others, one for each.
+    """
+
+    columns: dict[str, Any]
+    rows: NDArray[np.int64] | None
+    damage: tuple[Damage, ...]
+
+
+class NumberedRecords:
+    """The records of many runs, numbered from 0 through all of them.
+
+    Files are opened when a record of theirs is first asked for. Safe to use from threads; a forked
+    child has to make its own.
+
+    Args:
+        parts: the runs, and what opens their shards.
+        parser: makes columns of the records.
+        threads: how many threads of the core read what was submitted; with 0 `take` itself does.
+        on_error: whether damage is an error of the whole batch, or its records are left out.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[tuple[Shards, Run]],
+        parser: Parser,
+        *,
+        threads: int,
+        on_error: Literal["raise", "skip"] = "raise",
+    ) -> None:
+        self._parts = parts
+        self._parser = parser
+        self._skips = on_error == "skip"
+        self._ends = np.cumsum([0, *(len(run) for _, run in parts)], dtype=np.int64)
+        self._shards = _core.ShardSet(self._ends)
+        self._loader = _core.BatchLoader(parser.plan, self._shards, threads, self._skips)
+        self._submitted: dict[int, NDArray[np.int64]] = {}  # by ticket
+        self._failed: dict[int, Exception] = {}  # tickets whose shards cannot be opened
+        self._failures = count(-1, -1)
+        self._locals: dict[int, LocalShard] = {}  # by run
+        self._damage: dict[str, list[Damage]] = {}  # of shards whose offsets do not tell, by file
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def submit(self, numbers: Sequence[int] | NDArray[Any]) -> int:
+        """A ticket for the records of these numbers, whose reading starts now."""
+        wanted = self._checked(numbers)
+        try:
+            self._open_for(wanted)
+        except IndexError:
+            raise
+        except Exception as error:  # of this batch, not of the one that is taken meanwhile
+            ticket = next(self._failures)
+            self._failed[ticket] = error
+            return ticket
+        try:
+            ticket = self._loader.submit(wanted)
+        except _core.Fault as fault:
+            raise self._error(fault, wanted) from None
+        self._submitted[ticket] = wanted
+        return ticket
+
+    def take(self, ticket: int) -> Taken:
+        """What was asked for with a ticket; waits for it. Raises what went wrong, at the first row.
+
+        Each ticket can be taken once, in any order and from any thread.
+        """
+        if ticket in self._failed:
+            raise self._failed.pop(ticket)
+        try:
+            found = self._loader.take(ticket)
+        except _core.Fault as fault:
+            wanted = self._submitted.pop(ticket, None)
+            if wanted is None or fault.args[0] != "not open":
+                raise self._error(fault, wanted) from None
+            numbers, found = wanted, self._read(wanted)
+        else:
+            numbers = self._submitted.pop(ticket)
+        rows, damaged = found[2:]
+        columns = self._columns(found, numbers)
+        damage = tuple(self._find_damage(int(numbers[row]), kind) for row, kind in damaged)
+        return Taken(columns, rows, damage)
+
+    def read(self, numbers: Sequence[int] | NDArray[Any]) -> dict[str, Any]:
+        """The columns of these records, read at once, on the caller's thread.
+
+        With `on_error="skip"` they are of the records that are sound.
+        """
+        wanted = self._checked(numbers)
+        return self._columns(self._read(wanted), wanted)
+
+    def _read(self, numbers: NDArray[np.int64]) -> _Batch:
+        """Read records at once.
+
+        Files that are not open any more, and are others by now, are looked at once more: they may
+        be copies of what they were.
+        """
+        for _ in range(MAX_TRIES):
+            self._open_for(numbers)
+            try:
+                return self._loader.read(numbers)
+            except _core.Fault as fault:
+                if fault.args[0] != "not open":
+                    raise self._error(fault, numbers) from None
+        raise CorruptRecordError(
+            "expected files that stay as they are, got others each time",
+            where=f"{self.locate(int(numbers[0]))[0]}",
+            hint="wait until whoever copies the dataset is done, and load it again",
+        )
+
+    def _columns(self, found: _Batch, numbers: NDArray[np.int64]) -> dict[str, Any]:
+        stored, buffer, rows, _ = found
+        kept = numbers if rows is None else numbers[rows]
+        return self._parser.columns(stored, _Gathered(self, kept, buffer))
+
+    def locate(self, number: int) -> tuple[str, int, int | None]:
+        """File, number in the file and, once it is open, offset of a record, for messages."""
+        run, place, offset, _ = self._shards.find(number)
+        shards, records = self._parts[run]
+        return str(shards.folder / records.shard.name), records.start + place, offset
+
+    def close(self) -> None:
+        """Stop and join the threads; whoever waits for a batch is told."""
+        self._loader.close()
+
+    def _checked(self, numbers: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
+        wanted = np.asarray(numbers)
+        if wanted.size == 0:
+            wanted = np.empty(0, np.int64)
+        if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
+            raise TypeError(f"expected numbers of records, got {numbers!r}")
+        return np.ascontiguousarray(wanted, np.int64)
+
+    # Opening.
+
+    def _open_for(self, numbers: NDArray[np.int64]) -> None:
+        try:
+            missing = self._shards.missing(numbers)
+        except IndexError:
+            outside = numbers[(numbers < 0) | (numbers >= len(self))]
+            raise IndexError(
+                f"expected numbers within {len(self)} records, got {outside[0]}"
+            ) from None
+        if missing:
+            self._open(missing)
+
+    def _open(self, runs: list[int]) -> None:
+        """Map the files of some runs; what has to be made for it is made side by side."""
+        parts = [self._parts[run] for run in runs]
+        is_slow = any(
+            shards.writer != "datum" or run.shard.compression is not None for shards, run in parts
+        )
+        if is_slow and len(runs) > 1:
+            with ThreadPoolExecutor(min(thread_count(None), len(runs))) as pool:
+                for _ in pool.map(self._open_run, runs):
+                    pass
+        else:
+            for run in runs:
+                self._open_run(run)
+
+    def _open_run(self, place: int) -> None:
+        shards, run = self._parts[place]
+        local = find_local(shards, run.shard, skips_damage=self._skips)
+        # As text: the core would call Python for a Path, and take an interrupt for a wrong type.
+        path = str(local.path)
+        crc = run.shard.crc32c if run.shard.compression is None else None  # of what is read
+        try:
+            if local.offsets is not None:
+                self._shards.open_at(place, path, local.version, local.offsets, run.start)
+            elif local.index is not None:
+                index, records = str(local.index), run.shard.records
+                self._shards.open(place, path, local.version, index, run.start, records, crc)
+        except _core.Fault as fault:
+            shards.check_current(run.shard)
+            raise _open_error(local, *fault.args) from None
+        except FileNotFoundError:
+            shards.open(run.shard, accepts_damage=self._skips).close()  # tells what is missing
+            raise
+        shards.check_current(run.shard)  # once all is open: a dataset is replaced in one step
+        self._locals[place] = local
+
+    # What can go wrong.
+
+    def _error(self, fault: _core.Fault, numbers: NDArray[np.int64] | None) -> Exception:
+        code = str(fault.args[0])
+        if numbers is None or code in ("closed", "forked", "ticket", "not open"):
+            return self._unusable(code)
+        if code == "changed":
+            return self._changed(*fault.args[1:])
+        if code == "damage":
+            _, row, kind = fault.args
+            return self._corrupt(int(numbers[row]), kind)
+        return self._parser.error(_Gathered(self, numbers, b""), fault)
+
+    def _unusable(self, code: str) -> Exception:
+        if code == "forked":
+            return RuntimeError(
+                Message(
+                    "expected records in the process that opened them, got a fork of it",
+                    hint="open them after the fork, or start processes with the method 'spawn'",
+                )
+            )
+        if code == "closed":
+            return ValueError("expected records that are open, got closed ones")
+        return KeyError("expected a ticket that was not taken, got another")
+
+    def _changed(self, place: int, state: str, nbytes: int) -> Exception:
+        """A file that is not as it was when it was opened."""
+        local = self._locals[place]
+        try:
+            is_index = local.index is not None and version_of(local.path) == local.version
+        except OSError:
+            is_index = False
+        if is_index:
+            return CorruptIndexError(
+                f"the index was {state} while it was read",
+                where=local.index,
+                hint="delete it; the records themselves are enough to build it again",
+            )
+        file = self.locate(int(self._ends[place]))[0]
+        return change_error(file, local.bytes, state, nbytes)
+
+    def _corrupt(self, number: int, kind: str) -> Exception:
+        index = self._locals[self._shards.find(number)[0]].index
+        if index is not None:
+            try:
+                Index.load(index)
+            except CorruptIndexError as error:  # not the record, but where it was looked for
+                return error
+            except OSError:
+                pass  # gone since; the record was not as its index told all the same
+        damage = self._find_damage(number, kind)
+        return CorruptRecordError(
+            f"record {damage.record} at byte {damage.offset}: expected a sound"
+            f" record, got damage: {damage.kind}",
+            where=damage.file,
+            hint=HINT,
+            damage=damage,
+        )
+
+    def _find_damage(self, number: int, kind: str) -> Damage:
+        file, record, offset = self.locate(number)
+        end = self._shards.find(number)[3]
+        if offset is not None:
+            return Damage(file, offset, offset if end is None else end, record, kind)
+        if file not in self._damage:
+            with RecordFile(file, recovery="skip", use_index=False) as records:
+                for _ in records.chunks():
+                    pass
+                self._damage[file] = records.damage
+        # Each damage counts as one record: the last one may have taken several with it.
+        before = [damage for damage in self._damage[file] if damage.record <= record]
+        return before[-1] if before else Damage(file, 0, 0, record, "torn payload")
+
+
+class _Gathered:
+    """The records of some numbers in a buffer of the core."""
+
+    __slots__ = ("_numbers", "_records", "buffer")
+
+    def __init__(
+        self,
+        records: NumberedRecords,
+        numbers: NDArray[np.int64],
+        buffer: bytes | NDArray[np.uint8],
+    ) -> None:
+        self.buffer = buffer
+        self._records = records
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def locate(self, at: int) -> tuple[str, int, int | None]:
+        return self._records.locate(int(self._numbers[at]))
+
+
+def _open_error(local: LocalShard, code: str, *told: Any) -> Exception:
+    """Files that are not as they were found a moment ago."""
+    if code == "version":
+        return change_error(str(local.path), local.bytes, "rewritten", local.bytes)
+    if code == "bytes":
+        return CorruptRecordError(
+            f"expected {told[0]} bytes, got {told[1]}",
+            where=local.path,
+            hint="the file was cut or changed; restore it",
+        )
+    problem = {
+        "index": f"expected an index of records: {told[0]}",
+        "index bytes": f"expected an index of {told[0]} bytes, got one of {told[-1]}",
+        "index records": f"expected an index of {told[0]} records, got one of {told[-1]}",
+        "index shard": "expected the index of this shard, got that of another version",
+    }[code]
+    return CorruptIndexError(
+        problem,
+        where=local.index,
+        hint="delete it; the records themselves are enough to build it again",
+    )

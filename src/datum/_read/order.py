@@ -1,0 +1,151 @@
+"""The order of an epoch: which record comes at which position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum import _core
+
+__all__ = [
+    "BLOCKS_PER_WINDOW",
+    "WINDOW_RECORDS",
+    "Mode",
+    "Order",
+    "key_of",
+    "mix",
+    "seeds_at",
+]
+
+Mode = Literal["none", "full", "blocks"]
+
+# A window of records is made of so many runs of neighbours: enough for each batch to be a sample of
+# all of the split, and each run long enough for a disk to read at speed.
+BLOCKS_PER_WINDOW = 64
+WINDOW_RECORDS = 16384
+
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_MASK = 2**64 - 1
+
+
+def mix(number: int) -> int:
+    """The finalizer of SplitMix64: any change of a number changes half of the bits."""
+    number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    number = (number ^ (number >> 27)) * 0x94D049BB133111EB & _MASK
+    return number ^ (number >> 31)
+
+
+def key_of(*parts: int | str) -> int:
+    """A key of 64 bits for a permutation, from what it is to depend on.
+
+    Arithmetic alone, so that a graph of TensorFlow computes the keys of any epoch, too.
+
+    >>> key_of(0, 0, "order") == key_of(0, 1, "order")
+    False
+    """
+    key = 0
+    for part in parts:
+        rest = int.from_bytes(part.encode(), "little") if isinstance(part, str) else part
+        while True:  # all 64 bits at a time of it
+            key = mix((key ^ (rest & _MASK)) + _GOLDEN & _MASK)
+            rest >>= 64
+            if not rest:
+                break
+    return key
+
+
+def seeds_at(key: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Two random numbers for each position, as a key says.
+
+    >>> seeds_at(1, np.arange(3)).shape
+    (3, 2)
+    """
+    places = positions.astype(np.uint64)[:, np.newaxis] * np.uint64(2) + np.arange(
+        2, dtype=np.uint64
+    )
+    state: Any = (places + np.uint64(1)) * np.uint64(_GOLDEN) + np.uint64(key)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    found: NDArray[np.int64] = (state ^ (state >> np.uint64(31))).view(np.int64)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The order of the records of a split in every epoch: no table, whatever their number.
+
+    It depends on nothing but what is given here, so it is the same for any number of threads,
+    workers and hosts.
+
+    Attributes:
+        records: how many there are.
+        mode: "none" as they were written; "full" any record anywhere; "blocks" runs of neighbours
+            in random order, and then the records of `window` consecutive ones in random order.
+        seed: another seed gives another order.
+        window: of "blocks", in records.
+        reshuffles: whether each epoch has another order.
+
+    >>> order = Order(5, "full", seed=1)
+    >>> sorted(order.numbers(0, np.arange(5)).tolist())
+    [0, 1, 2, 3, 4]
+    """
+
+    records: int
+    mode: Mode = "none"
+    seed: int = 0
+    window: int = WINDOW_RECORDS
+    reshuffles: bool = True
+
+    @property
+    def description(self) -> str:
+        """What tells one order from another, but for seed and records."""
+        name = f"blocks of {self.window}" if self.mode == "blocks" else self.mode
+        return name if self.reshuffles or self.mode == "none" else f"{name}, once"
+
+    def with_seed(self, seed: int) -> Order:
+        """The order of the same records with another seed."""
+        return replace(self, seed=seed)
+
+    def numbers(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of the records at these positions of an epoch."""
+        epoch = epoch if self.reshuffles else 0
+        if self.mode == "none" or self.records < 2:
+            return positions
+        if self.mode == "full":
+            return _core.permute(positions, self.records, key_of(self.seed, epoch, "order"))
+        return self._numbers_by_block(epoch, positions)
+
+    def _numbers_by_block(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        # Beyond this there is one block, and the same order; larger numbers would overflow.
+        window_records = min(self.window, BLOCKS_PER_WINDOW * self.records)
+        size = max(1, window_records // BLOCKS_PER_WINDOW)
+        blocks = -(-self.records // size)
+        key = key_of(self.seed, epoch, "blocks")
+        # All blocks are full but the last of the split, which comes at `short`. As if it were full
+        # too, positions after it are `gap` further on.
+        gap = blocks * size - self.records
+        last = np.array([blocks - 1], np.int64)
+        short = int(_core.permute(last, blocks, key, True)[0])
+        start_of_gap = (short + 1) * size - gap
+
+        def spread(places: NDArray[np.int64]) -> NDArray[np.int64]:
+            return places + np.where(places < start_of_gap, 0, gap)
+
+        per_window = size * max(1, window_records // size)
+        windows = spread(positions) // per_window
+        mixed = np.empty_like(positions)
+        for window in np.unique(windows).tolist():
+            begin = window * per_window - (gap if short < window * per_window // size else 0)
+            is_last = (window + 1) * per_window >= blocks * size
+            after = (window + 1) * per_window
+            end = self.records if is_last else after - (gap if short < after // size else 0)
+            inside = windows == window
+            key_here = key_of(self.seed, epoch, "window", window)
+            mixed[inside] = begin + _core.permute(positions[inside] - begin, end - begin, key_here)
+        places = spread(mixed)
+        found = _core.permute(places // size, blocks, key)
+        return found * size + places % size

@@ -1,0 +1,1 @@
+"""Datasets made of datasets: laid out anew, repaired, or turned back into files."""

@@ -1,0 +1,409 @@
+"""`datum.reshard`: a dataset laid out anew, its records copied or filtered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum._read.copy import StoredRecords, StoredStream
+from datum._read.rows import iterate_rows
+from datum._read.split import Split
+from datum._write.api import write
+from datum._write.options import names_nearest_option
+from datum._write.progress import Progress, show_progress
+from datum._write.report import WriteReport
+from datum._write.staging import check_target
+from datum.dataset import Dataset
+from datum.errors import (
+    CorruptIndexError,
+    CorruptRecordError,
+    DatumError,
+    ManifestError,
+    SourceError,
+    SplitError,
+    WriteError,
+)
+from datum.format import Compression, Framed, Parser
+from datum.format.naming import MANIFEST_NAME
+from datum.reader import load
+from datum.schema import Feature, Floats, Schema
+from datum.sources.protocol import Stored
+
+__all__ = [
+    "LazyRecord",
+    "Where",
+    "check_free",
+    "filter_part",
+    "reshard",
+]
+
+CHECKED_RECORDS = 4096  # read at a time
+CHECKED_BYTES = 8 * 2**20
+
+Where = Callable[[Mapping[str, Any]], Any]
+
+
+class LazyRecord(Mapping[str, Any]):
+    """A record whose features are parsed, and whose images are decoded, when they are asked for.
+
+    Values are those of `split[number]`: None where a record lacks a feature.
+    """
+
+    __slots__ = ("_at", "_batch")
+
+    def __init__(self, batch: _Batch, at: int) -> None:
+        self._batch = batch
+        self._at = at
+
+    def __getitem__(self, name: str) -> Any:
+        return self._batch.value(name, self._at)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._batch.schema)
+
+    def __len__(self) -> int:
+        return len(self._batch.schema)
+
+    def __repr__(self) -> str:
+        return f"LazyRecord({dict(self)!r})"
+
+
+class _UnknownFeatureError(KeyError):
+    """A record was asked for what it cannot have: told from a KeyError of the user's own."""
+
+
+class _Batch:
+    """Some records, and what was parsed of them so far."""
+
+    def __init__(self, stored: Stored, schema: Schema, wanted: dict[str, Parser]) -> None:
+        self.schema = schema
+        self._records = Framed(stored.frames, stored.offsets).records()
+        self._wanted = wanted  # by feature, kept from batch to batch
+        self._values: dict[str, Any] = {}
+
+    def value(self, name: str, at: int) -> Any:
+        if name not in self.schema:
+            raise _UnknownFeatureError(name)
+        if name not in self._values:
+            self._values[name] = self._parse(name, self.schema[name])
+        found = self._values[name][at]
+        if found is None or self.schema[name].encoding != "image":
+            return found
+        from datum.images import decode  # brings Pillow, which not every dataset needs
+
+        return decode(found, self.schema[name])
+
+    def _parse(self, name: str, feature: Feature) -> Any:
+        parser = self._wanted.get(name)
+        if parser is None:
+            parser = self._wanted[name] = Parser(Schema({name: feature}))
+        columns = parser.parse(self._records)
+        if feature.encoding == "image":
+            return columns[name]
+        numbers = range(len(self._records))
+        rows = iterate_rows(columns, parser.schema, numbers, where="")
+        return [row[name] for row in rows]
+
+
+class _Chooser:
+    """Asks a function of the user's about one record after the other."""
+
+    def __init__(self, where: Where, schema: Schema, split: str) -> None:
+        self._where = where
+        self._schema = schema
+        self._split = split
+        self._parsers: dict[str, Parser] = {}
+        self._seen = 0
+
+    def __call__(self, stored: Stored) -> NDArray[np.bool_]:
+        batch = _Batch(stored, self._schema, self._parsers)
+        chosen = np.zeros(len(stored), np.bool_)
+        for at in range(len(stored)):
+            chosen[at] = self._ask(batch, at)
+        self._seen += len(stored)
+        return chosen
+
+    def _ask(self, batch: _Batch, at: int) -> bool:
+        try:
+            return bool(self._where(LazyRecord(batch, at)))
+        except DatumError:
+            raise
+        except Exception as error:  # it is the user's own code
+            if isinstance(error, _UnknownFeatureError):
+                self._schema.select(error.args)  # raises, with the nearest name
+            place = f"split {self._split!r}, record {self._seen + at}"
+            raise SourceError(
+                f"expected true or false, got {type(error).__name__}: {error}",
+                where=f"where: {place}",
+            ) from error
+
+
+def filter_part(
+    part: StoredRecords | StoredStream, where: Where, split: str, progress: Progress
+) -> StoredRecords | StoredStream:
+    """The records of a part for which `where` is true, counted anew; SourceError if it raises.
+
+    Of a part that can be read in any order, all records are looked at now.
+    """
+    chooser = _Chooser(where, part.schema, split)
+    if isinstance(part, StoredStream):
+        # A new one each time: it counts the records that it sees.
+        return part.filtered(lambda: _Chooser(where, part.schema, split))
+    chosen = [np.empty(0, np.int64)]
+    step = _step_of(part)
+    for first in range(0, len(part), step):
+        block = part.read(np.arange(first, min(first + step, len(part))))
+        if block.rejects:
+            raise SourceError(block.rejects[0].message)
+        data: Any = block.data
+        chosen.append(first + np.flatnonzero(chooser(data)))
+        progress.advance(len(block), len(data.frames))
+    return part.select(np.concatenate(chosen))
+
+
+def _step_of(part: StoredRecords) -> int:
+    record_bytes = (part.stored_bytes or 0) / max(len(part), 1)
+    return int(np.clip(CHECKED_BYTES / max(record_bytes, 1), 1, CHECKED_RECORDS))
+
+
+def check_free(out: str | os.PathLike[str], *, overwrite: bool) -> Path:
+    """The folder that is to be written, links followed; WriteError if it is not free.
+
+    It is looked at before anything is read, which may take long; `datum.write` looks again.
+    """
+    text = os.fspath(out)
+    if not text or "\0" in text or "://" in text:
+        raise WriteError(f"expected the path of a folder on this computer, got {text!r}")
+    target = Path(os.path.realpath(os.path.expanduser(text)))  # noqa: PTH111
+    try:
+        check_target(target, overwrite=overwrite, append=False)
+    except WriteError as error:
+        if (target / MANIFEST_NAME).is_file():
+            raise WriteError(error, hint="overwrite=True replaces it") from None
+        raise
+    except OSError as error:
+        raise WriteError(
+            f"expected a folder that can be written to: {error}", where=target
+        ) from error
+    return target
+
+
+_Part = StoredRecords | StoredStream
+
+
+@names_nearest_option
+def reshard(
+    dataset: Dataset | Split | str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    splits: Mapping[str, float] | Mapping[str, str] | None = None,
+    columns: Iterable[str] | None = None,
+    drop: Iterable[str] | None = None,
+    where: Where | None = None,
+    shard_bytes: int = 128 * 2**20,
+    shards: int | Mapping[str, int] | None = None,
+    records_per_shard: int | None = None,
+    compression: Compression | Literal["keep"] | None = "keep",
+    floats: Floats = "float64",
+    shuffle: bool = False,
+    seed: int = 0,
+    stratify: str | None = None,
+    recount: bool = False,
+    workers: int | None = None,
+    overwrite: bool = False,
+    sidecars: Iterable[str] = (),
+    progress: bool | None = None,
+) -> WriteReport:
+    """Write a dataset anew: other shards, splits, order, compression, or only a part of it.
+
+    Records are copied byte for byte, without parsing what is in them; only where features are left
+    out, or floats rounded, are they made anew, and even then images stay the files they are. Schema
+    and metadata are kept, statistics are those of the records that are left. The dataset appears at
+    once, as with `datum.write`, and the same call makes the same bytes. Whatever `datum.load` opens
+    can be given, so that this is also how datasets of others become datasets of Datum.
+
+    Args:
+        dataset: an open dataset, one split of it, or a path.
+        out: the folder of the new dataset; with `overwrite`, it may be that of the old one.
+        splits: None keeps them. Fractions such as {"train": 0.9, "val": 0.1} divide all records
+            anew, by a hash of their numbers; instructions such as {"train": "train[:80%]",
+            "val": "train[80%:]+test"} say which records each gets.
+        columns: the features to keep; None for all.
+        drop: features to leave out, instead of `columns`.
+        where: a function of a record, as `split[0]` gives it, that tells whether to keep it. Only
+            the features that it asks for are parsed. It chooses among what instructions take, and
+            before fractions divide what is left.
+        shard_bytes: about how large shards become, where neither `shards` nor `records_per_shard`
+            says how many there are.
+        shards: how many there are, of every split or by split.
+        records_per_shard: at most so many records are in a shard; there are as few shards as that
+            allows, evenly filled. Not together with `shards`.
+        compression: None, "gzip", "zlib", or "keep" for that of the old dataset.
+        floats: "float64" keeps features as they are. "float32" rounds those of float64 and stores
+            them in lists, unless float32 cannot serve a value, as in `datum.write`.
+        shuffle: whether to store records in a random order, the same for the same `seed`.
+        seed: of the order.
+        stratify: a feature; each of its values is divided by the fractions exactly.
+        recount: whether to count statistics anew where all records of a split are kept; otherwise
+            those that the dataset has are taken over.
+        workers: how many cores to use; all by default. The result is the same.
+        overwrite: whether a dataset at `out` may be replaced.
+        sidecars: for other programs that read the same shards, as with `datum.write`.
+        progress: whether to show it; None shows a bar on a terminal and lines elsewhere.
+
+    >>> import datum
+    >>> report = datum.write({"x": range(100)}, "hundred", shuffle=False, progress=False)
+    >>> splits = {"train": "train[:80%]", "val": "train[80%:]"}
+    >>> report = reshard(
+    ...     "hundred",
+    ...     "even",
+    ...     splits=splits,
+    ...     where=lambda record: record["x"] % 2 == 0,
+    ...     progress=False,
+    ... )
+    >>> {name: split.records for name, split in report.splits.items()}
+    {'train': 40, 'val': 10}
+    """
+    check_free(out, overwrite=overwrite)
+    source = load(dataset) if isinstance(dataset, (str, os.PathLike)) else dataset
+    chosen, fractions = _choose_parts(source, splits)
+    schema = _choose_features(source.schema, columns, drop)
+    with _told_how_to_repair(has_filter=where is not None):
+        parts = chosen if where is None else _filter(chosen, where, progress)
+        if recount:
+            parts = {name: replace(part, statistics=None) for name, part in parts.items()}
+        if list(schema) != list(source.schema):
+            parts = {name: part.narrow(schema) for name, part in parts.items()}
+        return write(
+            _Parts(parts),
+            out,
+            splits=fractions,
+            floats=floats,
+            shard_bytes=shard_bytes,
+            shards=shards,
+            records_per_shard=records_per_shard,
+            compression=_compression_of(source) if compression == "keep" else compression,
+            shuffle=shuffle,
+            seed=seed,
+            stratify=stratify,
+            workers=workers,
+            overwrite=overwrite,
+            sidecars=sidecars,
+            progress=progress,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Parts as a source."""
+
+    found: Mapping[str, Any]
+
+    def parts(self) -> Mapping[str, Any]:
+        """The records of each split."""
+        return self.found
+
+
+def _choose_parts(
+    source: Dataset | Split, splits: Mapping[str, Any] | None
+) -> tuple[dict[str, Any], Mapping[str, float] | None]:
+    """What each split is made of, and the fractions by which the only one is divided."""
+    if not isinstance(source, (Dataset, Split)):
+        raise TypeError(f"expected a dataset, a split or a path, got {source!r:.200}")
+    if splits is None:
+        return dict(source.parts()), None
+    given: Any = splits
+    values = list(given.values()) if isinstance(given, Mapping) else []
+    if values and all(_is_number(value) for value in values):
+        everything = source if isinstance(source, Split) else source["all"]
+        return {"train": _part_of(everything)}, dict(splits)
+    if values and all(isinstance(value, str) for value in values):
+        if isinstance(source, Split):
+            raise SplitError(
+                f"expected fractions in `splits` where one split is given, got {dict(splits)!r}",
+                hint="give the dataset that it is of",
+            )
+        return {name: _part_of(source[value]) for name, value in splits.items()}, None
+    raise SplitError(
+        f"expected `splits` as a dict of fractions, or of instructions, got {splits!r:.200}",
+        hint="splits={'train': 0.9, 'val': 0.1}, or {'val': 'train[:10%]'}",
+    )
+
+
+def _part_of(split: Split) -> Any:
+    return next(iter(split.parts().values()))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _choose_features(
+    schema: Schema, columns: Iterable[str] | None, drop: Iterable[str] | None
+) -> Schema:
+    """The features to keep, in the order that they have."""
+    if columns is not None and drop is not None:
+        raise ValueError("expected `columns` or `drop`, got both")
+    if columns is not None:
+        kept = set(schema.select(columns))
+    else:
+        kept = set(schema) - set(schema.select(drop or ()))
+    if not kept:
+        raise ValueError("expected a feature to keep, got none")
+    return schema.select(name for name in schema if name in kept)
+
+
+def _filter(parts: Mapping[str, _Part], where: Where, progress: bool | None) -> dict[str, _Part]:
+    given: Any = where
+    if not callable(given):
+        raise TypeError(f"expected `where` to be a function of a record, got {where!r:.200}")
+    with show_progress(progress) as shown:
+        shown.stage("choosing", _count(parts))
+        found = {name: filter_part(part, where, name, shown) for name, part in parts.items()}
+    if all(isinstance(part, StoredRecords) and not len(part) for part in found.values()):
+        raise _nothing_kept()
+    return found
+
+
+def _nothing_kept() -> SourceError:
+    return SourceError("where: expected a record to be kept, got none", hint="check what it asks")
+
+
+def _count(parts: Mapping[str, _Part]) -> int:
+    return sum(len(part) for part in parts.values() if isinstance(part, StoredRecords))
+
+
+def _compression_of(source: Dataset | Split) -> Compression | None:
+    if isinstance(source, Dataset):
+        return source.compression
+    found = {run.shard.compression for run in source.runs}
+    return found.pop() if len(found) == 1 else None
+
+
+@contextmanager
+def _told_how_to_repair(*, has_filter: bool) -> Iterator[None]:
+    """Name the call that saves what is whole of a dataset that turns out to be damaged."""
+    hint = "datum.repair(path, out) saves what is whole"
+    try:
+        yield
+    except (CorruptRecordError, CorruptIndexError) as error:
+        if isinstance(error, CorruptIndexError):
+            raise CorruptIndexError(error, hint=hint) from error
+        raise CorruptRecordError(error, hint=hint, damage=error.damage) from error
+    except ManifestError as error:
+        raise ManifestError(error, hint=hint) from error
+    except SourceError as error:
+        if has_filter and error.problem.startswith("expected records, got none"):
+            raise _nothing_kept() from error
+        if "damage" in error.problem:
+            raise SourceError(error, hint=hint) from error
+        if error.hint.startswith("on_error="):  # which is no option here
+            raise SourceError(error.message.changed(hint="")) from error
+        raise

@@ -1,0 +1,154 @@
+"""Adding to a dataset that is there: new shards, one manifest for old and new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datum._write.options import WriteOptions
+from datum._write.parts import merge_schemas
+from datum._write.sidecars import find_sidecars
+from datum._write.staging import QUARANTINE
+from datum.errors import SchemaError, WriteError
+from datum.format import Manifest, SplitInfo, Statistics, stores_alike
+from datum.format.naming import parse_shard_name
+from datum.schema import Feature, Schema
+from datum.schema.feature import FLOATS_ON_WIRE
+
+__all__ = [
+    "Appended",
+    "append_to",
+    "join_metadata",
+]
+
+
+@dataclass(frozen=True)
+class Appended:
+    """The dataset that is added to.
+
+    Attributes:
+        manifest: what it holds so far.
+        generation: which addition this is, counted from 1.
+        quarantine: the content of its list of rejected records.
+        sidecars: the names of those that stand beside it.
+    """
+
+    manifest: Manifest
+    generation: int
+    quarantine: bytes
+    sidecars: tuple[str, ...] = ()
+
+    @property
+    def images(self) -> frozenset[str]:
+        """The features whose bytes are those of images, also where rows do not tell."""
+        schema = self.manifest.schema
+        return frozenset(name for name, one in schema.items() if one.encoding == "image")
+
+    def widen(self, schema: Schema) -> Schema:
+        """A schema for old and new records, under which the old ones need not be written again."""
+        old = self.manifest.schema
+        schema = Schema(
+            {name: _stored_like(old.get(name), feature) for name, feature in schema.items()}
+        )
+        try:
+            merged = merge_schemas(old, schema)
+        except SchemaError as error:
+            raise SchemaError(
+                f"expected records like those that are there: {error.message.line}",
+                hint=error.hint,
+                feature=error.feature,
+            ) from None
+        for name, feature in old.items():
+            if not stores_alike(Schema({name: feature}), merged.select([name])):
+                raise SchemaError(
+                    f"expected {feature!r}, as the dataset has it, got {schema[name]!r}",
+                    where=f"feature {name!r}",
+                    hint="write old and new records together as a new dataset",
+                )
+        return merged
+
+    def join(self, new: Manifest) -> Manifest:
+        """The manifest of old and new shards."""
+        old = self.manifest
+        splits = dict(old.splits)
+        statistics = {name: dict(found) for name, found in old.statistics.items()}
+        for name, split in new.splits.items():
+            shards = old.splits[name].shards if name in old.splits else ()
+            splits[name] = SplitInfo((*shards, *split.shards))
+            found = new.statistics.get(name, {})
+            if found and statistics.get(name):
+                merged = Statistics.from_json(statistics[name]).merge(Statistics.from_json(found))
+                found = merged.to_json()
+            statistics[name] = dict(found) or statistics.get(name, {})
+        metadata = join_metadata([old.metadata, new.metadata])
+        return Manifest(new.schema, splits, metadata, statistics, old.compression)
+
+    def describe(self) -> dict[str, Any]:
+        """What decides the bytes that are added, as plain values."""
+        return {"generation": self.generation, "schema": self.manifest.schema.to_json()}
+
+
+def _stored_like(old: Feature | None, new: Feature) -> Feature:
+    """Floats of new records, laid out as those that are there: raw, or in lists."""
+    encodings = {new.encoding, "" if old is None else old.encoding}
+    if old is None or old.dtype != new.dtype or encodings != {"raw", "values"}:
+        return new
+    return old if old.shape == new.shape and new.dtype in FLOATS_ON_WIRE else new
+
+
+def append_to(target: Path, options: WriteOptions) -> Appended:
+    """Look at the dataset that is to be added to."""
+    manifest = Manifest.load(target)
+    if manifest.compression != options.compression:
+        raise WriteError(
+            f"expected compression={manifest.compression!r}, as the dataset has,"
+            f" got {options.compression!r}",
+            where=target,
+        )
+    names = [shard.name for split in manifest.splits.values() for shard in split.shards]
+    generations = [found[3] for found in map(parse_shard_name, names) if found is not None]
+    quarantine = target / QUARANTINE
+    content = quarantine.read_bytes() if quarantine.is_file() else b""
+    return Appended(manifest, max(generations, default=0) + 1, content, find_sidecars(target))
+
+
+def join_metadata(parts: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """What all parts know of each feature; they may not contradict one another.
+
+    Counts of image formats add up, and ranges widen.
+    """
+    joined: dict[str, dict[str, Any]] = {}
+    for part in parts:
+        for name, found in part.items():
+            known = joined.setdefault(name, {})
+            for what, value in found.items():
+                known[what] = _join(name, what, known[what], value) if what in known else value
+    return joined
+
+
+def _join(name: str, what: str, old: Any, new: Any) -> Any:
+    if what in ("formats", "converted"):
+        return {key: old.get(key, 0) + new.get(key, 0) for key in sorted({*old, *new})}
+    if old == new:
+        return old
+    if what == "kept_float64":
+        return old  # of two values the first
+    if what in ("height", "width", "channels"):
+        return [min(old[0], new[0]), max(old[1], new[1])]
+    if what == "dtypes":
+        return sorted({*old, *new})
+    if what == "class_names" and new[: len(old)] == old:
+        return new  # more classes, and those that were known keep their numbers
+    if what == "class_names" and old[: len(new)] == new:
+        return old
+    raise SchemaError(
+        f"expected {what} {_shortened(old)} everywhere, got {_shortened(new)}",
+        where=f"feature {name!r}",
+    )
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."

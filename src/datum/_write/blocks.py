@@ -1,0 +1,610 @@
+"""Blocks of a source encoded as framed records; bad records set aside."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum._write.encoders import FeatureEncoder, apply_encoders
+from datum._write.images import ImageFacts, find_images, prepare_images
+from datum._write.serialized import CopiedRecords, copy_stored, rows_of
+from datum.errors import SchemaError, SourceError, suggest
+from datum.format import (
+    Collected,
+    EncodedBlock,
+    ExactRecords,
+    Framed,
+    Records,
+    RowEncoder,
+    Statistics,
+    reencode,
+    stores_alike,
+)
+from datum.schema import (
+    ROUND,
+    Feature,
+    FloatFacts,
+    FloatRule,
+    Schema,
+    SchemaGuess,
+    plain_row,
+    widened,
+)
+from datum.schema.feature import read_named_floats
+from datum.sources import Block, IndexedPart, Reject
+from datum.sources.arrow_files import cast_decimal
+from datum.sources.protocol import Stored, take_rows
+
+if TYPE_CHECKING:
+    from datum.images import ImageOptions
+
+__all__ = [
+    "KEYS",
+    "BlockSettings",
+    "BlockWriter",
+    "CollectedBlock",
+    "DetectionKeys",
+    "DirectSplit",
+    "OnError",
+    "PartWriter",
+    "WrittenBlock",
+    "block_bounds",
+    "find_keys",
+    "first_error",
+    "join_framed",
+]
+
+KEYS = ("tf_object_detection",)
+_NEEDED = ("image", "xmin", "xmax", "ymin", "ymax", "labels")
+_BOX = "image/object/bbox/"
+_NAMES = {
+    "image": "image/encoded",
+    "format": "image/format",
+    "height": "image/height",
+    "width": "image/width",
+    "filename": "image/filename",
+    "source_id": "image/source_id",
+    **{side: f"{_BOX}{side}" for side in ("xmin", "xmax", "ymin", "ymax")},
+    "area": "image/object/area",
+    "class_text": "image/object/class/text",
+    "is_crowd": "image/object/is_crowd",
+    "is_truncated": "image/object/truncated",
+    "labels": "image/object/class/label",
+    "labels_difficult": "image/object/difficult",
+    "pose": "image/object/view",
+}
+_ADDED = {
+    "format": Feature("str"),
+    "height": Feature("int64"),
+    "width": Feature("int64"),
+    "source_id": Feature("str"),
+    "class_text": Feature("str", (None,)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DetectionKeys:
+    """What these keys make of detection records: other places, and what they want besides.
+
+    The features of Datum keep their names, so that the same code trains with them; only the keys
+    of the records are others. `format`, `height`, `width`, `source_id` and `class_text` are added,
+    told by the image as it is stored, its file name and the names of the classes. An area is in
+    pixels there.
+
+    Attributes:
+        class_names: of `labels`, from id 0 on; empty where nobody knows them.
+    """
+
+    class_names: tuple[str, ...]
+
+    def schema(self, schema: Schema) -> Schema:
+        """The schema of the records; SchemaError where there are no boxes."""
+        _check_boxes(schema)
+        if schema["image"].encoding != "image" or schema["image"].holds_images:
+            raise SchemaError(
+                f"keys={KEYS[0]!r}: expected feature 'image' to be an image, got"
+                f" {schema['image']!r}",
+                hint='schema={"image": datum.Feature("uint8", (None, None, 3), encoding="image")}',
+                feature="image",
+            )
+        added = {name: feature for name, feature in _ADDED.items() if self._has(name, schema)}
+        features = {**schema, **{n: one for n, one in added.items() if n not in schema}}
+        return Schema(
+            {
+                name: replace(one, keys=(_NAMES[name],)) if name in _NAMES else one
+                for name, one in features.items()
+            }
+        )
+
+    def _has(self, name: str, known: Iterable[str]) -> bool:
+        if name == "source_id":
+            return "filename" in known
+        return name != "class_text" or bool(self.class_names)
+
+    def __call__(self, block: Block) -> Block:
+        """The block with what the keys want besides; images are prepared already."""
+        data: Any = block.data
+        if isinstance(data, Mapping):
+            data = [{name: column[at] for name, column in data.items()} for at in range(len(block))]
+        return replace(block, data=[self._complete(row) for row in data])
+
+    def _complete(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        from datum.images.header import parse_header  # brings Pillow
+
+        image = row.get("image")
+        _check_boxes(row)
+        if not isinstance(image, bytes) or isinstance(row.get("format"), str):
+            return dict(row)  # no image, as the schema will tell; or done already
+        header = parse_header(image)
+        made: dict[str, Any] = {
+            "format": header.format,
+            "height": header.height,
+            "width": header.width,
+        }
+        if "filename" in row:
+            made["source_id"] = row["filename"]
+        if self.class_names:
+            made["class_text"] = [self._name(label) for label in row["labels"]]
+        if row.get("area") is not None:
+            made["area"] = np.asarray(row["area"], np.float32) * (header.height * header.width)
+        return {**row, **made}
+
+    def _name(self, label: Any) -> str:
+        number = int(label)
+        return self.class_names[number] if 0 <= number < len(self.class_names) else str(number)
+
+
+def _check_boxes(names: Iterable[str]) -> None:
+    known = set(names)
+    if any(name not in known for name in _NEEDED):
+        raise SchemaError(
+            f"keys={KEYS[0]!r}: expected records with an image and boxes,"
+            f" {', '.join(_NEEDED)}, got {', '.join(sorted(known)[:12]) or 'none'}",
+            hint="leave out keys, or write a dataset for detection: problem='image_det'",
+        )
+
+
+def find_keys(
+    keys: str | None, metadata: Sequence[Mapping[str, Mapping[str, Any]]]
+) -> DetectionKeys | None:
+    """What the option `keys` asks for, with the class names that parts tell."""
+    if keys is None:
+        return None
+    named = (one.get("labels", {}).get("class_names", ()) for one in metadata)
+    return DetectionKeys(tuple(map(str, next((names for names in named if names), ()))))
+
+
+OnError = Literal["raise", "skip", "quarantine"]
+_PROBED_RECORDS = 50  # looked at to tell whether most are refused
+_HINT = "on_error='quarantine' puts such records aside and goes on"
+
+
+@dataclass(frozen=True)
+class BlockSettings:
+    """How records are made; the same for every block."""
+
+    schema: Schema | None  # None if it is to be found out
+    features: Mapping[str, Feature]  # that are given, where the schema is not
+    images: ImageOptions
+    encoders: Mapping[str, FeatureEncoder]
+    on_error: OnError
+    is_counted: bool = False  # whether the statistics of stored records are known already
+    rule: FloatRule = ROUND  # how floats are stored, where the schema is to be found out
+    watched: frozenset[str] = frozenset()  # features of the schema that float32 must serve
+    keeps_exact: bool = False  # whether `WrittenBlock.exact` is needed
+    known_images: frozenset[str] = frozenset()  # features of the dataset that is added to
+    complete: DetectionKeys | None = None  # adds what is told by the images as they are stored
+
+
+@dataclass(frozen=True)
+class WrittenBlock:
+    """The records of a block, framed, and what was found out about them."""
+
+    framed: Framed
+    schema: Schema
+    guess: SchemaGuess | None
+    statistics: Statistics
+    images: Mapping[str, ImageFacts]
+    numbers: NDArray[np.int64]
+    keys: Any
+    rejects: list[Reject] = field(default_factory=list)
+    floats: Mapping[str, FloatFacts] = field(default_factory=dict)
+    exact: ExactRecords | None = None
+
+
+@dataclass(frozen=True)
+class CollectedBlock:
+    """The values of a block, which any thread can make records of."""
+
+    pieces: Sequence[Collected | CopiedRecords]
+    block: Block  # without its data
+    images: Mapping[str, ImageFacts]
+    schema: Schema
+    guess: SchemaGuess | None
+
+    def finish(self) -> WrittenBlock:
+        """Make the records; the interpreter is free meanwhile."""
+        encoded = [piece.encode() for piece in self.pieces]
+        statistics = Statistics()
+        floats: dict[str, FloatFacts] = {}
+        first = 0
+        for piece in encoded:
+            statistics = statistics.merge(piece.statistics)
+            for name, facts in piece.floats.items():
+                known = floats.get(name, FloatFacts())
+                floats[name] = known.merge(facts.at(self.block.numbers[first:]))
+            first += len(piece.framed)
+        is_copied = len(encoded) == 1 and isinstance(self.pieces[0], CopiedRecords)
+        schema = encoded[0].schema if is_copied else self.schema
+        return WrittenBlock(
+            join_framed([_widened(piece, schema) for piece in encoded]),
+            schema,
+            self.guess,
+            statistics,
+            self.images,
+            self.block.numbers,
+            self.block.keys,
+            list(self.block.rejects),
+            floats,
+            _join_exact(encoded, schema),
+        )
+
+
+def _widened(piece: EncodedBlock, schema: Schema) -> Framed:
+    """The records as the schema of the whole block has them."""
+    if piece.schema is schema or stores_alike(piece.schema, schema):
+        return piece.framed
+    return reencode(piece.framed.records(), piece.schema, schema, exact=_records(piece.exact))
+
+
+def _records(exact: ExactRecords | None) -> tuple[Records, Schema] | None:
+    return None if exact is None else (exact.framed.records(), exact.schema)
+
+
+def _join_exact(pieces: list[EncodedBlock], schema: Schema) -> ExactRecords | None:
+    """The values of all pieces that were rounded in any, as they were before."""
+    if len(pieces) == 1:
+        return pieces[0].exact
+    names = {name for piece in pieces if piece.exact is not None for name in piece.exact.schema}
+    wanted = Schema(
+        {name: widened(schema[name]) for name in names if schema[name].dtype == "float32"}
+    )
+    if not wanted:
+        return None
+    parts = []
+    for piece in pieces:
+        records, known = piece.framed.records(), [name for name in wanted if name in piece.schema]
+        exact = _records(piece.exact)
+        parts.append(reencode(records, piece.schema.select(known), wanted, exact=exact))
+    return ExactRecords(join_framed(parts), wanted)
+
+
+class BlockWriter:
+    """Writes block after block; without a schema it learns one on the way."""
+
+    def __init__(self, settings: BlockSettings, *, threads: int) -> None:
+        self.settings = settings
+        self._threads = threads
+        self._encoder = self._make_encoder(None)
+        self._features = settings.schema or settings.features
+        # Features that are given are enforced as records come, though others are found out.
+        self._given: RowEncoder | None = None
+        self._is_first = True
+        if settings.schema is None and settings.features:
+            self._given = RowEncoder(Schema(settings.features), threads=threads)
+        given = {name for name, one in self._features.items() if one.encoding == "image"}
+        self._images = given | settings.known_images
+
+    def _make_encoder(self, guess: SchemaGuess | None) -> RowEncoder:
+        return RowEncoder(
+            self.settings.schema,
+            guess=guess,
+            rule=self.settings.rule,
+            watched=self.settings.watched,
+            keeps_exact=self.settings.keeps_exact,
+            threads=self._threads,
+        )
+
+    @property
+    def schema(self) -> Schema:
+        """The schema given, or that of all records so far."""
+        return self._encoder.schema
+
+    def learn(self, guess: SchemaGuess) -> None:
+        """Widen the schema by what another writer has found; SchemaError if they disagree."""
+        if self._encoder.guess is not None:
+            self._encoder = self._make_encoder(self._encoder.guess.merge(guess))
+
+    def prepare(self, block: Block) -> tuple[Block, dict[str, ImageFacts]]:
+        """Do what comes before encoding; several blocks can be prepared at the same time."""
+        if isinstance(block.data, Stored):
+            if self._copies and self.settings.schema is not None:
+                return copy_stored(
+                    block,
+                    self._make_encoder(None),
+                    is_counted=self.settings.is_counted,
+                    threads=self._threads,
+                )
+            known = block.data.schema
+            self._images |= {name for name, one in known.items() if one.encoding == "image"}
+            block = replace(block, data=rows_of(block.data))
+        if self.settings.encoders:
+            block = apply_encoders(block, self.settings.encoders)
+        if self.settings.schema is None and isinstance(block.data, list):
+            self._images |= find_images(block.data[:1])
+        return self._prepare_images(block, self._images)
+
+    @property
+    def _copies(self) -> bool:
+        """Whether records that are serialized already can be taken as they are."""
+        images = self.settings.images
+        is_changed = self.settings.encoders or self.settings.complete
+        return not (is_changed or images.changes_bytes or images.verify)
+
+    def _prepare_images(self, block: Block, names: set[str]) -> tuple[Block, dict[str, ImageFacts]]:
+        facts: dict[str, ImageFacts] = {}
+        if names:
+            features = {name: self._features.get(name) for name in sorted(names)}
+            block, facts = prepare_images(block, features, self.settings.images)
+        complete = self.settings.complete
+        return (block if complete is None else complete(block)), facts
+
+    def write(self, block: Block) -> WrittenBlock:
+        """Make the records of a block."""
+        return self.collect(*self.prepare(block)).finish()
+
+    def collect(self, block: Block, images: dict[str, ImageFacts]) -> CollectedBlock:
+        """Take the values out of a block that is prepared; blocks must come in order."""
+        if block.rejects and self.settings.on_error == "raise":
+            self._raise_first(block)
+        if isinstance(block.data, CopiedRecords):
+            kept_block = replace(block, data=[])
+            return CollectedBlock([block.data], kept_block, images, self.schema, None)
+        pieces: list[Collected] = []
+        rejects = list(block.rejects)
+        refused: list[int] = []
+        first, size = 0, len(block)
+        while first < len(block):
+            last = min(first + size, len(block))
+            try:
+                pieces.append(self._collect(_take(block.data, first, last)))
+                first, size = last, 2 * size
+            except SchemaError as error:
+                # All of the block is looked through once, not at each of many bad records.
+                changed = None if refused else self._prepare_anew(block, images)
+                if changed is not None:
+                    return self.collect(*changed)
+                if error.record is None:
+                    raise
+                at = first + error.record
+                rejects.append(self._refuse(block, at, error))
+                refused.append(at)
+                if at > first:
+                    pieces.append(self._collect(_take(block.data, first, at)))
+                # Where one is bad there may be more: the next steps are small, then grow again.
+                first, size = at + 1, 1
+        kept = np.delete(np.arange(len(block)), refused)
+        keys = block.keys
+        if keys is not None and refused:
+            keys = [keys[at] for at in kept.tolist()]
+        kept_block = Block((), block.numbers[kept], keys, rejects)  # type: ignore[arg-type]
+        return CollectedBlock(pieces, kept_block, images, self.schema, self._encoder.guess)
+
+    def _collect(self, data: Any) -> Collected:
+        names = self.settings.features
+        if self._given is not None and isinstance(data, list):
+            rows = [row if type(row) is dict else plain_row(row) for row in data]
+            self._check_names(rows)
+            data = rows = [self._read_floats(row) for row in rows]
+            self._given.collect([{name: row.get(name) for name in names} for row in rows])
+        elif self._given is not None:
+            self._given.collect({name: data[name] for name in names if name in data})
+        return self._encoder.collect(data)
+
+    def _read_floats(self, row: dict[str, Any]) -> dict[str, Any]:
+        """The row with "NaN" and infinities, which JSON holds as texts, where floats are given."""
+        changed = {}
+        for name, feature in self.settings.features.items():
+            value = row.get(name) if "float" in feature.dtype else None
+            if isinstance(value, (list, str)):
+                changed[name] = read_named_floats(value)
+        return {**row, **changed} if changed else row
+
+    def _check_names(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Refuse a feature that was given and that none of the first records has."""
+        is_first, self._is_first = self._is_first, False
+        for name, feature in self.settings.features.items() if is_first else ():
+            if not feature.optional and not any(name in row for row in rows):
+                hint = suggest(name, {key for row in rows for key in row})
+                raise SchemaError(f"schema: expected features of records, got {name!r}", hint=hint)
+
+    def _prepare_anew(
+        self, block: Block, images: dict[str, ImageFacts]
+    ) -> tuple[Block, dict[str, ImageFacts]] | None:
+        """The block with images or decimals that its first record did not show, if it has some."""
+        late = self._find_late_images(block)
+        if late:
+            block, more = self._prepare_images(block, late)
+            return block, {**images, **more}
+        cast = _cast_decimals(block, self._features)
+        return None if cast is None else (cast, images)
+
+    def _find_late_images(self, block: Block) -> set[str]:
+        """Names whose first images come after the first record of a block."""
+        if self.settings.schema is not None or not isinstance(block.data, list):
+            return set()
+        late = find_images(block.data) - self._images
+        self._images |= late
+        return late
+
+    def _raise_first(self, block: Block) -> None:
+        """Raise for the first record that is rejected here, or was by the source."""
+        first = min(block.rejects, key=lambda reject: reject.record)
+        before = np.flatnonzero(block.numbers < first.record)
+        if len(before) and not isinstance(block.data, CopiedRecords):
+            try:
+                self._collect(_take_at(block.data, before))
+            except SchemaError as error:
+                if error.record is not None:
+                    self._refuse(block, int(before[error.record]), error)
+        raise first_error(first, rejected=len(block.rejects), kept=len(block))
+
+    def _are_most_refused(self, block: Block, at: int) -> bool:
+        """Whether most of the records that follow would be refused, too."""
+        probe = BlockWriter(self.settings, threads=1)
+        probe._encoder = self._make_encoder(self._encoder.guess)
+        following = range(at + 1, min(at + 1 + _PROBED_RECORDS, len(block)))
+        refused = 0
+        with contextlib.suppress(SchemaError):  # those before it are sound, if they come in order
+            probe._collect(_take(block.data, 0, at))
+        for one in following:
+            try:
+                probe._collect(_take(block.data, one, one + 1))
+            except SchemaError:
+                refused += 1
+        return refused > len(following) / 2
+
+    def _refuse(self, block: Block, at: int, error: SchemaError) -> Reject:
+        reason = error.message.beside(f"record {error.record}")
+        key = None if block.keys is None else block.keys[at]
+        where = "" if block.locate is None else block.locate(at)
+        reject = Reject(int(block.numbers[at]), key, where, reason, error.hint)
+        if self.settings.on_error == "raise":
+            hint = error.hint or ("" if self._are_most_refused(block, at) else _HINT)
+            raise SchemaError(
+                reject.message, hint=hint, record=reject.record, feature=error.feature
+            )
+        return reject
+
+
+def _cast_decimals(block: Block, features: Mapping[str, Feature]) -> Block | None:
+    """The block with decimals as its features have them; None if there are none of these."""
+    names = [
+        name
+        for name, one in features.items()
+        if one.dtype == "str" or one.dtype.startswith(("float", "int", "uint"))
+    ]
+    data: Any = block.data
+    if not isinstance(data, list):
+        return None
+    changed = False
+    rows = []
+    for row in data:
+        given = [name for name in names if isinstance(row.get(name), Decimal)]
+        changed |= bool(given)
+        cast = {name: cast_decimal(row[name], features[name].dtype) for name in given}
+        rows.append({**row, **cast} if cast else row)
+    return replace(block, data=rows) if changed else None
+
+
+def first_error(reject: Reject, *, rejected: int, kept: int) -> SourceError:
+    """The error of a record that is rejected; where most are, to put them aside is no way on."""
+    return SourceError(reject.message, hint=reject.hint or ("" if rejected > kept else _HINT))
+
+
+def _take_at(data: Any, places: NDArray[np.intp]) -> Any:
+    if isinstance(data, list):
+        return [data[at] for at in places.tolist()]
+    return {name: take_rows(column, places) for name, column in data.items()}
+
+
+def _take(data: Any, first: int, last: int) -> Any:
+    if isinstance(data, list):
+        return data[first:last] if (first, last) != (0, len(data)) else data
+    return {name: column[first:last] for name, column in data.items()}
+
+
+def join_framed(parts: Sequence[Framed]) -> Framed:
+    """The records of all parts, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    sizes = np.array([0, *(part.nbytes for part in parts)], np.int64)
+    starts = np.cumsum(sizes)[:-1]
+    offsets = [part.offsets + start for part, start in zip(parts, starts, strict=True)]
+    return Framed(
+        np.concatenate([np.empty(0, np.uint8), *(part.data for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *offsets]),
+    )
+
+
+BLOCK_BYTES = 8 * 2**20  # of records made at once by one worker
+BLOCK_RECORDS = 4096
+SLOW_BLOCK_RECORDS = 256  # where reading keeps the interpreter busy
+# Datasets of users may hold files that threads would move under one another.
+_ONE_READER = threading.Lock()
+_SAMPLE_RECORDS = 32  # made to learn how large records are
+_FRAME_BYTES = 64  # about what a record takes beside its values
+_IMAGES_AT_ONCE = 16  # where each is decoded: a worker has enough to do with these
+
+
+@dataclass(eq=False)
+class PartWriter:
+    """Reads records of a part by their numbers and makes them; a worker process gets a copy."""
+
+    part: IndexedPart
+    settings: BlockSettings
+    threads: int = 1
+
+    def __call__(self, numbers: NDArray[np.int64]) -> WrittenBlock:
+        """Make the records of these numbers."""
+        # A writer of its own: what a block becomes must not depend on those before.
+        writer = BlockWriter(self.settings, threads=self.threads)
+        if not self.part.is_slow_python:
+            return writer.write(self.part.read(numbers))
+        with _ONE_READER:
+            block = self.part.read(numbers)
+        return writer.write(block)
+
+
+class DirectSplit:
+    """A split whose records are read in the order in which they are stored."""
+
+    def __init__(
+        self, part: IndexedPart, order: NDArray[np.int64], settings: BlockSettings
+    ) -> None:
+        assert settings.schema is not None
+        self.part = part
+        self.schema = settings.schema
+        self.records = len(order)
+        self._order = order
+        self._settings = settings
+        self.write_piece = PartWriter(part, settings)
+        self.nbytes = self._estimate_bytes()
+
+    def _estimate_bytes(self) -> int:
+        """About how many bytes the records take; it depends on nothing but the data."""
+        known = self.part.stored_bytes
+        is_changed = self._settings.images.changes_bytes
+        if known is not None and not is_changed:
+            frame = 0 if getattr(self.part, "is_stored", False) else _FRAME_BYTES
+            return int(known * self.records / max(len(self.part), 1)) + frame * self.records
+        if not self.records:
+            return 0
+        # Spread over the part: neighbours are often alike.
+        spread = np.linspace(0, self.records - 1, min(self.records, _SAMPLE_RECORDS))
+        sample = np.sort(self._order)[spread.astype(np.int64)]
+        made = PartWriter(self.part, self._settings)(sample)
+        return int(made.framed.nbytes / max(len(made.framed), 1) * self.records)
+
+    def pieces(self, first: int, last: int) -> list[NDArray[np.int64]]:
+        """The records from `first` to before `last`, in blocks."""
+        images = self._settings.images
+        record_bytes = self.nbytes / max(self.records, 1)
+        if images.changes_bytes or images.verify:
+            record_bytes = max(record_bytes, BLOCK_BYTES / _IMAGES_AT_ONCE)
+        elif self.part.is_slow_python:
+            record_bytes = max(record_bytes, BLOCK_BYTES / SLOW_BLOCK_RECORDS)
+        return [self._order[start:end] for start, end in block_bounds(first, last, record_bytes)]
+
+
+def block_bounds(first: int, last: int, record_bytes: float) -> list[tuple[int, int]]:
+    """Ranges of records that one worker makes at once."""
+    step = int(np.clip(BLOCK_BYTES / max(record_bytes, 1.0), 1, BLOCK_RECORDS))
+    return [(start, min(start + step, last)) for start in range(first, last, step)]

@@ -1,0 +1,391 @@
+"""One write, once its arguments are understood: shards, manifest, and the files beside them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datum._write.append import Appended, join_metadata
+from datum._write.blocks import (
+    BlockSettings,
+    DetectionKeys,
+    DirectSplit,
+    WrittenBlock,
+    find_keys,
+    first_error,
+)
+from datum._write.division import Division, order_part
+from datum._write.encoders import FeatureEncoder
+from datum._write.images import ImageFacts, describe_images, open_sizes, refine_images
+from datum._write.intake import SpilledSplit, Taken, take_in
+from datum._write.options import WriteOptions
+from datum._write.parts import Intake, known_schema, open_nested, settle
+from datum._write.progress import Progress
+from datum._write.report import FloatReport, report_floats
+from datum._write.shards import MadeShard, SplitPlan, WidenedError, make_shards
+from datum._write.sidecars import make_sidecars, save_sidecars
+from datum._write.staging import QUARANTINE, Staging
+from datum.errors import SchemaError, SourceError, WriteError, json_text
+from datum.format import stores_alike
+from datum.format.durable import replace_file
+from datum.format.manifest import Manifest, SplitInfo
+from datum.format.naming import MANIFEST_NAME
+from datum.format.statistics import Statistics
+from datum.schema import FloatFacts, FloatRule, Schema
+from datum.sources import IndexedPart, Reject
+from datum.sources.protocol import find_notes, find_rejects
+
+if TYPE_CHECKING:
+    from datum.images import ImageOptions
+
+__all__ = [
+    "Job",
+    "MadeSplit",
+]
+
+
+@dataclass
+class MadeSplit:
+    """The shards of one split, and what was found out about its records."""
+
+    shards: list[MadeShard]
+    statistics: Statistics
+    rejects: list[Reject]
+    floats: Mapping[str, FloatFacts]
+
+
+@dataclass
+class Job:
+    """One write, once its arguments are understood."""
+
+    intake: Intake
+    division: Division | None
+    options: WriteOptions
+    images: ImageOptions
+    encoders: Mapping[str, FeatureEncoder]
+    appended: Appended | None
+    staging: Staging
+    progress: Progress
+    notes: tuple[str, ...] = ()  # on what was made, for the report
+    floats: FloatReport = field(default_factory=FloatReport)
+    _is_counted: bool = False
+
+    def make(self) -> tuple[Manifest, dict[str, MadeSplit]]:
+        """Make the shards, and the manifest that names them."""
+        schema = known_schema(self.intake, self.options.schema)
+        watched: frozenset[str] = frozenset()
+        self.staging.begin(self._plan_name())
+        if schema is not None:
+            rule = self._rule(self.staging.widened)
+            schema, watched = settle(schema, self.encoders, self.options, rule)
+            watched |= self.staging.widened
+            schema = self._keyed(schema)
+            if self.images.changes_bytes and self.options.schema is None:
+                schema = open_sizes(schema, keep=self.options.features)
+        if self.appended is not None and schema is not None:
+            schema = self.appended.widen(schema)
+        self._is_counted = schema is not None and self._has_counts(schema)
+        settings = BlockSettings(
+            schema,
+            self.options.features,
+            self.images,
+            self.encoders,
+            self.options.on_error,
+            self._is_counted,
+            self._rule(),
+            watched,
+            known_images=frozenset() if self.appended is None else self.appended.images,
+            complete=self._keys,
+        )
+        is_direct = schema is not None and all(
+            isinstance(part, IndexedPart) for part in self.intake.parts.values()
+        )
+        found = self._make_direct(settings) if is_direct else self._make_spilled(settings)
+        made, schema, images = found
+        self._check_some_written(made)
+        if not self._is_copied:  # where records are, the schema is already that of their images
+            schema = refine_images(schema, self._all_images(images))
+        notes = find_notes(self.intake.parts.values())
+        self.notes = (*notes, *describe_images(schema, images))
+        self.floats = report_floats(schema, {name: one.floats for name, one in made.items()})
+        return self._manifest(schema, images, made), made
+
+    def _rule(self, wide: Iterable[str] = ()) -> FloatRule:
+        """How floats are stored; the dataset that is added to has decided for its features."""
+        rule = self.options.rule
+        old = {} if self.appended is None else self.appended.manifest.schema
+        kept = {name for name, feature in old.items() if feature.dtype == "float64"}
+        return replace(rule, kept=rule.kept | kept | frozenset(wide))
+
+    def _keyed(self, schema: Schema) -> Schema:
+        return schema if self._keys is None else self._keys.schema(schema)
+
+    @functools.cached_property
+    def _keys(self) -> DetectionKeys | None:
+        parts = self.intake.parts.values()
+        return find_keys(self.options.keys, [part.metadata for part in parts])
+
+    @property
+    def _is_copied(self) -> bool:
+        """Whether all records are serialized already, and none is changed."""
+        parts = self.intake.parts.values()
+        is_changed = bool(self.encoders) or self.images.changes_bytes or self.appended is not None
+        is_changed = is_changed or self._keys is not None
+        return not is_changed and all(getattr(part, "is_stored", False) for part in parts)
+
+    def _has_counts(self, schema: Schema) -> bool:
+        """Whether all records of parts whose statistics are known are copied, and no others."""
+        if not self._is_copied or self.division is not None or self.options.on_error != "raise":
+            return False
+        return all(
+            getattr(part, "statistics", None) is not None
+            and part.schema is not None
+            and stores_alike(part.schema, schema)
+            for part in self.intake.parts.values()
+        )
+
+    def _all_images(self, images: Mapping[str, ImageFacts]) -> dict[str, ImageFacts]:
+        """What is known of images, with those that were there before."""
+        if self.appended is None:
+            return dict(images)
+        metadata = self.appended.manifest.metadata
+        merged = {
+            name: ImageFacts.from_json(found)
+            for name, found in metadata.items()
+            if "formats" in found and "dtypes" in found
+        }
+        for name, facts in images.items():
+            merged.setdefault(name, ImageFacts()).merge(facts)
+        return merged
+
+    def _make_direct(self, settings: BlockSettings) -> Any:
+        """Straight from the parts: they can be read in any order, and the schema is known."""
+        if self.options.on_error == "raise":
+            self._check_readable()
+        while True:
+            plans: dict[str, SplitPlan] = {}
+            rejects: dict[str, list[Reject]] = {}
+            for name, part in self.intake.parts.items():
+                assert isinstance(part, IndexedPart)
+                ordered = order_part(part, name, self.division, self.options)
+                for split, order, duplicates in ordered:
+                    plans[split] = DirectSplit(part, order, settings)
+                    rejects[split] = duplicates
+            try:
+                shards = self._shards(plans)
+                break
+            except WidenedError as error:
+                settings = self._widen(settings, error.made)
+        made = {}
+        images: dict[str, ImageFacts] = {}
+        for split, found in shards.items():
+            statistics = Statistics()
+            floats: dict[str, FloatFacts] = {}
+            for shard in found:
+                rejects[split] += shard.rejects
+                statistics = statistics.merge(shard.statistics)
+                for name, facts in shard.images.items():
+                    images.setdefault(name, ImageFacts()).merge(facts)
+                for name, one in shard.floats.items():
+                    floats[name] = floats.get(name, FloatFacts()).merge(one)
+            made[split] = MadeSplit(found, statistics, rejects[split], floats)
+        self._check_count(made)
+        return made, settings.schema, images
+
+    def _check_count(self, made: Mapping[str, MadeSplit]) -> None:
+        """Raise unless every record of the source was written or rejected."""
+        parts = [part for part in self.intake.parts.values() if isinstance(part, IndexedPart)]
+        expected = sum(map(len, parts))
+        written = sum(one.shard.records for split in made.values() for one in split.shards)
+        rejected = sum(len(split.rejects) for split in made.values())
+        if written + rejected != expected:
+            raise WriteError(
+                f"expected {expected:,} records, as the source has, got"
+                f" {written:,} written and {rejected:,} rejected",
+                where=self.staging.target,
+            )
+
+    def _widen(self, settings: BlockSettings, made: WrittenBlock) -> BlockSettings:
+        """Settings under which a block fits that was found to need float64; all starts anew."""
+        assert settings.schema is not None
+        wide = {name for name, one in settings.schema.items() if one != made.schema[name]}
+        self._check_appended(made.floats, wide)
+        self.staging.start_anew(self.staging.widened | wide)
+        features = {
+            name: made.schema[name] if name in wide else one
+            for name, one in settings.schema.items()
+        }
+        return replace(settings, schema=Schema(features))
+
+    def _check_appended(self, floats: Mapping[str, FloatFacts], wide: Iterable[str]) -> None:
+        """Refuse values that the dataset which is added to cannot hold."""
+        for name in wide:
+            old = None if self.appended is None else self.appended.manifest.schema.get(name)
+            found = floats[name].wide if name in floats else None
+            if old is not None and old.dtype != "float64" and found is not None:
+                record, value = found
+                hint = "write old and new records together as a new dataset"
+                if abs(value) < float(np.finfo(np.float32).max):
+                    hint = f"schema={{{name!r}: datum.{old!r}}} rounds it; or {hint}"
+                raise SchemaError(
+                    f"expected a value that {old.dtype} can"
+                    f" hold, as the dataset has it, got {value!r}",
+                    where=f"record {record}, feature {name!r}",
+                    hint=hint,
+                    record=record,
+                    feature=name,
+                )
+
+    def _check_readable(self) -> None:
+        """Raise for the first bad record in the order of the source, if it is known before."""
+        for part in self.intake.parts.values():
+            assert isinstance(part, IndexedPart)
+            if rejects := find_rejects(part):
+                kept = len(part) - len(rejects)
+                raise first_error(rejects[0], rejected=len(rejects), kept=kept)
+
+    def _make_spilled(self, settings: BlockSettings) -> Any:
+        """By way of the disk: records come one after the other, or their schema is not known."""
+        taken = take_in(
+            self.intake,
+            replace(settings, keeps_exact=True),
+            self.options,
+            division=self.division,
+            folder=self.staging.spill,
+            progress=self.progress,
+        )
+        schema = taken.schema
+        wide = {
+            name: facts
+            for split in taken.splits.values()
+            for name, facts in split.floats.items()
+            if facts.wide is not None
+        }
+        if settings.schema is None:
+            self._check_some_left(taken)
+            schema = open_nested(schema, self.intake.parts.values())
+            rule = self._rule(wide)
+            schema, _ = settle(schema, self.encoders, self.options, rule, is_ruled=True)
+            schema = self._keyed(schema)
+        if self.appended is not None:
+            given = self.options.features
+            is_wide = {
+                name for name in wide if name not in given and schema[name].dtype == "float64"
+            }
+            self._check_appended(wide, is_wide)
+            schema = self.appended.widen(schema)
+        plans: dict[str, SplitPlan] = {
+            name: SpilledSplit(split.runs(schema), schema) for name, split in taken.splits.items()
+        }
+        shards = self._shards(plans)
+        made = {
+            name: MadeSplit(shards[name], split.statistics, split.rejects, split.floats)
+            for name, split in taken.splits.items()
+        }
+        return made, schema, taken.images
+
+    def _check_some_written(self, made: Mapping[str, MadeSplit]) -> None:
+        """Refuse to publish nothing: that is nobody's wish, but often a spent iterator."""
+        if any(one.shard.records for split in made.values() for one in split.shards):
+            return
+        raise _nothing_to_write([reject for split in made.values() for reject in split.rejects])
+
+    def _check_some_left(self, taken: Taken) -> None:
+        """Refuse to go on where nothing can be known of any record."""
+        rejects = [reject for split in taken.splits.values() for reject in split.rejects]
+        if rejects and not taken.schema:
+            raise _nothing_to_write(rejects)
+
+    def _shards(self, plans: Mapping[str, SplitPlan]) -> dict[str, list[MadeShard]]:
+        if not any(plan.records for plan in plans.values()):
+            raise _nothing_to_write([])
+        generation = 0 if self.appended is None else self.appended.generation
+        return make_shards(
+            plans, self.options, self.staging, generation=generation, progress=self.progress
+        )
+
+    def _plan_name(self) -> str | None:
+        """A name for all that decides the bytes; None if a part may have changed unnoticed."""
+        parts = {name: part.fingerprint for name, part in self.intake.parts.items()}
+        if None in parts.values():
+            return None
+        plan = {
+            "parts": parts,
+            "fractions": list((self.intake.fractions or {}).items()),  # in their order
+            "options": self.options.describe(),
+            "images": asdict(self.images),
+            "encoders": {name: encoder.describe() for name, encoder in self.encoders.items()},
+            "appended": None if self.appended is None else self.appended.describe(),
+        }
+        return hashlib.blake2b(
+            json.dumps(plan, sort_keys=True).encode(), digest_size=16
+        ).hexdigest()
+
+    def _manifest(
+        self, schema: Schema, images: Mapping[str, ImageFacts], made: Mapping[str, MadeSplit]
+    ) -> Manifest:
+        parts = [part.metadata for part in self.intake.parts.values()]
+        described = {
+            name: found.describe() | {"stored_dtype": schema[name].dtype}
+            for name, found in self.encoders.items()
+        }
+        pictured = {name: facts.to_json() for name, facts in images.items() if name in schema}
+        manifest = Manifest(
+            schema,
+            {
+                name: SplitInfo(tuple(one.shard for one in split.shards))
+                for name, split in made.items()
+            },
+            join_metadata([*parts, described, pictured, self.floats.to_metadata()]),
+            {name: self._statistics(name, split) for name, split in made.items()},
+            self.options.compression,
+        )
+        return manifest if self.appended is None else self.appended.join(manifest)
+
+    def _statistics(self, name: str, split: MadeSplit) -> Mapping[str, Any]:
+        if self._is_counted:
+            known: Mapping[str, Any] = getattr(self.intake.parts[name], "statistics", {})
+            return known
+        return split.statistics.to_json()
+
+    def save(self, manifest: Manifest, made: Mapping[str, MadeSplit]) -> None:
+        """Write the files that stand beside the shards; the manifest comes last."""
+        folder = self.staging.data
+        lines = [
+            json_text({"split": name, **_to_json(reject)}, sort_keys=True)
+            for name, split in made.items()
+            for reject in sorted(split.rejects, key=lambda reject: reject.record)
+        ]
+        if self.options.on_error == "quarantine" and lines:
+            earlier = b"" if self.appended is None else self.appended.quarantine
+            replace_file(
+                folder / QUARANTINE,
+                earlier + ("\n".join(lines) + "\n").encode(),
+            )
+        there = () if self.appended is None else self.appended.sidecars
+        sidecars = make_sidecars(manifest, {*self.options.sidecars, *there})
+        save_sidecars(folder, sidecars)
+        self.notes += tuple(note for sidecar in sidecars for note in sidecar.notes)
+        replace_file(folder / MANIFEST_NAME, manifest.to_bytes())
+
+
+def _nothing_to_write(rejects: list[Reject]) -> SourceError:
+    if rejects:
+        return SourceError(
+            f"expected records, got {len(rejects):,} of which none can be written;"
+            f" the first: {rejects[0]}"
+        )
+    return SourceError(
+        "expected records, got none",
+        hint="an iterator that was gone through is empty; pass a function that returns a new one",
+    )
+
+
+def _to_json(reject: Reject) -> dict[str, Any]:
+    return {name: value for name, value in asdict(reject).items() if name != "hint" or value}

@@ -1,0 +1,177 @@
+"""The split and place of each record, from a hash of its key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum import _core
+from datum.errors import SplitError
+from datum.sources import Reject
+
+__all__ = [
+    "Hashes",
+    "KeyLedger",
+    "as_utf8",
+    "assign_splits",
+    "check_fractions",
+    "find_duplicates",
+    "hash_records",
+    "shuffled_places",
+]
+
+Hashes = NDArray[np.uint64]
+
+_GOLDEN = 0x9E3779B97F4A7C15  # SplitMix64's step: neighbours are told apart before mixing
+_SPLIT_SALT = 0x53504C4954  # so that splits and order are independent of one another
+_ORDER_SALT = 0x4F52444552
+
+
+def hash_records(numbers: NDArray[np.int64], keys: Sequence[str] | None) -> Hashes:
+    """One hash for each record: of its key, or of its number if records have no keys."""
+    if keys is not None:
+        return _core.hash_keys([as_utf8(key) for key in keys])
+    return _mix((numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(_GOLDEN))
+
+
+def as_utf8(key: str) -> str:
+    r"""A key as text that UTF-8 can hold: what it cannot is written as \\ud800."""
+    return key if key.isascii() else key.encode(errors="backslashreplace").decode()
+
+
+def shuffled_places(hashes: Hashes, seed: int) -> Hashes:
+    """Numbers to sort records by: a random order that depends on keys and `seed` alone."""
+    salt = _mix(np.array([(seed * _GOLDEN + _ORDER_SALT) % 2**64], np.uint64))
+    return _mix(hashes ^ salt)
+
+
+def check_fractions(fractions: Mapping[str, Any]) -> dict[str, float]:
+    """Refuse fractions that are not of a whole."""
+    checked = {}
+    for name, fraction in fractions.items():
+        is_number = isinstance(fraction, (int, float)) and not isinstance(fraction, bool)
+        if not is_number or not 0 < fraction <= 1:
+            raise SplitError(
+                f"expected a fraction above 0 and up to 1, got {fraction!r}",
+                where=f"split {name!r}",
+                hint="splits={'train': 0.8, 'val': 0.2}",
+            )
+        checked[name] = float(fraction)
+    total = sum(checked.values())
+    if abs(total - 1) > 1e-6:
+        raise SplitError(f"expected fractions that add up to 1, got {total:g}: {checked}")
+    return checked
+
+
+def assign_splits(
+    hashes: Hashes, fractions: Mapping[str, float], labels: Sequence[Any] | None = None
+) -> NDArray[np.intp]:
+    """The position in `fractions` of the split of each record.
+
+    A record's split depends on its key alone, so that it stays when others are added. With
+    `labels`, every class is divided as exactly as whole records allow; then it may not stay.
+
+    >>> hashes = hash_records(np.arange(1000), None)
+    >>> np.bincount(assign_splits(hashes, {"train": 0.9, "val": 0.1})).tolist()
+    [901, 99]
+    >>> np.bincount(assign_splits(hashes, {"train": 0.9, "val": 0.1}, [0] * 1000)).tolist()
+    [900, 100]
+    """
+    salted = _mix(hashes ^ np.uint64(_SPLIT_SALT))
+    bounds = np.cumsum(list(fractions.values()))[:-1]
+    if labels is None:
+        return np.searchsorted(bounds, (salted >> np.uint64(11)) * 2.0**-53, "right")
+    members: dict[Any, list[int]] = {}
+    for record, label in enumerate(labels):
+        members.setdefault(label, []).append(record)
+    assigned = np.empty(len(hashes), np.intp)
+    for records in members.values():
+        of_class = np.array(records)
+        ranked = of_class[np.argsort(salted[of_class], kind="stable")]
+        middles = (np.arange(len(ranked)) + 0.5) / len(ranked)
+        assigned[ranked] = np.searchsorted(bounds, middles, "right")
+    return assigned
+
+
+def _mix(values: Hashes) -> Hashes:
+    """The last steps of SplitMix64."""
+    with np.errstate(over="ignore"):
+        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return values ^ (values >> np.uint64(31))
+
+
+_PASS_RECORDS = 2**24  # hashes sorted at once: 128 MiB
+_HELD_RECORDS = 2**20  # keys kept in memory before they go to the file
+
+
+def find_duplicates(
+    hashes: Hashes, key_of: Callable[[int], str], numbers: NDArray[np.int64] | None = None
+) -> list[Reject]:
+    """A reject for every record whose key an earlier one has."""
+    rejects = []
+    passes = -(-len(hashes) // _PASS_RECORDS)
+    for number in range(passes):
+        mine = np.flatnonzero(hashes % np.uint64(passes) == np.uint64(number))
+        order = mine[np.argsort(hashes[mine], kind="stable")]
+        is_same = hashes[order[1:]] == hashes[order[:-1]]
+        for at in np.flatnonzero(is_same).tolist():
+            first, second = int(order[at]), int(order[at + 1])
+            key = key_of(second)
+            if key_of(first) != key:
+                continue  # two keys of one hash
+            records = (first, second) if numbers is None else numbers[[first, second]].tolist()
+            reason = f"expected keys that differ, got the key of record {records[0]} again"
+            rejects.append(Reject(records[1], key, "", reason))
+    return sorted(rejects, key=lambda reject: reject.record)
+
+
+class KeyLedger:
+    """Notes the key of every record that comes; the texts lie in a file, once they are many."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._hashes: list[Hashes] = []
+        self._numbers: list[NDArray[np.int64]] = []
+        self._ends: list[NDArray[np.int64]] = []
+        self._held: list[str] = []
+        self._total = 0
+
+    def add(self, hashes: Hashes, numbers: NDArray[np.int64], keys: Sequence[str]) -> None:
+        """Note some records."""
+        self._hashes.append(hashes)
+        self._numbers.append(numbers)
+        keys = list(map(as_utf8, keys))
+        sizes = np.fromiter((len(key.encode()) for key in keys), np.int64, len(keys))
+        self._ends.append(self._total + np.cumsum(sizes))
+        self._total += int(sizes.sum())
+        self._held += keys
+        if len(self._held) >= _HELD_RECORDS:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+            file.write("".join(self._held).encode())
+        self._held = []
+
+    def find_duplicates(self) -> list[Reject]:
+        """A reject for every record whose key an earlier one has."""
+        if not self._hashes:
+            return []
+        ends = np.concatenate([[0], *self._ends])
+        hashes, numbers = np.concatenate(self._hashes), np.concatenate(self._numbers)
+        if len(np.unique(hashes)) == len(hashes):
+            return []
+        self._flush()
+        with self._path.open("rb") as file:
+
+            def key_of(at: int) -> str:
+                file.seek(int(ends[at]))
+                return file.read(int(ends[at + 1] - ends[at])).decode()
+
+            return find_duplicates(hashes, key_of, numbers)

@@ -1,0 +1,562 @@
+"""A look at a source before it is written."""
+
+from __future__ import annotations
+
+import glob
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datum import _core
+from datum._write.parts import Wanted, blocks_of, told_of
+from datum.errors import SourceError
+from datum.format.wording import count_of
+from datum.schema import Schema
+from datum.sources import Reject, Source
+from datum.sources.arrow import ArrowTable
+from datum.sources.files import find_files, unpacked_suffix
+from datum.sources.image_files import find_set_files
+from datum.sources.open import find_table_roots
+from datum.sources.options import splits_of_files
+from datum.sources.protocol import Block, IndexedPart, Part
+
+__all__ = [
+    "SAMPLE_BYTES",
+    "SAMPLE_RECORDS",
+    "SAMPLE_SECONDS",
+    "Beginning",
+    "Files",
+    "Glimpse",
+    "KnownSource",
+    "PartSample",
+    "describe_layout",
+    "describe_origins",
+    "find_table_files",
+    "find_unread",
+    "look_at",
+    "name_files",
+    "sample_part",
+]
+
+SAMPLE_RECORDS = 1000
+SAMPLE_BYTES = 10 * 2**20
+SAMPLE_SECONDS = 2.0  # where each record is much work
+COUNT_SECONDS = 1.0  # for the rest of a stream, if only to count its records
+_FIRST_RECORDS = 32  # that tell how many more can be read
+
+
+@dataclass(eq=False)
+class PartSample:
+    """The records that were read of a part: a `StreamedPart` that can be read again.
+
+    Attributes:
+        schema, metadata, fingerprint: as of the part.
+        held: the records.
+        total: how many there are in all, if that was found out.
+    """
+
+    schema: Schema | None
+    metadata: Mapping[str, Mapping[str, Any]]
+    held: list[Block]
+    total: int | None
+    fingerprint: str | None = None
+
+    def blocks(self) -> Iterator[Block]:
+        """The records."""
+        return iter(self.held)
+
+    @property
+    def seen(self) -> int:
+        """How many records were read, with those that cannot be written."""
+        return sum(len(block) + len(block.rejects) for block in self.held)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all records there are."""
+        return self.seen == self.total
+
+
+def sample_part(part: Part) -> PartSample:
+    """Read up to 1,000 records, 10 MiB or 2 seconds of a part.
+
+    They are spread over it where they can be read in any order, else they are the first.
+    SourceError of a part that can be read only once: a write would miss what was read here.
+    """
+    if not getattr(part, "is_repeatable", True):
+        raise SourceError(
+            "expected a source that can be read again, as a plan reads its first records,"
+            " got an iterator",
+            hint="pass a function that returns the iterator, or a list",
+        )
+    read = _read_spread if isinstance(part, IndexedPart) else _read_first
+    held, total = read(part)
+    return PartSample(part.schema, part.metadata, held, total)
+
+
+def _read_spread(part: Any) -> tuple[list[Block], int]:
+    """Neighbours are often alike: records from all over the part tell more."""
+    total = len(part)
+    first = _spread(total, min(total, _FIRST_RECORDS))
+    started = time.monotonic()
+    held = [part.read(first)] if total else []
+    seconds = (time.monotonic() - started) / max(len(first), 1)
+    each = part.stored_bytes // total if part.stored_bytes and total else _bytes_of(held)
+    wanted = min(
+        total,
+        SAMPLE_RECORDS,
+        int(SAMPLE_BYTES / max(each, 1)),
+        int(SAMPLE_SECONDS / max(seconds, 1e-9)),
+    )
+    more = np.setdiff1d(_spread(total, wanted), first)
+    if len(more):
+        held.append(part.read(more))
+    return held, total
+
+
+def _spread(total: int, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.linspace(0, max(total - 1, 0), max(count, 0)).astype(np.int64)
+
+
+def _read_first(part: Any) -> tuple[list[Block], int | None]:
+    """The first records; those that follow are counted for a while, if they come quickly."""
+    held: list[Block] = []
+    seen = nbytes = 0
+    is_enough = False
+    started = time.monotonic()
+    for block in part.blocks():
+        seen += len(block) + len(block.rejects)
+        if not is_enough:
+            held.append(block)
+            nbytes += _bytes_of([block]) * len(block)
+            is_enough = seen >= SAMPLE_RECORDS or nbytes >= SAMPLE_BYTES
+        if time.monotonic() - started > (COUNT_SECONDS if is_enough else SAMPLE_SECONDS):
+            return held, None
+    return held, seen
+
+
+def _bytes_of(blocks: list[Block]) -> int:
+    """About how large a record is."""
+    nbytes = records = 0
+    for block in blocks:
+        records += len(block)
+        if isinstance(block.data, list):
+            nbytes += _core.size_of(block.data)
+        elif isinstance(block.data, dict):
+            sizes = [getattr(column, "nbytes", 0) for column in block.data.values()]
+            nbytes += int(sum(sizes))
+    return nbytes // max(records, 1)
+
+
+_PARQUET = (".parquet", ".pq")
+_SUFFIXES = {
+    "CsvTable": (".csv", ".tsv"),
+    "JsonLines": (".jsonl", ".ndjson"),
+    "JsonText": (".json",),
+    "NumpyFile": (".npy", ".npz"),
+}
+_KINDS = {
+    "ArrowTable": "Arrow table",
+    "ColumnTable": "columns in memory",
+    "CsvTable": "CSV table",
+    "Dataset": "dataset",
+    "HuggingFaceDataset": "Hugging Face dataset",
+    "HuggingFaceFolder": "Hugging Face dataset",
+    "ImageTable": "table of image files",
+    "JsonLines": "JSON lines",
+    "JsonText": "texts in JSON",
+    "LabelledImages": "images with a table of labels",
+    "NumpyFile": "NumPy arrays",
+    "PythonRows": "rows from Python",
+    "SegmentationMasks": "images and masks (segmentation)",
+    "Split": "split of a dataset",
+}
+_SET_FOLDERS = {
+    "VocDetection": ("ImageSets", "ImageSets/Main"),
+    "SegmentationMasks": (".", "ImageSets/Segmentation", "ImageSets"),
+}
+
+Files = Mapping[str, Sequence[Path]]
+
+
+def find_table_files(given: Any, source: Source) -> dict[str, list[Path]]:
+    """The files, by split, of a table that was given by its path; none of anything else."""
+    if isinstance(source, ArrowTable) and source is not given:
+        return {split: list(files) for split, files in source.files.items()}
+    suffixes = _SUFFIXES.get(type(source).__name__)
+    if suffixes is None or not isinstance(given, (str, os.PathLike)):
+        return {}
+    text = os.path.expanduser(os.fspath(given))  # noqa: PTH111 - it may be a pattern
+    place = Path(text)
+    if place.is_dir():
+        files = sorted(file for file in place.iterdir() if not file.name.startswith("."))
+        files = [file for file in files if unpacked_suffix(file) in suffixes]
+    elif glob.has_magic(text) and not place.exists():
+        files = find_files(text)
+    else:
+        return {"train": [place]}  # one file: no name divides it
+    splits: dict[str, list[Path]] = {}
+    for file, split in zip(files, splits_of_files(files), strict=True):
+        splits.setdefault(split or "", []).append(file)
+    return {"train": files} if "" in splits else splits
+
+
+def find_unread(given: Any, files: Files) -> list[str]:
+    """The names of files and folders beside the tables of a folder."""
+    if not files or not Path(given).expanduser().is_dir():
+        return []
+    used = {file.name for some in files.values() for file in some}
+    folder = Path(given).expanduser()
+    if any(file.parent != folder for some in files.values() for file in some):
+        return []  # a layout of folders, whose other files say what it is
+    entries = sorted(folder.iterdir())
+    return [
+        f"{entry.name}/" if entry.is_dir() else entry.name
+        for entry in entries
+        if entry.name not in used and not entry.name.startswith(".")
+    ]
+
+
+def describe_layout(source: Source, parts: Mapping[str, Part], files: Files) -> str:
+    """What was found, in a few words: "class folders: 10 classes", "CSV table, 3 files"."""
+    describe = _DESCRIBERS.get(type(source).__name__)
+    if describe is not None:
+        return describe(parts)
+    listed = [file for some in files.values() for file in some]
+    kind = _KINDS.get(type(source).__name__, f"records of {type(source).__name__}")
+    if kind == "Arrow table" and listed and unpacked_suffix(listed[0]) in _PARQUET:
+        kind = "Parquet table"
+    return f"{kind}, {len(listed)} files" if len(listed) > 1 else kind
+
+
+def _describe_folders(parts: Mapping[str, Part]) -> str:
+    return f"class folders: {count_of(len(_classes(parts, 'label')), 'class', 'classes')}"
+
+
+def _describe_voc(parts: Mapping[str, Part]) -> str:
+    classes = _classes(parts, "labels")[1:]  # the first is the background
+    return f"Pascal VOC detection: {count_of(len(classes), 'class', 'classes')}"
+
+
+def _classes(parts: Mapping[str, Part], feature: str) -> Sequence[str]:
+    found = [part.metadata.get(feature, {}).get("class_names", ()) for part in parts.values()]
+    return max(found, key=len, default=())
+
+
+_DESCRIBERS: Mapping[str, Callable[[Mapping[str, Part]], str]] = {
+    "ClassFolders": _describe_folders,
+    "VocDetection": _describe_voc,
+}
+
+
+def describe_origins(
+    given: Any, source: Source, splits: Sequence[str], files: Files
+) -> dict[str, str]:
+    """Where each split comes from; empty where that cannot be told."""
+    if files:
+        whole = [file for some in files.values() for file in some]
+        return {split: name_files(files.get(split, whole)) for split in splits}
+    path = getattr(source, "path", None)
+    if not isinstance(path, (str, os.PathLike)):
+        is_path = isinstance(given, (str, os.PathLike))
+        return dict.fromkeys(splits, os.fspath(given) if is_path else "")
+    root = Path(path)
+    kind = type(source).__name__
+    lists = find_set_files(root, _SET_FOLDERS[kind]) if kind in _SET_FOLDERS else {}
+    return {split: _origin_in(root, split, lists.get(split)) for split in splits}
+
+
+def _origin_in(root: Path, split: str, listed: Path | None) -> str:
+    if listed is not None:
+        return str(listed)
+    folder, table = root / split, root / f"{split}.csv"
+    if table.is_file() and folder.is_dir():
+        return f"{table} and {folder}"
+    return str(folder if folder.is_dir() else root)
+
+
+def name_files(files: Sequence[Path]) -> str:
+    """One file by its path, several by their number and the first.
+
+    >>> name_files([Path("a.csv")]), name_files([Path("a.csv"), Path("b.csv")])
+    ('a.csv', '2 files, a.csv ...')
+    """
+    if len(files) == 1:
+        return str(files[0])
+    return f"{len(files):,} files, {files[0]} ..." if files else ""
+
+
+LARGE_BYTES = 32 * 2**20  # of a table: what a second or two reads
+_HEAD_BYTES = 2**20  # of a large CSV file: some thousands of rows
+_PROBES = 16  # places where lines are counted
+_PROBE_BYTES = 64 * 2**10
+_GOLDEN = 0.6180339887498949
+
+
+class KnownSource:
+    """A source whose parts are made once: a plan looks at them, then a write reads them."""
+
+    def __init__(self, make: Callable[[], Mapping[str, Part]]) -> None:
+        self._make = make
+        self._parts: Mapping[str, Part] | None = None
+
+    def parts(self) -> Mapping[str, Part]:
+        """The records of each split."""
+        if self._parts is None:
+            self._parts = self._make()
+        return self._parts
+
+
+@dataclass(eq=False)
+class Beginning:
+    """The first records of a split that is too large to be read for a plan.
+
+    Attributes:
+        schema, metadata, fingerprint: as of a `StreamedPart`; what they say is of these records.
+        held: the records.
+        total: how many there are in all, if the files tell.
+        share: how much of the files was read, 0 to 1, if that can be told.
+        notes, rejects: as of a `ScannedPart`.
+        remarks, warnings: what to say of its columns.
+        nested: the features made of lists of dicts.
+    """
+
+    schema: Schema | None
+    metadata: Mapping[str, Mapping[str, Any]]
+    held: Sequence[Block]
+    total: int | None
+    share: float | None
+    fingerprint: str | None = None
+    notes: Sequence[str] = ()
+    rejects: Sequence[Reject] = ()
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
+
+    def blocks(self) -> Iterator[Block]:
+        """The first records."""
+        return iter(self.held)
+
+
+@dataclass(frozen=True)
+class Glimpse:
+    """What was found.
+
+    Attributes:
+        source: what a write would read.
+        parts: what a plan may read: some are a `Beginning`.
+        layout: what it is, in words.
+        origins: where each split comes from, in words.
+        unread: what else lies in the folder of a table.
+    """
+
+    source: KnownSource
+    parts: Mapping[str, Part]
+    layout: str
+    origins: Mapping[str, str]
+    unread: Sequence[str] = ()
+
+
+def look_at(given: Any, problem: str | None, wanted: Wanted | None = None) -> Glimpse:
+    """Find out what `given` is, without reading more of it than a plan needs."""
+    wanted = Wanted() if wanted is None else wanted
+    source = wanted.source_of(given, problem)
+    files = find_table_files(given, source)
+    raw = KnownSource(source.parts)
+    known = KnownSource(lambda: _with_images(given, source, raw.parts(), problem, wanted))
+    begin, least = _BEGINNERS.get(type(source).__name__, (None, 0))
+    nbytes = sum(file.stat().st_size for some in files.values() for file in some)
+    parts: Mapping[str, Part]
+    if begin is not None and files and nbytes > least:
+        parts = begin(source, files)
+    else:
+        parts = {split: _shorten(part, given) for split, part in raw.parts().items()}
+    if any(isinstance(part, Beginning) for part in parts.values()):
+        parts = _with_images(given, source, parts, problem, wanted)
+    elif all(getattr(part, "is_repeatable", True) for part in parts.values()):
+        parts = known.parts()
+    has_images = any("names image files" in note for note in told_of(parts.values(), "remarks"))
+    return Glimpse(
+        known,
+        parts,
+        describe_layout(source, parts, files) + " of image files" * has_images,
+        describe_origins(given, source, list(parts), files),
+        find_unread(given, files),
+    )
+
+
+def _with_images(
+    given: Any, source: Source, parts: Mapping[str, Part], problem: str | None, wanted: Wanted
+) -> dict[str, Part]:
+    roots = find_table_roots(given, source, parts, problem)
+    found = wanted.find_images(parts, roots, problem)
+    return {
+        split: replace(
+            part,
+            schema=found[split].schema,
+            metadata=found[split].metadata,
+            held=list(blocks_of(found[split])),
+            remarks=told_of([part, found[split]], "remarks"),
+            warnings=told_of([found[split]], "warnings"),
+        )
+        if isinstance(part, Beginning)
+        else found[split]
+        for split, part in parts.items()
+    }
+
+
+# Rows that come one after the other: a block of thousands may take its time.
+
+
+def _shorten(part: Part, given: Any) -> Part:
+    is_stream = not isinstance(part, IndexedPart) and not isinstance(given, Source)
+    is_rows = callable(given) or hasattr(given, "__iter__")
+    if not is_stream or not is_rows or isinstance(given, str):
+        return part
+    if not getattr(part, "is_repeatable", True):
+        return part  # whoever samples it says what is wrong
+    from datum.sources.python import PythonRows
+
+    rows = _FirstRows(given)
+    first = PythonRows(rows).parts()["train"]
+    assert not isinstance(first, IndexedPart)
+    held = list(first.blocks())
+    seen = sum(len(block) for block in held)
+    total = seen if rows.is_whole else None
+    remarks, nested = told_of([first], "remarks"), told_of([first], "nested")
+    return Beginning(None, part.metadata, held, total, None, remarks=remarks, nested=nested)
+
+
+class _FirstRows:
+    """Goes through the first rows; `is_whole` tells whether there were no more."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+        self.is_whole = False
+
+    def __call__(self) -> Any:
+        rows = self._given if hasattr(self._given, "__iter__") else self._given()
+        is_odd = isinstance(rows, (str, bytes, Mapping)) or not hasattr(rows, "__iter__")
+        return rows if is_odd else self._limited(iter(rows))  # whoever reads it says so
+
+    def _limited(self, rows: Iterator[Any]) -> Iterator[Any]:
+        started = time.monotonic()
+        for row in itertools.islice(rows, SAMPLE_RECORDS):
+            yield row
+            if time.monotonic() - started > SAMPLE_SECONDS:
+                return
+        self.is_whole = next(rows, self) is self
+
+
+# Tables in files.
+
+
+def _begin_csv(source: Any, files: Files) -> dict[str, Part]:
+    """Its first rows, of files with other columns too; the headers of all are looked at."""
+    parts: dict[str, Part] = {}
+    for split, (part, lines) in source.begin(_HEAD_BYTES).items():
+        numbers = _first_numbers(len(part))
+        metadata = {
+            name: {**found, "left_out": "no record looked at has a value"}
+            if "left_out" in found
+            else found
+            for name, found in part.metadata.items()
+        }
+        share = _share_of_lines(lines * len(numbers) / max(len(part), 1), files[split])
+        parts[split] = Beginning(
+            part.schema,
+            metadata,
+            [part.read(numbers)],
+            None,
+            share,
+            notes=part.notes,
+            rejects=part.rejects,
+        )
+    return parts
+
+
+def _begin_arrow(source: Any, files: Files) -> dict[str, Part]:
+    """Its first rows, in the types that the files have; Parquet knows how many there are."""
+    from datum.sources.table import ColumnTable
+
+    parts: dict[str, Part] = {}
+    for split, some in files.items():
+        batch = source.begin(split)
+        part: Any = ColumnTable(batch.slice(0, SAMPLE_RECORDS)).parts()["train"]
+        totals = [_count_rows(file) for file in some]
+        total = None if None in totals else sum(filter(None, totals))
+        nbytes = sum(file.stat().st_size for file in some)
+        is_known = total is not None
+        share = None if is_known else batch.nbytes * len(part) / max(batch.num_rows * nbytes, 1)
+        held = [part.read(_first_numbers(len(part)))]
+        parts[split] = Beginning(part.schema, part.metadata, held, total, share)
+    return parts
+
+
+def _count_rows(path: Path) -> int | None:
+    if unpacked_suffix(path) not in (".parquet", ".pq"):
+        return None
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(path).num_rows)
+
+
+def _begin_lines(source: Source, files: Files) -> dict[str, Part]:
+    """Its first lines."""
+    parts: dict[str, Part] = {}
+    for split, part in source.parts().items():
+        sample = sample_part(part)
+        is_whole = sample.total is not None
+        share = None if is_whole else _share_of_lines(sample.seen, files[split])
+        parts[split] = Beginning(
+            None,
+            {},
+            sample.held,
+            sample.total,
+            share,
+            remarks=told_of([part], "remarks"),
+            nested=told_of([part], "nested"),
+        )
+    return parts
+
+
+def _share_of_lines(lines: float, files: Sequence[Path]) -> float | None:
+    """How much of the files so many lines are; None where packed files keep that to themselves."""
+    if any(unpacked_suffix(file) != file.suffix.lower() for file in files):
+        return None
+    total = sum(map(_guess_lines, files))
+    return min(1.0, lines / total) if total else None
+
+
+def _guess_lines(path: Path) -> float:
+    """About how many lines a file has: they are counted in some places all over it."""
+    size = path.stat().st_size
+    found = read = 0
+    with path.open("rb") as file:
+        # Not at even distances, which what repeats itself in the file may have as well.
+        places = np.arange(_PROBES) * _GOLDEN % 1 * max(size - _PROBE_BYTES, 0)
+        for start in places.astype(int).tolist():
+            file.seek(start)
+            text = file.read(_PROBE_BYTES)
+            found += text.count(b"\n")
+            read += len(text)
+    return found / max(read, 1) * size
+
+
+def _first_numbers(total: int) -> NDArray[np.int64]:
+    return np.arange(min(total, SAMPLE_RECORDS))
+
+
+# By the kind of source: what reads its beginning, and from how many bytes on.
+_BEGINNERS: Mapping[str, tuple[Callable[[Any, Files], dict[str, Part]], int]] = {
+    "ArrowTable": (_begin_arrow, LARGE_BYTES),
+    "CsvTable": (_begin_csv, LARGE_BYTES),
+    "HuggingFaceFolder": (_begin_arrow, LARGE_BYTES),
+    "JsonLines": (_begin_lines, 0),  # which have no schema but that of their records
+}

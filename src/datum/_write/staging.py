@@ -1,0 +1,470 @@
+"""Staging of a dataset, and its atomic publication."""
+
+from __future__ import annotations
+
+import contextlib
+import filecmp
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from datum import _core
+from datum._write.sidecars import owned_sidecar_names
+from datum.errors import CorruptIndexError, ManifestError, WriteError
+from datum.format import Index, Manifest
+from datum.format.durable import (
+    INNER_STAGING,
+    NEW_SUFFIX,
+    entries_of,
+    exchange,
+    hold_folder,
+    is_at,
+    is_own_folder,
+    remove_folder,
+    replace_file,
+    staging_beside,
+    sync_folder,
+)
+from datum.format.index import INDEX_FOLDER
+from datum.format.naming import MANIFEST_NAME, is_own_shard_name
+
+__all__ = [
+    "QUARANTINE",
+    "Staging",
+    "check_target",
+    "open_staging",
+]
+
+QUARANTINE = "quarantine.jsonl"
+_PLAN = "plan.json"
+_JOURNAL = "done.jsonl"
+_WIDENED = "float64.json"
+
+
+class Staging:
+    """A folder beside the target, held by one writer.
+
+    Shards that are done are noted in a journal, which another run of the same plan takes over.
+    Anything of another plan is removed. The folder carries a mark; one without it is somebody's.
+
+    A note is appended only once the shard and its index are on the disk. So a note that survives
+    a power cut tells the truth, and one that is lost or torn costs the making of one shard: the
+    journal itself never waits for the disk.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.folder = _place_of(target)
+        self.data = self.folder / "data"
+        self.spill = self.folder / "spill"
+        self._journal = self.folder / _JOURNAL
+        self._old = self.folder / "old"
+        self._widened = self.folder / _WIDENED
+        self._has_plan = False
+        self._has_begun = False
+        self._done: dict[str, dict[str, Any]] = {}  # what is noted of each shard
+        self._lock = threading.Lock()
+
+    def begin(self, plan: str | None) -> None:
+        """Keep what an interrupted run of the same plan has done; drop everything else."""
+        self._has_plan = plan is not None
+        self._has_begun = True
+        path = self.folder / _PLAN
+        is_same = plan is not None and _read_json(path) == {"plan": plan}
+        for folder in (self.data, self._old):
+            self._rescue(folder)
+        if not is_same or self.data.is_symlink():
+            _remove(self.data)
+        self.data.mkdir(exist_ok=True)
+        notes = _read_notes(self._journal) if is_same else {}
+        self._done = {name: note for name, note in notes.items() if self._is_whole(name, note)}
+        self._drop_unfinished()
+        kept = (self.data, path, self._widened) if is_same else (self.data, path)
+        for entry in entries_of(self.folder):
+            if entry not in kept or entry.is_symlink():
+                _remove(entry)
+        if plan is None:
+            path.unlink(missing_ok=True)
+        else:  # the journal first: it must never be that of another plan
+            replace_file(self._journal, b"".join(_note(*item) for item in self._done.items()))
+            replace_file(path, json.dumps({"plan": plan}).encode())
+
+    def _is_whole(self, name: str, note: dict[str, Any]) -> bool:
+        """Whether the files of a shard are still as noted."""
+        try:
+            size = (self.data / name).stat().st_size
+            index = Index.load(self.data / Index.path_for(name))
+            return bool(size == note["shard"]["bytes"] and len(index) == note["shard"]["records"])
+        except (OSError, KeyError, TypeError, CorruptIndexError):
+            return False
+
+    def _drop_unfinished(self) -> None:
+        """Remove what is not of a shard that is done."""
+        kept = {*self._done, *(Index.path_for(name).as_posix() for name in self._done)}
+        for name in _entries(self.data):
+            if name not in kept or (self.data / name).is_symlink():
+                _remove(self.data / name)
+
+    def restore(self) -> None:
+        """Put the old dataset back, if a run that was to replace it ended between two renames."""
+        has_old = not self._old.is_symlink() and (self._old / MANIFEST_NAME).is_file()
+        if has_old and not os.path.lexists(self.target):
+            self._old.rename(self.target)
+
+    def close(self, *, has_failed: bool) -> None:
+        """Remove what nobody can go on with; what this run never looked at stays."""
+        is_useless = has_failed and self._has_begun and not self.is_resumable
+        if is_useless or not entries_of(self.folder):
+            self.remove()
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether another run can go on from here."""
+        return self._has_plan and bool(self._done)
+
+    def load_done(self, name: str) -> dict[str, Any] | None:
+        """What an earlier run noted of a shard, if its files were as noted when this one began."""
+        return self._done.get(name)
+
+    def save_done(self, name: str, result: dict[str, Any]) -> None:
+        """Note that a shard and its index are on the disk; any thread may call it."""
+        with self._lock:
+            if self._has_plan:
+                with self._journal.open("ab") as journal:
+                    journal.write(_note(name, result))
+            self._done[name] = result
+
+    def sync(self) -> None:
+        """Put the names of all files on the disk, whose contents are there already."""
+        if (self.data / INDEX_FOLDER).is_dir():
+            sync_folder(self.data / INDEX_FOLDER)
+        sync_folder(self.data)
+
+    @property
+    def widened(self) -> frozenset[str]:
+        """The features that this plan, or an interrupted run of it, was started anew for."""
+        found = _read_json(self._widened)
+        return frozenset(found) if isinstance(found, list) else frozenset()
+
+    def start_anew(self, widened: Iterable[str]) -> None:
+        """Drop all shards of the plan, as these features take another type than was thought."""
+        with self._lock:
+            self._done = {}
+            if self._has_plan:  # the journal first: it must never note a shard of another type
+                replace_file(self._journal, b"")
+        _remove(self.data)
+        self.data.mkdir()
+        replace_file(self._widened, json.dumps(sorted(widened)).encode())
+
+    # Publishing.
+
+    def publish(self, *, overwrite: bool) -> None:
+        """Make `data` the target; the manifest must be in it."""
+        sync_folder(self.data)
+        if overwrite:
+            self._check_strangers()
+        # What is done is done: a run after this one must not take the old dataset for its own.
+        (self.folder / _PLAN).unlink(missing_ok=True)
+        sync_folder(self.folder)
+        if not self.target.exists():
+            self.data.rename(self.target)
+        elif not _names_in(self.target):
+            self._fill()
+        elif not overwrite:
+            raise WriteError("expected an empty folder, got files meanwhile", where=self.target)
+        elif _is_fixed(self.target):
+            self._replace_files()
+        else:
+            self._replace()
+        try:
+            sync_folder(self.target.parent)
+        except OSError as error:
+            raise WriteError(
+                f"the dataset is there, but the disk does not confirm it: {error}",
+                where=self.target,
+            ) from error
+        self.remove()
+
+    def _check_strangers(self) -> None:
+        """Refuse to replace files that only have the names of ours."""
+        if not self.target.is_dir():
+            return
+        owned = owned_names(self.target)
+        for name in _entries(self.data):
+            place = self.target / name
+            is_taken = name not in owned and os.path.lexists(place)
+            if is_taken and not _are_alike(self.data / name, place):
+                raise WriteError(
+                    "expected a file that Datum wrote, or none, got another, which the"
+                    " new dataset would replace",
+                    where=place,
+                    hint="move it elsewhere, then call again",
+                )
+
+    def _replace(self) -> None:
+        """Swap the new dataset for the old one; files that are not of the old one stay."""
+        old = self._old
+        if exchange(self.data, self.target):
+            old = self.data
+        else:
+            self.target.rename(old)
+            try:
+                self.data.rename(self.target)
+            except OSError:
+                old.rename(self.target)
+                raise
+        self._rescue(old)
+
+    def _rescue(self, old: Path) -> None:
+        """Bring files back that stood beside a dataset before it was replaced."""
+        if old.is_symlink() or not (old / MANIFEST_NAME).is_file() or not self.target.is_dir():
+            return
+        owned = owned_names(old)
+        for name in _entries(old):
+            is_own = name in owned or _is_unfinished(name)
+            if not is_own and not os.path.lexists(self.target / name):
+                (self.target / name).parent.mkdir(exist_ok=True)
+                (old / name).rename(self.target / name)
+
+    def _replace_files(self) -> None:
+        """Swap file by file, in a folder that cannot be swapped; it is no dataset meanwhile."""
+        owned = owned_names(self.target)
+        (self.target / MANIFEST_NAME).unlink()
+        sync_folder(self.target)
+        for name in owned:
+            _remove(self.target / name)
+        self.move_in()
+
+    def _fill(self) -> None:
+        """Put the dataset into a folder that is there and empty."""
+        if _is_fixed(self.target):
+            self.move_in()
+        else:
+            self.data.rename(self.target)
+
+    def move_in(self) -> None:
+        """Move files into the target one by one, the manifest last of all."""
+        for name in _entries(self.data):
+            if name != MANIFEST_NAME:
+                (self.target / name).parent.mkdir(exist_ok=True)
+                if (self.data / name).is_dir():  # that of links, which is replaced whole
+                    _remove(self.target / name)
+                (self.data / name).replace(self.target / name)
+        if (self.target / INDEX_FOLDER).is_dir():
+            sync_folder(self.target / INDEX_FOLDER)
+        sync_folder(self.target)
+        (self.data / MANIFEST_NAME).replace(self.target / MANIFEST_NAME)
+        sync_folder(self.target)
+
+    def append(self) -> None:
+        """Add the files of `data` to the dataset that is there; its manifest is replaced."""
+        self._check_strangers()
+        self.move_in()
+        self.remove()
+
+    def remove(self) -> None:
+        """Give up all that is in the folder."""
+        remove_folder(self.folder)
+
+
+def owned_names(folder: Path) -> set[str]:
+    """The files in a folder that belong to the dataset in it, or to one that never got whole.
+
+    These are what the manifest names, and shards of our names beside indexes of ours: that is what
+    an addition leaves that was cut off, and what a damaged manifest says no more.
+    """
+    manifest = None
+    shards = [path.name for path in folder.iterdir() if _is_own_shard(path)]
+    try:
+        manifest = Manifest.load(folder)
+        shards += [shard.name for split in manifest.splits.values() for shard in split.shards]
+    except ManifestError:
+        pass
+    names = {MANIFEST_NAME} | owned_sidecar_names(folder, manifest)
+    if _is_own_quarantine(folder / QUARANTINE):
+        names.add(QUARANTINE)
+    return names.union(shards, (Index.path_for(name).as_posix() for name in shards))
+
+
+def _is_own_shard(path: Path) -> bool:
+    index = Index.path_for(path)
+    return is_own_shard_name(path.name) and index.is_file() and Index.is_index(index)
+
+
+def _is_own_quarantine(path: Path) -> bool:
+    """Whether a list of rejected records is one that a write made."""
+    try:
+        with path.open("rb") as file:
+            first = json.loads(file.readline())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and {"split", "record", "reason"} <= first.keys()
+
+
+def _is_unfinished(name: str) -> bool:
+    """Whether a file is one of ours that never got its name."""
+    return Path(name).name.startswith(".") and name.endswith(NEW_SUFFIX)
+
+
+def _are_alike(made: Path, place: Path) -> bool:
+    """Whether the file to be put in a place has the content of the one that is there."""
+    try:
+        return made.is_file() and place.is_file() and filecmp.cmp(made, place, shallow=False)
+    except OSError:
+        return False
+
+
+def _entries(folder: Path) -> list[str]:
+    """What is in the folder of a dataset: names, of indexes `index/NAME`."""
+    names = {entry.name for entry in folder.iterdir()}
+    indexes = folder / INDEX_FOLDER
+    if indexes.is_dir() and not indexes.is_symlink():
+        names.remove(INDEX_FOLDER)
+        names |= {f"{INDEX_FOLDER}/{entry.name}" for entry in indexes.iterdir()}
+    return sorted(names)
+
+
+def _note(name: str, result: dict[str, Any]) -> bytes:
+    """A line of the journal, which a reader can tell from one that is torn."""
+    text = json.dumps([name, result]).encode()
+    return b"%08x %s\n" % (_core.crc32c(text), text)
+
+
+def _read_notes(journal: Path) -> dict[str, dict[str, Any]]:
+    """The notes of a journal that are whole."""
+    try:
+        lines = journal.read_bytes().split(b"\n")
+    except OSError:
+        return {}
+    found: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        crc, _, text = line.partition(b" ")
+        if text and crc == b"%08x" % _core.crc32c(text):
+            match json.loads(text):
+                case [str(name), dict(result)]:
+                    found[name] = result
+    return found
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder; of a link, the link."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _place_of(target: Path) -> Path:
+    """Where the staging folder of a target is: beside it, or in it where that cannot be."""
+    if target.is_dir():
+        is_other_disk = target.stat().st_dev != target.parent.stat().st_dev
+        if is_other_disk or not os.access(target.parent, os.W_OK):
+            return target / INNER_STAGING
+    return staging_beside(target)
+
+
+def _names_in(folder: Path) -> list[str]:
+    """What is in a folder, but for a staging folder of ours."""
+    entries = (entry for entry in folder.iterdir())
+    return [
+        entry.name for entry in entries if entry.name != INNER_STAGING or not is_own_folder(entry)
+    ]
+
+
+def _is_fixed(folder: Path) -> bool:
+    """Whether others hold on to the folder itself: it cannot give way to another."""
+    try:
+        return _place_of(folder).parent == folder or folder.samefile(Path.cwd())
+    except OSError:  # there is no current folder
+        return False
+
+
+@contextlib.contextmanager
+def open_staging(target: Path) -> Iterator[Staging]:
+    """Hold the staging folder of a target; a second writer of the same target is refused."""
+    staging = Staging(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = _hold(staging.folder)
+    has_failed = True
+    try:
+        staging.restore()
+        yield staging
+        has_failed = False
+    finally:
+        if is_at(staging.folder, descriptor):
+            with contextlib.suppress(OSError):
+                staging.close(has_failed=has_failed)
+        os.close(descriptor)  # no sooner: the next writer may take a folder of this name
+
+
+def _hold(folder: Path) -> int:
+    try:
+        return hold_folder(folder)
+    except BlockingIOError:
+        raise WriteError(
+            "another writer is at work on the same target",
+            where=folder,
+            hint="wait until it has ended, or write to another folder",
+        ) from None
+    except FileExistsError:
+        raise WriteError(
+            f"expected nothing of that name, or a folder of Datum, got {_describe(folder)}",
+            where=folder,
+            hint="move it elsewhere, or write to a folder of another name",
+        ) from None
+
+
+def _describe(place: Path) -> str:
+    if place.is_symlink():
+        return "a link"
+    return "a folder with files of others" if place.is_dir() else "a file"
+
+
+def check_target(target: Path, *, overwrite: bool, append: bool) -> None:
+    """Refuse a target that holds what this call may not touch."""
+    if target.exists() and not target.is_dir():
+        raise WriteError("expected a folder, got a file", where=target)
+    has_manifest = (target / MANIFEST_NAME).is_file()
+    indexes = target / INDEX_FOLDER
+    if (append or overwrite) and os.path.lexists(indexes) and not indexes.is_dir():
+        raise WriteError(
+            "expected the folder of the indexes, got a file",
+            where=indexes,
+            hint="move it elsewhere",
+        )
+    if append:
+        if not has_manifest:
+            raise WriteError(
+                "expected a dataset to append to, got none",
+                where=target,
+                hint="leave out append=True",
+            )
+        return
+    if has_manifest and not overwrite:
+        raise WriteError(
+            "expected no dataset there, got one",
+            where=target,
+            hint="overwrite=True replaces it, append=True adds to it",
+        )
+    others = _first_names(target) if target.exists() and not has_manifest else []
+    if others:
+        raise WriteError(
+            f"expected an empty folder or none, got {', '.join(others)}",
+            where=target,
+            hint="write to a folder of its own",
+        )
+
+
+def _first_names(folder: Path, limit: int = 3) -> list[str]:
+    return sorted(_names_in(folder))[:limit]

@@ -1,0 +1,472 @@
+"""The steps of `datum demo`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import statistics
+import tempfile
+import textwrap
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+import datum
+from datum import Dataset, MissingDependencyError
+from datum.cli import demo_calls
+from datum.cli.info_page import render
+from datum.cli.terminal import data, is_plain, show_bar
+
+__all__ = [
+    "ACCURACY",
+    "Digits",
+    "Story",
+    "compare",
+    "draw_digits",
+    "load_tensorflow",
+    "look",
+    "make_images",
+    "measure",
+    "measure_in_turn",
+    "read_digits",
+    "save_images",
+    "show_rates",
+    "train",
+    "write",
+    "write_larger_copy",
+    "write_pixels",
+]
+
+_MAX_WIDTH = 88  # of lines that are easy to read
+_INDENT = 3
+
+
+class Story:
+    """Steps with headings, told to stdout; plain text where it is no terminal."""
+
+    def __init__(self) -> None:
+        self.console: Console = data()
+        self.width = min(self.console.width, _MAX_WIDTH) - _INDENT
+        self._steps = 0
+        self._started = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return time.monotonic() - self._started
+
+    def step(self, title: str) -> None:
+        """Begin a step."""
+        self._steps += 1
+        heading = Text.assemble("\n", (f"{self._steps}. {title}", "bold"))
+        if self.console.is_terminal:
+            line = "-" if is_plain(self.console) else "─"
+            heading.append(" " + line * (self.width + _INDENT - heading.cell_len - 1), "dim")
+        self._print(heading)
+
+    def say(self, text: str, style: str = "") -> None:
+        """Tell something, in lines that fit."""
+        for line in textwrap.wrap(text, self.width, break_on_hyphens=False):
+            self.show(Text(line, style))
+
+    def show(self, what: RenderableType) -> None:
+        """Show something else, indented as the text is."""
+        if isinstance(what, Text):
+            lines = list(what.split("\n"))
+        else:
+            options = self.console.options.update(width=self.console.width - _INDENT)
+            lines = [
+                Text.assemble(*((part.text, part.style or "") for part in line))
+                for line in self.console.render_lines(what, options, pad=False)
+            ]
+        for line in lines:
+            self._print(Text(" " * _INDENT) + line)
+
+    def python(self, code: str) -> None:
+        """Show a call in Python, as it was made."""
+        is_inner = False
+        for line in code.splitlines():
+            if not line and not is_inner:
+                continue  # a blank line ends a block, and is of no use elsewhere
+            is_inner = line.startswith((" ", ")", "]", "}"))
+            prompt = "... " if is_inner or not line else ">>> "
+            self.show(Text.assemble((prompt, "dim"), (line, "cyan")))
+
+    def note_missing(self, error: MissingDependencyError) -> None:
+        """Say that a step, or a part of it, is passed over, and what it takes to have it."""
+        self.say(f"Passed over: {error.message.line}.", "yellow")
+        self.say(f"hint: {error.hint}", "cyan")
+
+    def shell(self, command: str) -> None:
+        """Show the command that does the same."""
+        self.show(Text.assemble(("$ ", "dim"), (command, "green")))
+
+    def _print(self, text: Text) -> None:
+        text.rstrip()
+        self.console.print(text, soft_wrap=True, highlight=False)
+
+
+ACCURACY = 0.95  # which the model has to exceed
+_BAR_WIDTH = 30
+_STDERR = 2  # as the system counts
+
+
+def load_tensorflow(*, purpose: str) -> Any:
+    """TensorFlow, kept from chattering; MissingDependencyError where there is none."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # looked at when it is loaded
+    if importlib.util.find_spec("tensorflow") is None:
+        raise MissingDependencyError(
+            f"{purpose} needs the package `tensorflow`", hint="pip install tensorflow"
+        )
+    with _silenced():
+        tf = importlib.import_module("tensorflow")
+        tf.config.list_physical_devices()  # looks for GPUs, and talks of it
+    tf.get_logger().setLevel("ERROR")
+    return tf
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Let nothing that native code writes to stderr be seen; errors of Python are raised still."""
+    try:
+        kept = os.dup(_STDERR)
+    except OSError:  # there is none
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, _STDERR)
+    try:
+        yield
+    finally:
+        os.dup2(kept, _STDERR)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def train(story: Story, ds: Dataset, epochs: int) -> float:
+    """Train a small model, showing each epoch; returns its accuracy on what it has not seen.
+
+    Without TensorFlow that is said, and nothing is known: 0.
+    """
+    story.step("Train a model on it")
+    story.say("A small Keras network. `to_tf` is a tf.data.Dataset: shuffled, decoded, batched.")
+    try:
+        tf = load_tensorflow(purpose="training")
+    except MissingDependencyError as error:
+        story.note_missing(error)
+        return 0.0
+    story.python(
+        f"import tensorflow as tf\nepochs = {epochs}\n{demo_calls.code_of(demo_calls.train_model)}"
+    )
+    tell = tf.keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: _tell_epoch(story, epoch, epochs, logs["val_accuracy"])
+    )
+    with warnings.catch_warnings():
+        # Keras cannot shuffle a tf.data.Dataset, and says so at every fit.
+        warnings.filterwarnings("ignore", message=".*shuffle=True.*", category=UserWarning)
+        history = demo_calls.train_model(ds, tf, epochs, callbacks=[tell])
+    accuracy = float(history.history["val_accuracy"][-1])
+    count = len(ds["val"])
+    known = f"{round(accuracy * count):,} of {count:,} digits that it has not seen: {accuracy:.1%}"
+    if accuracy > ACCURACY:
+        story.say(f"It knows {known}.", "bold green")
+    else:
+        story.say(f"It knows {known}, less than the {ACCURACY:.0%} expected.", "bold red")
+        story.say(f"hint: train for longer: datum demo --train --epochs {2 * epochs}")
+    return accuracy
+
+
+def _tell_epoch(story: Story, epoch: int, epochs: int, accuracy: float) -> None:
+    is_ascii = is_plain(story.console)
+    full, empty = ("#", ".") if is_ascii else ("█", "░")
+    done = round(_BAR_WIDTH * accuracy)
+    number = f"epoch {epoch + 1:>{len(str(epochs))}}/{epochs}  "
+    bar = Text(full * done, "green").append(empty * (_BAR_WIDTH - done), "dim")
+    story.show(Text(number) + bar + Text(f"  {accuracy:6.1%} right on val"))
+
+
+_SPEED_BAR_WIDTH = 24
+
+
+def write_larger_copy(
+    images: Sequence[tuple[bytes, int]], like: Dataset, out: Path, *, copies: int
+) -> Dataset:
+    """Write encoded images many times over, as a dataset of one split with the image of `like`."""
+    columns = {
+        "image": [image for image, _ in images] * copies,
+        "label": [label for _, label in images] * copies,
+    }
+    datum.write(columns, out, schema={"image": like.schema["image"]}, progress=False)
+    return datum.load(out)
+
+
+def write_pixels(
+    pixels: NDArray[np.uint8], labels: NDArray[np.int64], out: Path, *, copies: int
+) -> Dataset:
+    """Write the pixels as often, as numbers instead of PNG."""
+    images = np.tile(pixels[..., None], (copies, 1, 1, 1))
+    datum.write({"image": images, "label": np.tile(labels, copies)}, out, progress=False)
+    return datum.load(out)
+
+
+def measure_in_turn(
+    feeds: Mapping[str, Callable[[], Iterable[Mapping[str, Any]]]],
+    *,
+    turns: int,
+    seconds: float,
+    tell: Callable[[int, int], None],
+) -> dict[str, float]:
+    """Records a second of each feed: the median of some turns, taken in turn.
+
+    A feed makes batches without end. The first batch of a turn is not counted: it waits for files
+    to be opened and buffers to be filled.
+    """
+    rates: dict[str, list[float]] = {name: [] for name in feeds}
+    for turn in range(turns):
+        for at, (name, make) in enumerate(feeds.items()):
+            tell(turn * len(feeds) + at, turns * len(feeds))
+            rates[name].append(_rate(make(), seconds))
+    return {name: statistics.median(values) for name, values in rates.items()}
+
+
+def _rate(batches: Iterable[Mapping[str, Any]], seconds: float) -> float:
+    iterator = iter(batches)
+    next(iterator)
+    records, started = 0, time.perf_counter()
+    for batch in iterator:
+        records += len(batch["label"])
+        if time.perf_counter() - started >= seconds:
+            break
+    return records / (time.perf_counter() - started)
+
+
+def show_rates(rates: Mapping[str, float], console: Console) -> Table:
+    """Rates as bars, and how many times the first each is."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, justify="right")
+    table.add_column(no_wrap=True, justify="right")
+    best, first = max(rates.values()), next(iter(rates.values()))
+    block = "#" if is_plain(console) else "█"
+    width = min(_SPEED_BAR_WIDTH, max(console.width - 56, 4))
+    for name, rate in rates.items():
+        is_ours = name != next(iter(rates))
+        bar = Text(block * max(1, round(width * rate / best)), "green" if is_ours else "dim")
+        table.add_row(name, bar, f"{rate:,.0f} records/s", f"{rate / first:.1f}x")
+    return table
+
+
+_BRIGHTEST = 16  # the pixels of scikit-learn's digits are 0 to 16
+_SHADES = " ░▒▓█"
+_ASCII_SHADES = " .:-=+*#%@"
+
+
+def read_digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The 1,797 digits that scikit-learn carries: their pixels (8 x 8, 0 to 255), their labels."""
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError as error:
+        raise MissingDependencyError(
+            "the handwritten digits of the demo come with the package `scikit-learn`",
+            hint="pip install scikit-learn",
+        ) from error
+    digits: Any = load_digits()
+    pixels = np.rint(digits.images * (255 / _BRIGHTEST)).astype(np.uint8)
+    return pixels, digits.target.astype(np.int64)
+
+
+def save_images(
+    folder: Path, pixels: NDArray[np.uint8], labels: NDArray[np.int64]
+) -> list[tuple[bytes, int]]:
+    """Save each image as `folder/LABEL/NUMBER.png`; returns their bytes, with their labels."""
+    from PIL import Image
+
+    saved = []
+    for number, (image, label) in enumerate(zip(pixels, labels.tolist(), strict=True)):
+        path = folder / str(label) / f"{number:04}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(path)
+        saved.append((path.read_bytes(), label))
+    return saved
+
+
+def draw_digits(pixels: NDArray[np.uint8], console: Console, *, width: int) -> Text:
+    """Some images side by side, as many as fit: in grey where there are colours, else in shades."""
+    has_colours = console.color_system is not None and not console.no_color
+    if has_colours and not is_plain(console):
+        count = max(1, width // (pixels.shape[2] + 2))
+        return _in_half_blocks(pixels[:count])
+    shades = _ASCII_SHADES if is_plain(console) else _SHADES
+    count = max(1, width // (2 * pixels.shape[2] + 2))
+    return _in_shades(pixels[:count], shades)
+
+
+def _in_half_blocks(pixels: NDArray[np.uint8]) -> Text:
+    """Two rows of pixels to a line: the upper half of a cell is its ink, the lower its paper."""
+    text = Text()
+    for top in range(0, pixels.shape[1], 2):
+        for image in pixels:
+            for upper, lower in zip(image[top].tolist(), image[top + 1].tolist(), strict=True):
+                text.append("▀", f"rgb({upper},{upper},{upper}) on rgb({lower},{lower},{lower})")
+            text.append("  ")
+        text.append("\n")
+    return text[:-1]
+
+
+def _in_shades(pixels: NDArray[np.uint8], shades: str) -> Text:
+    """A line for each row, two characters for each pixel, so that it is about square."""
+    levels = pixels.astype(int) * (len(shades) - 1) // 255
+    lines = [
+        "  ".join("".join(shades[level] * 2 for level in row) for row in rows).rstrip()
+        for rows in levels.transpose(1, 0, 2).tolist()
+    ]
+    return Text("\n".join(lines))
+
+
+COPIES = 56  # of 1,797 digits: about 100,000 records
+TURNS = 3  # of each, so that one that something else disturbed does not count
+SECONDS = 1.5  # a turn: all of them take less than half a minute
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """The digits as pixels with labels, and the PNG files made of them."""
+
+    pixels: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    files: list[tuple[bytes, int]]
+
+
+def make_images(story: Story, pixels: NDArray[np.uint8], labels: NDArray[np.int64]) -> Digits:
+    """Save the digits as people have them: image files in a folder for each class."""
+    story.step("Real data, as people have it: images in folders")
+    digits = Digits(pixels, labels, save_images(Path("images"), pixels, labels))
+    story.say(
+        f"{len(pixels):,} handwritten digits of 8 x 8 pixels, from scikit-learn, as PNG files:"
+        " images/0/0000.png, images/1/0001.png, ..."
+    )
+    story.show(Text())
+    story.show(draw_digits(pixels, story.console, width=story.width))
+    return digits
+
+
+def write(story: Story) -> Dataset:
+    """Write the images as a dataset."""
+    story.step("Write it as a dataset")
+    story.say("The folders are the classes; types and shapes are found out. One call, here in")
+    story.say("Python (>>>), with the command that does the same in a shell ($):")
+    story.python(f"import datum\n{demo_calls.code_of(demo_calls.write_dataset)}")
+    story.shell("datum write images digits --splits train=0.8,val=0.2 --stratify label")
+    story.show(Text(str(demo_calls.write_dataset())))
+    files = sorted(path.name for path in Path("digits").iterdir())
+    story.say(f"Plain TFRecord files, their indexes, a manifest: {', '.join(files)}.")
+    return datum.load("digits")
+
+
+def look(story: Story, ds: Dataset) -> None:
+    """Show what is in the dataset."""
+    story.step("Look into it")
+    story.python('ds = datum.load("digits")')
+    story.shell("datum info digits")
+    story.show(Text())
+    story.show(render(datum.profile(ds, sample="quick"), title="digits"))
+
+
+def compare(story: Story, ds: Dataset) -> None:
+    """Read the same records without TensorFlow, in its order, and go on from a checkpoint."""
+    story.step("The same batches in NumPy, without TensorFlow")
+    story.say("First each record, decoded, beside its PNG file:")
+    story.python('records = list(ds["all"])')
+    same = _same_pixels(ds)
+    story.say(f"{same:,} of {len(ds['all']):,} are equal, pixel for pixel.")
+    story.show(Text())
+    if _tensorflow_or_note(story, "the comparison with it") is not None:
+        story.python(demo_calls.code_of(demo_calls.compare_with_tensorflow))
+        alike = demo_calls.compare_with_tensorflow(ds)
+        story.say(
+            f"The same records in the same order in both: {alike:,} of {len(ds['train']):,}."
+            " `to_torch` and `to_jax` have that order, too."
+        )
+    story.show(Text())
+    story.say("A run that stopped goes on where it was, with the very next record:")
+    story.python(f"import numpy as np\n{demo_calls.code_of(demo_calls.go_on_from_state)}")
+    story.show(Text(str(demo_calls.go_on_from_state(ds)), "bold"))
+
+
+def _same_pixels(ds: Dataset) -> int:
+    from PIL import Image
+
+    same = 0
+    for record in ds["all"]:
+        with Image.open(Path("images", record["filename"])) as file:
+            same += np.array_equal(record["image"][..., 0], np.asarray(file))
+    return same
+
+
+def measure(story: Story, ds: Dataset, digits: Digits) -> None:
+    """Read larger copies as fast as it goes, with Datum and by hand."""
+    story.step("How fast")
+    tf = _tensorflow_or_note(story, "the hand-written pipeline")
+    story.say(f"On a larger copy: the digits {COPIES} times, all of them for training.")
+    if tf is not None:
+        story.say("What one writes without Datum:")
+        files = 'from glob import glob\nfiles = sorted(glob("larger/train-*.tfrecord"))'
+        story.python(f"{files}\n{demo_calls.code_of(demo_calls.feed_tensorflow_by_hand)}")
+        story.say("With Datum:")
+        story.python(f'ds = datum.load("larger")\n{demo_calls.code_of(demo_calls.feed_tensorflow)}')
+    story.python(demo_calls.code_of(demo_calls.feed_numpy))
+    story.shell("datum bench digits")
+    with tempfile.TemporaryDirectory(prefix="datum-demo-") as folder:
+        copy = write_larger_copy(digits.files, ds, Path(folder, "png"), copies=COPIES)
+        story.show(Text())
+        story.say(f"{len(copy['train']):,} records: the digits {COPIES} times, as PNG:")
+        _measure_one(story, copy, tf, demo_calls.feed_tensorflow_by_hand)
+        copy = write_pixels(digits.pixels, digits.labels, Path(folder, "pixels"), copies=COPIES)
+        story.show(Text())
+        story.say("The same with pixels stored as numbers, which cost no decoding:")
+        _measure_one(story, copy, tf, demo_calls.feed_pixels_by_hand)
+    story.show(Text())
+    where = f"{os.cpu_count()} cores" + ("" if tf is None else f", TensorFlow {tf.__version__}")
+    story.say(
+        f"Measured: shuffled batches of 256 with decoded pixels, on {where};"
+        f" the median of {TURNS} turns of {SECONDS} s each, taken in turn, after the first batch;"
+        " files in the memory of the system. Records as small as these show what a record costs"
+        " besides its pixels. With photos of 100 KB it is the JPEG decoder that counts, and the"
+        " gap narrows.",
+        "dim",
+    )
+
+
+def _measure_one(
+    story: Story, ds: Dataset, tf: Any, by_hand: Callable[[Any, list[str]], Any]
+) -> None:
+    files = [str(path) for path in sorted(ds.path.glob("*.tfrecord"))]
+    feeds: dict[str, Callable[[], Any]] = {}
+    if tf is not None:
+        feeds["hand-written tf.data"] = lambda: by_hand(tf, files)
+        feeds["ds.to_tf"] = lambda: demo_calls.feed_tensorflow(ds)
+    feeds["ds.to_numpy"] = lambda: demo_calls.feed_numpy(ds)
+    with show_bar("measuring") as tell:
+        rates = measure_in_turn(feeds, turns=TURNS, seconds=SECONDS, tell=tell)
+    story.show(show_rates(rates, story.console))
+
+
+def _tensorflow_or_note(story: Story, purpose: str) -> Any:
+    """TensorFlow; None, with a word on how to get it, where there is none."""
+    try:
+        return load_tensorflow(purpose=purpose)
+    except MissingDependencyError as error:
+        story.note_missing(error)
+        return None

@@ -1,3 +1,0 @@
-"""The steps of `datum demo`."""
-
-__all__: list[str] = []

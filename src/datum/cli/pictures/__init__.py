@@ -1,3 +1,0 @@
-"""Pictures in a terminal."""
-
-__all__: list[str] = []

@@ -1,3 +1,0 @@
-"""Records as `datum head` shows them."""
-
-__all__: list[str] = []

@@ -1,0 +1,332 @@
+"""Numbers, sizes, lists and tables as commands accept and print them."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from rich.cells import cell_len, chop_cells
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from datum import Feature
+from datum.cli.terminal import Signs, signs_for
+from datum.errors import Message, inert
+
+__all__ = [
+    "Column",
+    "Sized",
+    "count_of",
+    "cut",
+    "cut_middle",
+    "describe_feature",
+    "describe_number",
+    "describe_range",
+    "describe_share",
+    "describe_size",
+    "lay_out",
+    "one_line",
+    "parse_bytes",
+    "parse_pairs",
+    "read_toml",
+]
+
+_DIGITS = 4  # of a number: more are noise in a table
+_LEAST, _MOST = 1e-3, 1e7  # beyond, numbers are written with an exponent
+_UNITS = {"D": 10, "h": 13, "m": 16, "s": 19}  # how much of a date is worth showing
+
+
+def describe_number(value: Any, *, dtype: str = "", digits: int = _DIGITS) -> str:
+    """A number with few digits; whole ones in full; times as dates, if `dtype` says so.
+
+    >>> describe_number(1234567), describe_number(0.123456), describe_number(123456.789)
+    ('1,234,567', '0.1235', '123,457')
+    >>> describe_number(0, dtype="datetime64[s]")
+    '1970-01-01 00:00:00'
+    """
+    if value is None:
+        return ""
+    if "64[" in dtype:
+        return _describe_time(value, dtype)
+    if isinstance(value, int) or (value == round(value, 0) if _is_plain(value) else False):
+        whole = int(value)
+        if abs(whole) >= 10**15:
+            return f"{float(whole):.{digits}g}"
+        return f"{whole:,}" if abs(whole) >= 10_000 else str(whole)  # years have no commas
+    if not math.isfinite(value) or not _LEAST <= abs(value) < _MOST:
+        return f"{value:.{digits - 1}g}"
+    if abs(value) >= 10**digits:
+        return f"{value:,.0f}"
+    text = f"{value:.{digits}g}"
+    return f"{value:,.{len(text.partition('.')[2])}f}"
+
+
+def _is_plain(value: float) -> bool:
+    return math.isfinite(value) and abs(value) < _MOST
+
+
+def _describe_time(value: Any, dtype: str) -> str:
+    kind, _, unit = dtype.rstrip("]").partition("64[")
+    moment = np.array(int(value)).astype(dtype)
+    if kind == "timedelta":
+        return str(moment)
+    return str(moment)[: _UNITS.get(unit, 23)].replace("T", " ")
+
+
+def describe_range(lowest: Any, highest: Any, signs: Signs, *, dtype: str = "") -> str:
+    """The ends of a range, or the one number that they are."""
+    low, high = describe_number(lowest, dtype=dtype), describe_number(highest, dtype=dtype)
+    if low == high:
+        return low
+    between = (
+        f" {signs.to} " if low[0] == "-" or high[0] == "-" or dtype.endswith("]") else signs.to
+    )
+    return f"{low}{between}{high}"
+
+
+def describe_share(share: float) -> str:
+    """A part of a whole in percent; never 0 or 100 where it is not.
+
+    >>> describe_share(0.5), describe_share(0.00001), describe_share(0.9999), describe_share(1)
+    ('50.0 %', '<0.1 %', '>99.9 %', '100 %')
+    """
+    if share in (0, 1):
+        return f"{share:.0%}".replace("%", " %")
+    if share < 0.0005:
+        return "<0.1 %"
+    if share > 0.9995:
+        return ">99.9 %"
+    return f"{share * 100:.1f} %"
+
+
+def one_line(text: str) -> str:
+    """Text of strangers on one line, without anything that steers a terminal."""
+    return " ".join(map(inert, text.split()))
+
+
+def cut(text: str, width: int, signs: Signs) -> str:
+    """The start of a text that takes at most so many cells.
+
+    >>> from datum.cli.terminal import ASCII
+    >>> cut("a long name", 8, ASCII)
+    'a lon...'
+    """
+    if cell_len(text) <= width:
+        return text
+    room = width - cell_len(signs.dots)
+    if room < 1:
+        return text[:width]
+    return chop_cells(text, room)[0].rstrip() + signs.dots
+
+
+def cut_middle(text: str, width: int, signs: Signs) -> str:
+    """The start and the end of a text: names of features often differ in their ends.
+
+    >>> from datum.cli.terminal import ASCII
+    >>> cut_middle("image/object/class/label", 14, ASCII)
+    'image/...label'
+    """
+    room = width - cell_len(signs.dots)
+    if cell_len(text) <= width or room < 2:
+        return cut(text, width, signs)
+    end = chop_cells(text[::-1], room // 2)[0][::-1]
+    return chop_cells(text, room - cell_len(end))[0].rstrip() + signs.dots + end.lstrip()
+
+
+GAP = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Attributes:
+        title: stands above it, dim; a table whose columns have none has no heading.
+        cells: texts, or styled ones.
+        align: where the cells stand.
+        style: of the cells that have none.
+    """
+
+    title: str
+    cells: Sequence[str | Text]
+    align: Literal["left", "right"] = "left"
+    style: str = ""
+
+    @property
+    def width(self) -> int:
+        """What it takes to show all of it."""
+        return max(cell_len(self.title), *(cell_len(str(cell)) for cell in self.cells), 0)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing in any cell."""
+        return not any(map(str, self.cells))
+
+
+def lay_out(columns: Sequence[Column], *, indent: str = "") -> list[Text]:
+    """The lines of a table; none ends in blanks."""
+    titles = [Text(column.title, "dim") for column in columns]
+    styles = [column.style for column in columns]
+    cells = zip(*(column.cells for column in columns), strict=True)
+    rows = [titles] if any(column.title for column in columns) else []
+    rows += [[*map(_styled, row, styles)] for row in cells]
+    widths = [column.width for column in columns]
+    lines = []
+    for row in rows:
+        line = Text(indent, no_wrap=True).append_text(_joined(columns, widths, row))
+        line.rstrip()
+        lines.append(line)
+    return lines
+
+
+def _styled(cell: str | Text, style: str) -> Text:
+    return cell.copy() if isinstance(cell, Text) else Text(cell, style)
+
+
+def _joined(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[Text]) -> Text:
+    parts = []
+    for column, width, cell in zip(columns, widths, cells, strict=True):
+        blanks = Text(" " * (width - cell.cell_len))
+        parts.append(blanks + cell if column.align == "right" else cell + blanks)
+    return Text(GAP).join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """What is drawn anew for the width and the encoding of the console that shows it."""
+
+    make: Callable[[int, Signs], Iterable[Text]] = field(repr=False)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from self.make(options.max_width, signs_for(options))
+
+
+# A comma parts two pairs only where a name and `=` follow, so that values may hold commas:
+# "a=1,2,b=3" is {"a": "1,2", "b": "3"}.
+_BETWEEN = re.compile(r",(?=\s*[^\s,=\[\]+]+\s*=(?!=))")
+
+
+def parse_pairs(texts: Iterable[str], *, option: str = "option") -> dict[str, str]:
+    """The values by name of an option that may be given several times, and hold several pairs.
+
+    Spaces around names and values do not count. A pair without `=`, an empty side and a name given
+    twice are a ValueError that calls the option by the name `option`.
+
+    >>> parse_pairs(["train=0.9,val=0.1", "test=train[:10%]"])
+    {'train': '0.9', 'val': '0.1', 'test': 'train[:10%]'}
+    """
+    pairs: dict[str, str] = {}
+    for text in texts:
+        for pair in _BETWEEN.split(text):
+            name, equals, value = (part.strip() for part in pair.partition("="))
+            if not (name and equals and value):
+                raise ValueError(
+                    Message(
+                        f"{option}: expected name=value, got {pair.strip()!r}",
+                        hint="part several by commas, as in train=0.9,val=0.1",
+                    )
+                )
+            if name in pairs:
+                raise ValueError(f"{option}: expected {name!r} once, got it twice")
+            pairs[name] = value
+    return pairs
+
+
+_SIZE = re.compile(r"(?P<number>\d[\d_,]*(?:\.\d+)?|\.\d+)\s*(?P<unit>[a-z]*)", re.IGNORECASE)
+_LETTERS = "kmgtp"
+
+
+def _units() -> dict[str, int]:
+    """What each unit stands for, in lower case: as for GNU, `k` is KiB and `kB` is 1,000."""
+    units = {"": 1, "b": 1, "byte": 1, "bytes": 1}
+    for power, letter in enumerate(_LETTERS, start=1):
+        units |= {letter: 1024**power, f"{letter}ib": 1024**power, f"{letter}i": 1024**power}
+        units[f"{letter}b"] = 1000**power
+    return units
+
+
+_BYTE_UNITS = _units()
+
+
+def parse_bytes(text: str) -> int:
+    """The bytes that a text like `128MiB`, `1.5 GB`, `500k` or `1048576` stands for.
+
+    `KiB` and a bare letter are powers of 1,024, `kB` is a power of 1,000, as for GNU's tools; case
+    is not looked at. Anything else, and less than one byte, is a ValueError.
+
+    >>> parse_bytes("128MiB"), parse_bytes("1 GB"), parse_bytes("500k")
+    (134217728, 1000000000, 512000)
+    """
+    found = _SIZE.fullmatch(text.strip())
+    unit = _BYTE_UNITS.get(found["unit"].lower()) if found is not None else None
+    if found is None or unit is None:
+        raise ValueError(
+            Message(
+                f"size: expected a number of bytes, got {text!r}",
+                hint="write it as 128MiB, 1.5GB, 500k or 1048576",
+            )
+        )
+    size = int(Decimal(found["number"].replace("_", "").replace(",", "")) * unit)
+    if size < 1:
+        raise ValueError(f"size: expected at least one byte, got {text!r}")
+    return size
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """What a file holds; a ValueError that names the file where it is no TOML."""
+    try:
+        found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(Message(f"expected TOML, got: {error}", where=path)) from None
+    return found
+
+
+def count_of(count: int, what: str, several: str | None = None) -> str:
+    """A number of things.
+
+    >>> count_of(1, "record"), count_of(1200, "record"), count_of(2, "class", "classes")
+    ('1 record', '1,200 records', '2 classes')
+    """
+    return f"{count:,} {what if count == 1 else several or what + 's'}"
+
+
+def describe_size(nbytes: float) -> str:
+    """A number of bytes in units of 1,000.
+
+    >>> describe_size(999), describe_size(1_500_000)
+    ('999 B', '1.5 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if nbytes < 1000:
+            return f"{nbytes:.0f} {unit}" if unit == "B" else f"{nbytes:.1f} {unit}"
+        nbytes /= 1000
+    return f"{nbytes:.1f} TB"
+
+
+def describe_feature(feature: Feature) -> str:
+    """Type and shape in short; `?` is a length that differs.
+
+    >>> describe_feature(Feature("uint8", (None, None, 3), encoding="image"))
+    'image uint8 (?, ?, 3)'
+    >>> describe_feature(Feature("float32", (10,), encoding="sparse", optional=True))
+    'sparse float32 (10), optional'
+    """
+    words: list[str] = [feature.encoding] if feature.encoding in ("image", "sparse") else []
+    words.append(feature.dtype)
+    if feature.shape:
+        words.append(f"({', '.join('?' if n is None else str(n) for n in feature.shape)})")
+    text = " ".join(words)
+    if feature.sequence:
+        text += ", sequence"
+    if feature.default is not None:
+        text += f", default {feature.default!r}"
+    elif feature.optional:
+        text += ", optional"
+    return text

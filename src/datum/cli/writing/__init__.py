@@ -1,3 +1,0 @@
-"""What `datum write` is asked for, and what it shows."""
-
-__all__: list[str] = []

@@ -1,5 +1,0 @@
-"""Datasets as batches of PyTorch tensors."""
-
-from datum.frameworks.torch.loader import TorchLoader, make_loader
-
-__all__ = ["TorchLoader", "make_loader"]

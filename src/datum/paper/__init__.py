@@ -1,5 +1,0 @@
-"""The paper's API, and what programs for the older library of this name import."""
-
-from datum.paper.modules import install
-
-__all__ = ["install"]

@@ -1,0 +1,251 @@
+"""Options of sources: those of tables in files, and those of each split."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Literal, TypedDict, TypeVar
+
+from datum.errors import Message, SourceError, suggest
+
+__all__ = [
+    "HEADERS",
+    "TableOptions",
+    "check_table_options",
+    "find_splits",
+    "is_split_name",
+    "pick_columns",
+    "read_split_options",
+    "refuse_options",
+    "rename_columns",
+    "split_of_file",
+    "splits_of_files",
+]
+
+HEADERS = ("same", "union", "intersection")
+_APPLIES = {
+    "columns": "CSV, JSON, Parquet and Arrow",
+    "rename": "CSV, JSON, Parquet and Arrow",
+    "encoding": "CSV and JSON",
+}
+
+
+class TableOptions(TypedDict, total=False):
+    """How tables in files are read.
+
+    Each is an option of `datum.write` and `datum.plan` where the source is a path, and of the
+    source itself: `CsvTable` takes all of them; `JsonLines`, `JsonText` and `ArrowTable` take
+    `columns` and `rename`, and the first two `encoding`. An option that a source does not take is
+    an error.
+
+    Attributes:
+        header: Whether the first row has the names of the columns. By default, "auto", it does
+            unless its cells are like those below: numbers above numbers. The report says so where
+            there is doubt.
+        names: Names for the columns of a file without a header, or in place of those it has.
+        delimiter: The character between cells. By default that of comma, semicolon, tab and bar
+            which fits.
+        skip_rows: How many lines to skip at the start of each file.
+        comment: The character that starts lines to skip.
+        decimal: The character before the fraction of a number, "." or ",".
+        columns: A list of the columns to take, by their names in the file and in this order; files
+            may have others. Or a word for what to do with all columns of files whose headers
+            differ: "same" refuses them (the default), "union" takes every column, absent where a
+            file lacks it, "intersection" those that all files have.
+        rename: New names of columns by their names in the file. A schema and keys use the new ones.
+        null_values: Cells that mean that there is no value. By default an empty cell does, and in
+            columns of numbers also NA, N/A, null and None.
+        encoding: The encoding of the text, such as "utf-8", "cp1252" or "mac_roman". By default
+            UTF-8, or what a byte order mark says, or else Windows-1252 or Mac Roman, whichever
+            reads better; the report says so.
+        root: The folder that paths of images in a table are relative to, and must stay within:
+            one that leads out of it, by `..`, as an absolute path or through a link, is a bad
+            record. By default paths are relative to the folder of the table or to the working
+            folder, and may lead anywhere: name a root for a table that a stranger wrote. It is
+            an option of `datum.write` and `datum.plan`, for tables in memory too.
+    """
+
+    header: bool | Literal["auto"]
+    names: Sequence[str]
+    delimiter: str
+    skip_rows: int
+    comment: str
+    decimal: str
+    columns: Sequence[str] | Literal["same", "union", "intersection"]
+    rename: Mapping[str, str]
+    null_values: Sequence[str]
+    encoding: str
+    root: str | os.PathLike[str]
+
+
+def check_table_options(options: Mapping[str, Any], *, of: str) -> None:
+    """Refuse what cannot be meant; `of` is what takes the options.
+
+    >>> check_table_options({"delimeter": ";"}, of="CsvTable")
+    Traceback (most recent call last):
+    TypeError: CsvTable() has no option 'delimeter'
+    hint: did you mean 'delimiter'?
+    """
+    for name, value in options.items():
+        if name not in TableOptions.__annotations__:
+            hint = suggest(name, TableOptions.__annotations__)
+            raise TypeError(Message(f"{of}() has no option {name!r}", hint=hint))
+        problem = _find_problem(name, value)
+        if problem:
+            raise SourceError(f"expected `{name}` {problem}, got {value!r}")
+    marks = [options[name] for name in ("delimiter", "comment", "decimal") if options.get(name)]
+    if len(set(marks)) < len(marks):
+        raise SourceError(
+            "expected different characters as `delimiter`, `comment` and `decimal`, got "
+            + ", ".join(map(repr, marks))
+        )
+
+
+def _find_problem(name: str, value: Any) -> str | None:
+    if name == "header":
+        return None if isinstance(value, bool) or value == "auto" else 'to be True, False or "auto"'
+    if name in ("delimiter", "comment"):
+        is_mark = isinstance(value, str) and len(value) == 1 and value.isascii()
+        return None if is_mark and value not in '"\r\n\0' else "to be one character of ASCII"
+    if name == "decimal":
+        return None if value in (".", ",") else 'to be "." or ","'
+    if name == "skip_rows":
+        is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        return None if is_count else "to be a number of lines"
+    if name == "encoding":
+        return None if isinstance(value, str) else "to be the name of an encoding"
+    if name == "rename":
+        is_names = isinstance(value, Mapping) and _are_texts([*value, *value.values()])
+        return None if is_names else "to be a dict of names"
+    if name == "columns" and isinstance(value, str):
+        if value in HEADERS:
+            return None
+        return 'to be a list of names, or "same", "union" or "intersection"'
+    is_list = isinstance(value, Sequence) and not isinstance(value, str) and _are_texts(value)
+    if name in ("columns", "names") and is_list and (not value or len(set(value)) < len(value)):
+        return "to be a list of different names"
+    return None if is_list else "to be a list of texts"
+
+
+def _are_texts(values: Any) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def refuse_options(options: Mapping[str, Any], got: str, taken: Sequence[str] = ()) -> None:
+    """Raise SourceError for the first option that is not taken; `got` says what there is.
+
+    >>> refuse_options({"delimiter": ";"}, "photos is a folder of images")
+    Traceback (most recent call last):
+    datum.errors.SourceError: `delimiter` applies to CSV files; photos is a folder of images
+    """
+    for name in options:
+        if name not in taken:
+            kinds = _APPLIES.get(name, "CSV")
+            raise SourceError(f"`{name}` applies to {kinds} files; {got}")
+
+
+def rename_columns(names: Sequence[str], rename: Mapping[str, str], *, where: str) -> list[str]:
+    """The names with some as they are to be called; no two may come out the same."""
+    renamed = [rename.get(name, name) for name in names]
+    if len(set(renamed)) < len(renamed):
+        twice = next(name for name, count in Counter(renamed).items() if count > 1)
+        raise SourceError(
+            f"expected `rename` to give different names, got {twice!r} twice", where=where
+        )
+    return renamed
+
+
+def pick_columns(names: Sequence[str], wanted: Sequence[str], *, where: str) -> list[str]:
+    """The wanted columns; SourceError, with the nearest name, if one is not there."""
+    for name in wanted:
+        if name not in names:
+            hint = suggest(name, names, f"there are {', '.join(names)}")
+            raise SourceError(f"expected a column {name!r}", where=where, hint=hint)
+    return list(wanted)
+
+
+_NAMES = "train|training|trainval|val|valid|validation|dev|test|testing|eval|evaluation"
+_NAME = re.compile(rf"(?:{_NAMES})[-_]?\d*", re.IGNORECASE)
+_FILE = re.compile(rf"((?:{_NAMES})\d*)(?:[-_. ].*)?", re.IGNORECASE)
+_FEATURE_FIRST = re.compile(rf"(?P<feature>.+)_(?P<split>{_NAMES})", re.IGNORECASE)
+_SPLIT_FIRST = re.compile(rf"(?P<split>{_NAMES})_(?P<feature>.+)", re.IGNORECASE)
+_NUMBERED = re.compile(r"(\w+)-\d+-of-\d+\.\w+")
+
+_Options = TypeVar("_Options")
+
+
+def is_split_name(name: str) -> bool:
+    """Whether a folder or file of this name holds a split, by custom.
+
+    >>> is_split_name("val2017"), is_split_name("cat")
+    (True, False)
+    """
+    return _NAME.fullmatch(name) is not None
+
+
+def split_of_file(name: str) -> str | None:
+    """The split that a file belongs to by its name, in small letters; None if it names none.
+
+    >>> split_of_file("train-00000-of-00002.parquet"), split_of_file("trains.csv")
+    ('train', None)
+    """
+    found = _FILE.fullmatch(name)
+    return None if found is None else found[1].lower()
+
+
+def splits_of_files(files: Sequence[Path]) -> list[str | None]:
+    """The split that each file belongs to by its name.
+
+    Where all are numbered (`unsupervised-00000-of-00001.parquet`) and one is of a split of a usual
+    name, what stands before the numbers is a split, too.
+
+    >>> splits_of_files([Path("train-0-of-1.csv"), Path("extra-0-of-1.csv")])
+    ['train', 'extra']
+    """
+    names = [split_of_file(file.name) for file in files]
+    numbered = [_NUMBERED.fullmatch(file.name) for file in files]
+    if not any(names) or not all(numbered):
+        return names
+    return [name or (match and match[1]) for name, match in zip(names, numbered, strict=True)]
+
+
+def find_splits(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Names such as `x_train` and `test_labels`, by split and feature; none if one is no such.
+
+    >>> find_splits(["x_train", "x_test"])
+    {'train': {'x': 'x_train'}, 'test': {'x': 'x_test'}}
+    """
+    found: dict[str, dict[str, str]] = {}
+    for name in names:
+        match = _FEATURE_FIRST.fullmatch(name) or _SPLIT_FIRST.fullmatch(name)
+        if match is None:
+            return {}
+        found.setdefault(match["split"].lower(), {})[match["feature"]] = name
+    return found if len(found) > 1 else {}
+
+
+def read_split_options(
+    kind: type[_Options], splits: Mapping[str, Any], defaults: _Options
+) -> dict[str, _Options]:
+    """The options of each split as `kind`; what a split does not give is as in `defaults`."""
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    given = {name: getattr(defaults, name) for name in names}
+    found: dict[str, _Options] = {}
+    for split, options in splits.items():
+        if isinstance(options, kind):
+            found[split] = options
+            continue
+        if not isinstance(options, Mapping):
+            raise SourceError(
+                f"expected a dict of {', '.join(names)}, got {options!r}", where=f"split {split!r}"
+            )
+        for name in options:
+            if name not in names:
+                hint = suggest(name, names, f"there are {', '.join(names)}")
+                raise SourceError(f"unknown option {name!r}", where=f"split {split!r}", hint=hint)
+        found[split] = kind(**{**given, **options})
+    return found

@@ -1,0 +1,133 @@
+"""The images of a block."""
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from PIL import Image
+
+import datum
+from datum import Feature, SourceError
+from tests.unit.write.datasets import picture, read, write
+
+
+def test_images_of_rows_are_stored_as_their_files_are(tmp_path):
+    path = picture(tmp_path / "a.png", 100)
+    array = np.arange(48, dtype=np.uint8).reshape(6, 8)
+    source = [
+        {"image": path, "x": 0},
+        {"image": Image.fromarray(np.full((6, 8, 3), 7, np.uint8)), "x": 1},
+    ]
+    write(source, tmp_path / "out", shuffle=False)
+    ds = datum.load(tmp_path / "out")
+    assert ds.schema["image"] == Feature("uint8", (6, 8, 3), encoding="image")
+    assert ds.metadata["image"]["formats"] == {"png": 2} or ds.metadata["image"]["formats"] == {
+        "PNG": 2
+    }
+    assert read(tmp_path / "out")[0]["image"].tolist() == np.full((6, 8, 3), 100).tolist()
+    schema = {"image": Feature("uint8", (None, None, 1), encoding="image")}
+    write([{"image": array}], tmp_path / "b", schema=schema)
+    assert read(tmp_path / "b")[0]["image"][:, :, 0].tolist() == array.tolist()
+
+
+def test_an_image_that_comes_late_is_seen(tmp_path):
+    path = picture(tmp_path / "a.png", 100)
+    source = [{"x": 0}, {"x": 1, "image": path}]
+    write(source, tmp_path / "out", shuffle=False)
+    found = read(tmp_path / "out")
+    assert found[0]["image"] is None
+    assert found[1]["image"].shape == (6, 8, 3)
+
+
+def test_class_folders_are_written_with_their_names(tmp_path):
+    for label, shade in [("cat", 1), ("dog", 2)]:
+        for i in range(3):
+            picture(tmp_path / "photos" / label / f"{i}.png", 10 * shade + i)
+    write(tmp_path / "photos", tmp_path / "out")
+    ds = datum.load(tmp_path / "out")
+    assert ds.metadata["label"]["class_names"] == ["cat", "dog"]
+    assert sorted((row["label"], row["image"][0, 0, 0]) for row in read(tmp_path / "out")) == [
+        (0, 10),
+        (0, 11),
+        (0, 12),
+        (1, 20),
+        (1, 21),
+        (1, 22),
+    ]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_broken_image_is_put_aside(tmp_path, workers):
+    for i in range(5):
+        picture(tmp_path / "photos" / ("cat" if i else "dog") / f"{i}.png", i)
+    (tmp_path / "photos/cat/5.png").write_bytes(b"no image")
+    with pytest.raises(SourceError, match=r"5\.png"):
+        write(tmp_path / "photos", tmp_path / "out", workers=workers)
+    report = write(tmp_path / "photos", tmp_path / "out", on_error="quarantine", workers=workers)
+    assert (report.records, report.quarantined) == (5, {"train": 1})
+    assert "5.png" in (tmp_path / "out/quarantine.jsonl").read_text()
+
+
+def test_images_can_be_shrunk(tmp_path):
+    for label in ("cat", "dog"):
+        picture(tmp_path / "photos" / label / "1.png", 1, size=(64, 32))
+    write(tmp_path / "photos", tmp_path / "out", max_side=16)
+    assert read(tmp_path / "out")[0]["image"].shape == (8, 16, 3)
+
+
+def test_images_that_are_appended_widen_the_shape_of_all(tmp_path):
+    write([{"image": Image.new("RGB", (4, 3))}], tmp_path / "out")
+    write([{"image": Image.new("L", (5, 3))}], tmp_path / "out", append=True)
+    ds = datum.load(tmp_path / "out")
+    assert ds.schema["image"].shape == (3, None, 3)
+    assert [row["image"].shape for row in ds["train"]] == [(3, 4, 3), (3, 5, 3)]
+
+
+def test_a_column_of_images_may_lack_some(tmp_path):
+    file = io.BytesIO()
+    Image.new("RGB", (3, 3), (1, 2, 3)).save(file, "png")
+    images = [file.getvalue(), None, file.getvalue(), None]
+    feature = Feature("uint8", (3, 3, 3), encoding="image", optional=True)
+    table = pa.table({"image": pa.array(images, pa.binary()), "n": [0, 1, 2, 3]})
+    datum.write(table, tmp_path / "d", schema={"image": feature}, shuffle=False, progress=False)
+    found = [record["image"] for record in datum.load(tmp_path / "d")["train"]]
+    assert [image is None for image in found] == [False, True, False, True]
+    assert found[0].tolist() == [[[1, 2, 3]] * 3] * 3
+
+
+def test_what_became_of_images_is_told(tmp_path):
+    photos = tmp_path / "photos" / "cat"
+    photos.mkdir(parents=True)
+    deep = np.full((6, 8), 40000, np.uint16)
+    Image.fromarray(deep).save(photos / "0.tif")
+    Image.fromarray(deep).save(photos / "1.png")
+    Image.fromarray(np.full((6, 8, 3), 7, np.uint8)).save(photos / "2.tiff")
+    Image.fromarray(np.full((6, 8, 3), 255, np.uint8)).save(photos / "3.jpg")
+    source = datum.sources.ClassFolders(tmp_path / "photos")
+    report = write(source, tmp_path / "out", shuffle=False)
+    assert report.notes == (
+        "'image': 2 TIFF images are stored as PNG, with the same pixels",
+        "'image': images of 8 and of 16 bits come as uint16, those of 8 bits times 257",
+    )
+    assert report.notes[0] in str(report)
+    found = datum.load(tmp_path / "out")
+    assert found.metadata["image"]["formats"] == {"jpeg": 1, "png": 3}
+    assert found.metadata["image"]["converted"] == {"tiff": 2}
+    values = [row["image"][0, 0].tolist() for row in read(tmp_path / "out")]
+    assert values == [[40000] * 3, [40000] * 3, [7 * 257] * 3, [65535] * 3]
+    masks = [{"mask": np.full((6, 8), 7, np.uint8)}, {"mask": np.full((6, 8), 700, np.uint16)}]
+    schema = {"mask": Feature("uint8", (None, None, 1), encoding="image")}
+    report = write(masks, tmp_path / "masks", schema=schema, shuffle=False)
+    assert report.notes == (
+        "'mask': images of 8 and of 16 bits come as uint16, with their values as they are",
+    )
+    assert [row["mask"][0, 0, 0] for row in read(tmp_path / "masks")] == [7, 700]
+
+
+def test_converted_images_add_up_where_more_are_appended(tmp_path):
+    Image.fromarray(np.full((6, 8, 3), 7, np.uint8)).save(tmp_path / "a.tif")
+    rows = [{"image": tmp_path / "a.tif"}]
+    write(rows, tmp_path / "out")
+    assert len(write(rows, tmp_path / "out", append=True).notes) == 1
+    assert datum.load(tmp_path / "out").metadata["image"]["converted"] == {"tiff": 2}
