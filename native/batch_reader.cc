@@ -153,9 +153,9 @@ bool BatchReader::copy_payloads(size_t begin, size_t end, const std::atomic<bool
     if (found.payload == nullptr) continue;
     const size_t start = payloads.size();
     uint8_t* copy = payloads.extend(found.length);
-    std::memcpy(copy, found.payload, found.length);
     // Of the copy: what is parsed is what was checked, whatever happens to the file.
-    if (!payload_matches(copy, found.length, found.payload + found.length)) {
+    const uint32_t crc = crc32c_copy(found.payload, found.length, copy);
+    if (!crc_matches(crc, found.payload + found.length)) {
       payloads.truncate(start);
       add_damage(row, DamageKind::kPayloadChecksum);
       continue;

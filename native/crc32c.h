@@ -8,7 +8,8 @@
 
 namespace datum {
 
-using Crc32cFunction = uint32_t (*)(uint32_t crc, const uint8_t* data, size_t size);
+// `copy` is where the bytes go, or null.
+using Crc32cFunction = uint32_t (*)(uint32_t crc, const uint8_t* data, size_t size, uint8_t* copy);
 
 struct Crc32cImplementation {
   std::string_view name;
@@ -20,6 +21,9 @@ std::span<const Crc32cImplementation> crc32c_implementations();
 
 // The CRC of the bytes that gave `crc`, followed by `data`.
 uint32_t crc32c_extend(uint32_t crc, const uint8_t* data, size_t size);
+
+// Copies bytes that somebody else may be changing; the CRC is that of the copy.
+uint32_t crc32c_copy(const uint8_t* data, size_t size, uint8_t* copy);
 
 inline uint32_t crc32c(const uint8_t* data, size_t size) { return crc32c_extend(0, data, size); }
 

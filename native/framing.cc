@@ -9,9 +9,8 @@ namespace {
 // pass; the bound keeps a file made of false headers from costing quadratic time.
 constexpr uint64_t kMaxWastedPasses = 16;
 
-// Bytes copied at a time, which should stay in the cache until they are checked.
-constexpr uint64_t kMinCopy = 16 * 1024;
-constexpr uint64_t kMaxCopy = 512 * 1024;
+constexpr uint64_t kCopyBytes = 64 * 1024;           // at a time, where a file is damaged
+constexpr uint64_t kMaxReserved = 16 * 1024 * 1024;  // on the strength of a guess
 
 uint64_t load_u64(const uint8_t* at) {
   uint64_t value;
@@ -36,7 +35,7 @@ uint64_t frame_size(uint64_t payload_bytes) {
 
 bool payload_crc_matches(const uint8_t* frame, uint64_t length) {
   const uint8_t* payload = frame + kHeaderBytes;
-  return payload_matches(payload, static_cast<size_t>(length), payload + length);
+  return crc_matches(crc32c(payload, static_cast<size_t>(length)), payload + length);
 }
 
 }  // namespace
@@ -45,9 +44,7 @@ bool has_valid_header(ByteSpan bytes) {
   return bytes.size() >= kHeaderBytes && header_crc_matches(bytes.data());
 }
 
-bool payload_matches(const uint8_t* payload, size_t payload_bytes, const uint8_t* footer) {
-  return mask_crc(crc32c(payload, payload_bytes)) == load_u32(footer);
-}
+bool crc_matches(uint32_t crc, const uint8_t* footer) { return mask_crc(crc) == load_u32(footer); }
 
 std::optional<DamageKind> check_frame(ByteSpan file, uint64_t offset,
                                       std::optional<uint64_t>& length) {
@@ -84,35 +81,82 @@ void Scanner::scan(ByteSpan piece, bool last, size_t max_records, std::vector<Re
   }
 }
 
+Scanner::Copied Scanner::copy_record(ByteSpan rest, uint64_t max_bytes, Buffer& out,
+                                     RecordRef& record) {
+  if (open_damage_ || fatal_ || rest.size() < kFrameBytes) return Copied::kNothing;
+  uint8_t header[kHeaderBytes];
+  std::memcpy(header, rest.data(), kHeaderBytes);
+  const uint64_t length = load_u64(header);
+  if (options_.check_lengths && !header_crc_matches(header)) return Copied::kNothing;
+  if (length > options_.max_record_bytes || length > rest.size() - kFrameBytes) {
+    return Copied::kNothing;
+  }
+  const auto size = static_cast<size_t>(length);
+  if (size + kFrameBytes > max_bytes) return Copied::kTooLarge;
+  const size_t start = out.size();
+  uint8_t* copy = out.extend(size + kFrameBytes);
+  std::memcpy(copy, header, kHeaderBytes);
+  const uint8_t* payload = rest.data() + kHeaderBytes;
+  if (options_.check_payloads) {
+    const uint32_t crc = crc32c_copy(payload, size, copy + kHeaderBytes);
+    std::memcpy(copy + kHeaderBytes + size, payload + size, kFooterBytes);
+    if (!crc_matches(crc, copy + kHeaderBytes + size)) {
+      out.truncate(start);
+      return Copied::kNothing;
+    }
+  } else {
+    std::memcpy(copy + kHeaderBytes, payload, size + kFooterBytes);
+  }
+  record = {position_, length, number_++};
+  position_ += size + kFrameBytes;
+  return Copied::kRecord;
+}
+
+// Records are copied one by one as long as they are sound; where one is not, pieces are copied for
+// `scan`, until it finds others.
 void scan_copy(ByteSpan file, Scanner& scanner, size_t max_records, uint64_t max_bytes,
                CopiedRecords& found) {
   Buffer& bytes = found.bytes;
+  std::vector<RecordRef>& records = found.records;
   found.base = scanner.position();
   scanner.set_stream_bytes(file.size());
-  while (found.records.size() < max_records && !scanner.fatal()) {
+  if (const uint64_t seen = scanner.records_seen(); seen > 0) {
+    // What records take that are like those before, and some more.
+    const uint64_t mean = found.base / seen + found.base / seen / 16 + 1;
+    const uint64_t max = std::min({max_bytes, kMaxReserved, file.size() - found.base});
+    bytes.reserve(static_cast<size_t>(max_records > max / mean ? max : max_records * mean));
+  }
+  uint64_t refused = UINT64_MAX;  // where there is no sound record
+  while (records.size() < max_records && !scanner.fatal() && scanner.position() < file.size()) {
     const uint64_t position = scanner.position();
-    if (found.records.empty() && position >= found.base + bytes.size()) {
+    if (records.empty() && position >= found.base + bytes.size()) {
       bytes.truncate(0);  // nothing was found in it
       found.base = position;
     }
     const uint64_t copied = found.base + bytes.size();
-    const uint64_t left = max_records - found.records.size();
-    // About what the records take that are wanted, if they are like those before.
-    const uint64_t mean = position / std::max<uint64_t>(scanner.records_seen(), 1) + 1;
-    const uint64_t likely = left > kMaxCopy / mean ? kMaxCopy : left * mean + left * mean / 16;
-    const uint64_t wanted = std::min(scanner.bytes_wanted(), file.size() - position);
-    const uint64_t step =
-        std::clamp(position + likely > copied ? position + likely - copied : 0, kMinCopy, kMaxCopy);
+    const ByteSpan rest = file.subspan(static_cast<size_t>(position));
+    const auto skip = static_cast<size_t>(position - found.base);
+    if (position != refused && position <= copied) {
+      bytes.truncate(skip);
+      const uint64_t room = records.empty() ? UINT64_MAX : max_bytes - std::min(max_bytes, skip);
+      RecordRef record;
+      const Scanner::Copied step = scanner.copy_record(rest, room, bytes, record);
+      if (step == Scanner::Copied::kTooLarge) return;
+      if (step == Scanner::Copied::kRecord) {
+        records.push_back(record);
+      } else {
+        refused = position;
+      }
+      continue;
+    }
+    const uint64_t wanted = std::min<uint64_t>(scanner.bytes_wanted(), rest.size());
     const uint64_t end =
-        std::min<uint64_t>(std::max(position + wanted, copied + step), file.size());
-    if (!found.records.empty() && end - found.base > max_bytes) return;
+        std::min<uint64_t>(std::max(position + wanted, copied + kCopyBytes), file.size());
+    if (!records.empty() && end - found.base > max_bytes) return;
     const auto size = static_cast<size_t>(end - copied);
     if (size > 0) std::memcpy(bytes.extend(size), file.data() + copied, size);
-    const bool is_last = end == file.size();
-    const auto skip = static_cast<size_t>(position - found.base);
     const ByteSpan piece = ByteSpan(bytes.data(), bytes.size()).subspan(skip);
-    scanner.scan(piece, is_last, static_cast<size_t>(left), found.records);
-    if (is_last) return;
+    scanner.scan(piece, end == file.size(), max_records - records.size(), records);
   }
 }
 

@@ -79,6 +79,11 @@ class Scanner {
   // Appends up to `max_records` records of `piece`, which starts at `position()`.
   void scan(ByteSpan piece, bool last, size_t max_records, std::vector<RecordRef>& records);
 
+  // Copies the next record of a file, of which `rest` starts at `position()`, and finds it in the
+  // copy, unless its frame has more than `max_bytes`, or is not sound: `scan` tells what is there.
+  enum class Copied : uint8_t { kRecord, kTooLarge, kNothing };
+  Copied copy_record(ByteSpan rest, uint64_t max_bytes, Buffer& out, RecordRef& record);
+
   // Where the next piece has to start.
   uint64_t position() const { return position_; }
   uint64_t records_seen() const { return number_; }
@@ -124,8 +129,8 @@ struct CopiedRecords {
 };
 
 // Copies what follows in a file, and finds up to `max_records` records in the copy; fewer, but at
-// least one, if they have more than `max_bytes`. What is checked is what is kept, whatever happens
-// to the file.
+// least one, if they have more than `max_bytes`; where a file is damaged, 64 KiB more. What is
+// checked is what is kept, whatever happens to the file.
 void scan_copy(ByteSpan file, Scanner& scanner, size_t max_records, uint64_t max_bytes,
                CopiedRecords& found);
 
@@ -137,8 +142,8 @@ bool has_valid_header(ByteSpan bytes);
 std::optional<DamageKind> check_frame(ByteSpan file, uint64_t offset,
                                       std::optional<uint64_t>& length);
 
-// Whether a payload, or a copy of it, matches the CRC that `footer` points at.
-bool payload_matches(const uint8_t* payload, size_t payload_bytes, const uint8_t* footer);
+// Whether the CRC of a payload is the one that `footer` points at.
+bool crc_matches(uint32_t crc, const uint8_t* footer);
 
 // What is wrong with the record at `offset` that should have `length` bytes of payload, if
 // anything. Both CRCs are checked.

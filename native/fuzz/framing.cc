@@ -1,4 +1,5 @@
-// Fuzzes the scanner: every byte is accounted for, and the size of the pieces changes nothing.
+// Fuzzes the scanner: every byte is accounted for, and neither the size of the pieces nor copying
+// changes anything.
 #include "framing.h"
 
 #include <optional>
@@ -58,6 +59,32 @@ Result scan_pieces(ByteSpan file, const ScanOptions& options, Input sizes) {
     require(scanner.fatal() || scanner.bytes_wanted() > shown - scanner.position(),
             "the scanner stops only for want of bytes");
     shown = size == 0 ? file.size() : std::min<size_t>(file.size(), shown + size);
+  }
+  return result;
+}
+
+// Copies what is found, as a reader of a file does.
+Result scan_copies(ByteSpan file, const ScanOptions& options, Input sizes) {
+  Scanner scanner(options);
+  Result result;
+  size_t found = 1;
+  while (found > 0 && !scanner.fatal()) {
+    const uint8_t size = sizes.byte();
+    const size_t max_records = 1 + size % 3;
+    const uint64_t max_bytes = size % 2 == 0 ? UINT64_MAX : 1 + size;
+    CopiedRecords copied;
+    scan_copy(file, scanner, max_records, max_bytes, copied);
+    collect(scanner, result);
+    found = copied.records.size();
+    require(found <= max_records, "no more records than asked for");
+    for (const RecordRef& record : copied.records) {
+      const auto at = static_cast<size_t>(record.offset - copied.base);
+      const auto bytes = static_cast<size_t>(record.length) + kFrameBytes;
+      require(at + bytes <= copied.bytes.size(), "each record lies in the copy");
+      require(std::memcmp(copied.bytes.data() + at, file.data() + record.offset, bytes) == 0,
+              "a copy is what was copied");
+      result.records.push_back(record);
+    }
   }
   return result;
 }
@@ -141,6 +168,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     whole = scan_whole(file, options);
     require_complete(file, options, whole);
     require_same(whole, scan_pieces(file, options, Input(sizes.data(), sizes.size())));
+    require_same(whole, scan_copies(file, options, Input(sizes.data(), sizes.size())));
   }
   require_prefix(results[0], results[1]);
   require_prefix(results[1], results[2]);

@@ -14,17 +14,17 @@ namespace datum::python {
 namespace {
 
 uint32_t checksum(nb::handle data, uint32_t crc, const std::optional<std::string>& name) {
-  Crc32cFunction extend = crc32c_extend;
-  if (name) {
-    extend = nullptr;
-    for (const Crc32cImplementation& implementation : crc32c_implementations()) {
-      if (implementation.name == *name) extend = implementation.extend;
+  Crc32cFunction extend = nullptr;
+  for (const Crc32cImplementation& implementation : crc32c_implementations()) {
+    if (extend == nullptr &&
+        name.value_or(std::string(implementation.name)) == implementation.name) {
+      extend = implementation.extend;
     }
-    if (extend == nullptr) throw std::invalid_argument("no CRC implementation " + *name);
   }
+  if (extend == nullptr) throw std::invalid_argument("no CRC implementation " + *name);
   const BufferView buffer(data);
   nb::gil_scoped_release release;
-  return extend(crc, buffer.bytes().data(), buffer.bytes().size());
+  return extend(crc, buffer.bytes().data(), buffer.bytes().size(), nullptr);
 }
 
 std::vector<std::string> implementation_names() {

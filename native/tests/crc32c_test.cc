@@ -73,29 +73,44 @@ void require_equal(uint32_t got, uint32_t expected, std::string_view name, const
                name.data(), of.c_str(), expected, got);
 }
 
+// Copies all bytes, and no more.
+void require_copy(const Crc32cImplementation& implementation, const uint8_t* data, size_t size,
+                  uint32_t expected, const std::string& of) {
+  constexpr uint8_t kMark = 0x5a;
+  Bytes copy(size + 16, kMark);
+  require_equal(implementation.extend(0, data, size, copy.data()), expected, implementation.name,
+                of + ", copied");
+  Bytes wanted(data, data + size);
+  wanted.resize(size + 16, kMark);
+  require_equal(copy == wanted, 1, implementation.name, "the copy of " + of);
+}
+
 void check(const Crc32cImplementation& implementation) {
   for (const Vector& vector : known_vectors()) {
-    require_equal(implementation.extend(0, vector.data.data(), vector.data.size()), vector.crc,
-                  implementation.name, vector.name);
+    require_equal(implementation.extend(0, vector.data.data(), vector.data.size(), nullptr),
+                  vector.crc, implementation.name, vector.name);
   }
   const Bytes noise = make_noise(2048);
   for (size_t alignment = 0; alignment <= 8; ++alignment) {
     const uint8_t* data = noise.data() + alignment;
     uint32_t expected = 0;  // grows with the length
     for (size_t size = 0; size <= 2000; ++size) {
-      require_equal(implementation.extend(0, data, size), expected, implementation.name,
-                    std::to_string(size) + " bytes at " + std::to_string(alignment));
+      const std::string of = std::to_string(size) + " bytes at " + std::to_string(alignment);
+      require_equal(implementation.extend(0, data, size, nullptr), expected, implementation.name,
+                    of);
+      require_copy(implementation, data, size, expected, of);
       const size_t half = size / 3;
-      const uint32_t start = implementation.extend(0, data, half);
-      require_equal(implementation.extend(start, data + half, size - half), expected,
+      const uint32_t start = implementation.extend(0, data, half, nullptr);
+      require_equal(implementation.extend(start, data + half, size - half, nullptr), expected,
                     implementation.name, std::to_string(size) + " bytes in two parts");
       expected = extend_by_definition(expected, data + size, 1);
     }
   }
   const Bytes large = make_noise(3 * 1024 * 1024 + 5);  // every stride of the fast paths
-  require_equal(implementation.extend(0, large.data() + 1, large.size() - 1),
-                extend_by_definition(0, large.data() + 1, large.size() - 1), implementation.name,
-                "3 MB");
+  const uint32_t expected = extend_by_definition(0, large.data() + 1, large.size() - 1);
+  require_equal(implementation.extend(0, large.data() + 1, large.size() - 1, nullptr), expected,
+                implementation.name, "3 MB");
+  require_copy(implementation, large.data() + 1, large.size() - 1, expected, "3 MB");
 }
 
 }  // namespace
