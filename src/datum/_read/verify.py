@@ -136,7 +136,7 @@ def _shown(names: list[str]) -> str:
 
 
 READ_BYTES = 4 * 2**20
-RUN_BYTES = 16 * 2**20  # looked at between two calls of `on_bytes`, about
+RUN_BYTES = 2 * 2**20  # looked at between two calls of `on_bytes`, about: caches hold it
 MAX_RUN_RECORDS = 4096
 FIRST_RUN_RECORDS = 64
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,13 @@ from rich.table import Table
 from rich.text import Text
 
 import datum
-from datum import Dataset, MissingDependencyError
+from datum import MissingDependencyError
 from datum.cli import demo_calls
 from datum.cli.info_page import render
 from datum.cli.terminal import data, is_plain, show_bar
+
+if TYPE_CHECKING:
+    from datum import Dataset
 
 __all__ = [
     "ACCURACY",

@@ -47,7 +47,7 @@ FileVersion = tuple[int, int, int, int]  # of a file: device, inode, bytes, time
 
 CHUNK_RECORDS = 1024
 MAX_RECORD_BYTES = 256 * 2**20  # of a compressed stream, whose own size bounds nothing
-CHUNK_BYTES = 32 * 2**20  # of a run of records, unless one alone is larger
+CHUNK_BYTES = 4 * 2**20  # of a run of records, unless one alone is larger: caches hold it
 ANY_BYTES = 2**63
 
 
