@@ -1,11 +1,9 @@
 """What every test can use: the shared real data, how hard Hypothesis tries, a quick disk."""
 
 import atexit
-import ctypes
 import gc
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -13,6 +11,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.permissions import permissions_enforced
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read once, when TensorFlow is imported
 # The models of tests are so small that the threads of a framework mostly wait for each other, and
@@ -80,26 +80,6 @@ def shared_data() -> Path:
 
 @pytest.fixture
 def permissions_count() -> Iterator[None]:
-    """Let the permissions of files stop a test that runs as root, too.
-
-    Root keeps its name and its files, and loses the two capabilities that let it read and write
-    whatever they say (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH), in the thread of the test and those
-    that it starts.
-    """
-    if os.geteuid() != 0:
+    """Let the permissions of files stop a test that runs as root, too."""
+    with permissions_enforced():
         yield
-        return
-    if sys.platform != "linux":
-        pytest.skip("root may read everything")
-    libc = ctypes.CDLL(None, use_errno=True)
-    head = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this thread
-    sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; twice 32 bits of each
-    assert libc.capget(head, sets) == 0, os.strerror(ctypes.get_errno())
-    before = sets[0]
-    sets[0] = before & ~0b110
-    assert libc.capset(head, sets) == 0, os.strerror(ctypes.get_errno())
-    try:
-        yield
-    finally:
-        sets[0] = before
-        assert libc.capset(head, sets) == 0, os.strerror(ctypes.get_errno())
