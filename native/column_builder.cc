@@ -39,6 +39,7 @@ ColumnBuilder::ColumnBuilder(const ColumnSpec& spec, Column& column, size_t rows
     }
     column.values.extend(stored_rows * unit_bytes_);
     fixed_start_ = column.values.data();
+    fixed_bytes_ = unit_bytes_;
   } else {
     splits_ = reinterpret_cast<int64_t*>(column.splits.extend(8 * (rows + 1)));
     splits_[0] = 0;
@@ -91,7 +92,7 @@ void ColumnBuilder::drop_value(size_t row) {
 
 bool ColumnBuilder::take_long_chunk(size_t row, ByteSpan chunk) {
   size_t units = 1;
-  fixed_ = fixed_start_ + row * unit_bytes_;
+  fixed_ = fixed_start_ + row * fixed_bytes_;
   switch (fast_) {
     case Fast::kCopy:
       if (chunk.size() != unit_bytes_) return false;

@@ -55,7 +55,7 @@ class ColumnBuilder {
 
   // Starts the value of `row`; what an earlier entry of the same row left is dropped.
   void begin_value(size_t row) {
-    fixed_ = fixed_start_ + row * unit_bytes_;
+    fixed_ = fixed_start_ + row * fixed_bytes_;
     if (seen_row_ == row) drop_value(row);
     seen_row_ = row;
   }
@@ -115,6 +115,7 @@ class ColumnBuilder {
   int64_t* splits_ = nullptr;
   uint8_t* fixed_start_ = nullptr;  // kFixed: the values of all rows
   uint8_t* fixed_ = nullptr;        // and where that of the current row goes
+  size_t fixed_bytes_ = 0;          // of a row; 0 in other layouts, which have no such values
   size_t rows_;
   size_t payload_bytes_;
   size_t unit_bytes_;

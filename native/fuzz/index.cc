@@ -30,7 +30,7 @@ void read_back(ByteSpan bytes) {
   }
   require(!offsets.empty() || view.stream_bytes == 0, "no records, no bytes");
   require(view.stream_bytes <= INT64_MAX, "offsets fit signed integers");
-  require(fuzz::same_bytes(write_index(offsets, view.stream_bytes), file),
+  require(fuzz::same_bytes(write_index(offsets, view.stream_bytes, view.shard_crc), file),
           "what was read is written the same");
 }
 

@@ -332,7 +332,7 @@ def safe_name(name: str) -> str:
     """A name that folders and files can have anywhere, and that does not hide them.
 
     >>> safe_name("a/b"), safe_name("..."), safe_name("etc."), safe_name("con")
-    ('a_b', '_.._', 'etc_', '_con')
+    ('a_b', '_._', 'etc_', '_con')
     """
     name = _UNSAFE.sub("_", name).strip(" ")
     name = name.encode(errors="replace")[:_MAX_NAME_BYTES].decode(errors="ignore")

@@ -268,7 +268,7 @@ def test_columns_stand_in_the_order_of_the_schema_each_with_what_tells_of_it() -
 
 def test_a_feature_named_like_a_column_of_presence_is_refused() -> None:
     schema = Schema({"x": Feature("int64", optional=True), "x_present": Feature("bool")})
-    with pytest.raises(SchemaError, match="'x_present' tells which records.*\nhint: give 'x'"):
+    with pytest.raises(SchemaError, match="'x_present' says which records.*\nhint: give 'x'"):
         GraphParser(schema)
 
 
