@@ -30,6 +30,7 @@ __all__ = [
     "LocalShard",
     "cache_folder",
     "check_counts",
+    "check_header",
     "check_unchanged",
     "find_local",
     "keep",
@@ -169,8 +170,7 @@ class LocalShard:
     Attributes:
         path: a plain TFRecord file: the shard itself, or its inflated copy in the cache directory.
         version: what tells that file from another one that takes its name.
-        index: an index file that belongs to it; None only if there are `offsets`. Whoever opens it
-            checks that its header tells of this shard.
+        index: an index file that belongs to it; None only if there are `offsets`.
         offsets: where each record of the shard starts in the file, -1 where it is lost; those
             after the last of them are lost, too. Only of damaged shards whose damage is to be
             skipped.
@@ -210,13 +210,16 @@ def check_counts(shards: Shards, contents: Iterable[ShardInfo]) -> None:
             )
 
 
-def find_local(shards: Shards, shard: ShardInfo, *, skips_damage: bool = False) -> LocalShard:
+def find_local(
+    shards: Shards, shard: ShardInfo, *, skips_damage: bool = False, checks_header: bool = True
+) -> LocalShard:
     """Where to read the records of a shard by their numbers.
 
     A plain shard that has its index is read in place. An index that is missing is built once
     and kept in the cache directory; a compressed shard is inflated there. Raises what `Shards.open`
     does, and CorruptRecordError or CorruptIndexError where damage hides where records start. With
-    `skips_damage`, what is sound is found all the same.
+    `skips_damage`, what is sound is found all the same. Without `checks_header` the header of an
+    index is left to the core, which checks it when it opens the index.
     """
     with shards.open(shard, accepts_damage=skips_damage) as file:
         is_plain = file.compression is None
@@ -226,8 +229,11 @@ def find_local(shards: Shards, shard: ShardInfo, *, skips_damage: bool = False) 
     try:
         if not is_plain:
             return _find_inflated(shards, shard, version)
-        index = _find_index(shards, shard, version, checks_offsets=skips_damage)
-        return LocalShard(shards.folder / shard.name, version, index)
+        path = shards.folder / shard.name
+        index = _find_index(
+            shards, shard, path, version, checks_header=checks_header, checks_offsets=skips_damage
+        )
+        return LocalShard(path, version, index)
     except CorruptIndexError:
         if not skips_damage:
             raise
@@ -242,12 +248,18 @@ def find_local(shards: Shards, shard: ShardInfo, *, skips_damage: bool = False) 
 
 
 def _find_index(
-    shards: Shards, shard: ShardInfo, version: FileVersion, *, checks_offsets: bool
+    shards: Shards,
+    shard: ShardInfo,
+    path: Path,
+    version: FileVersion,
+    *,
+    checks_header: bool,
+    checks_offsets: bool,
 ) -> Path:
-    path = shards.folder / shard.name
     found = Index.find(path)
     if shards.writer == "datum" and found is not None:
-        _check_header(found, path, shard, version[2])
+        if checks_header or checks_offsets:
+            check_header(found, path, shard, version[2])
         if checks_offsets:
             Index.load(found)
         return found
@@ -307,7 +319,7 @@ def _write(target: BinaryIO, data: bytes) -> None:
     target.write(data)
 
 
-def _check_header(index: Path, path: Path, shard: ShardInfo, shard_bytes: int) -> None:
+def check_header(index: Path, path: Path, shard: ShardInfo, shard_bytes: int) -> None:
     """Refuse an index of another file, without reading its offsets: whoever uses them does."""
     with index.open("rb") as file:
         head = file.read(_INDEX_HEADER_BYTES)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
-from datum._read.local import HINT, LocalShard, find_local
+from datum._read.local import HINT, LocalShard, check_header, find_local
 from datum._read.shards import Run, Shards
 from datum.errors import CorruptIndexError, CorruptRecordError, Damage, Message
 from datum.format import Index, Parser, RecordFile
@@ -200,7 +200,7 @@ class NumberedRecords:
 
     def _open_run(self, place: int) -> None:
         shards, run = self._parts[place]
-        local = find_local(shards, run.shard, skips_damage=self._skips)
+        local = find_local(shards, run.shard, skips_damage=self._skips, checks_header=False)
         # As text: the core would call Python for a Path, and take an interrupt for a wrong type.
         path = str(local.path)
         crc = run.shard.crc32c if run.shard.compression is None else None  # of what is read
@@ -212,6 +212,8 @@ class NumberedRecords:
                 self._shards.open(place, path, local.version, index, run.start, records, crc)
         except _core.Fault as fault:
             shards.check_current(run.shard)
+            if local.index is not None and fault.args[0].startswith("index"):
+                check_header(local.index, local.path, run.shard, local.bytes)  # tells more
             raise _open_error(local, *fault.args) from None
         except FileNotFoundError:
             shards.open(run.shard, accepts_damage=self._skips).close()  # tells what is missing

@@ -136,6 +136,7 @@ class Shards:
         self.versions = dict(versions or {})
         self._open: OrderedDict[str, RecordFile] = OrderedDict()
         self._lock = threading.Lock()
+        # As text: of thousands of shards, to make a Path of each takes longer than to open it.
         self._manifest_path = str(folder / MANIFEST_NAME)
         self._manifest: tuple[int, ...] | None = None  # what tells one manifest from another
 
@@ -148,12 +149,16 @@ class Shards:
         """How it is known what a shard has to be, for messages."""
         return _KNOWN_FROM[self.writer]
 
+    def _path_of(self, shard: ShardInfo) -> str:
+        folder = self._manifest_path.removesuffix(MANIFEST_NAME)
+        return os.path.join(folder, shard.name)  # noqa: PTH118 - see there
+
     def open(self, shard: ShardInfo, *, accepts_damage: bool = False) -> RecordFile:
         """The file of a shard, just opened, to be read in order.
 
         Unless it `accepts_damage`, its size and compression are those of the shard.
         """
-        path = self.folder / shard.name
+        path = self._path_of(shard)
         try:
             file = self._open_file(shard)
             self._refuse_newer(file, shard, around_damage=accepts_damage)
@@ -199,7 +204,7 @@ class Shards:
         )
 
     def _open_file(self, shard: ShardInfo) -> RecordFile:
-        path = self.folder / shard.name
+        path = self._path_of(shard)
         if shard.name in self.left_out:
             return SoundFile(path, left_out=self.left_out[shard.name])
         return RecordFile(path, use_index=self.writer == "datum")

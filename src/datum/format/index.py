@@ -68,9 +68,9 @@ class Index:
         >>> Index.path_for("photos/train-00000-of-00008.tfrecord").as_posix()
         'photos/index/of-train-00000-of-00008.index'
         """
-        path = Path(shard)
-        name = path.name.removesuffix(".tfrecord").replace(".", ",")
-        return path.parent / INDEX_FOLDER / f"of-{name}.index"
+        folder, name = os.path.split(shard)
+        name = name.removesuffix(".tfrecord").replace(".", ",")
+        return Path(folder, INDEX_FOLDER, f"of-{name}.index")
 
     @classmethod
     def find(cls, shard: str | os.PathLike[str]) -> Path | None:
