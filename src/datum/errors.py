@@ -1,4 +1,4 @@
-"""What can go wrong, and how it is told.
+"""Exceptions, and the text of their messages.
 
 DatumError
 ├── CorruptRecordError        a record is damaged; `damage` says where and how
@@ -293,10 +293,10 @@ class DatumError(Exception):
         super().__init__(Message(problem, where=where, details=details, hint=hint))
 
     def __str__(self) -> str:
-        return str(self.message)
+        return str(self.parts)
 
     @property
-    def message(self) -> Message:
+    def parts(self) -> Message:
         """The text, with its parts."""
         message: Message = self.args[0]
         return message
@@ -304,22 +304,22 @@ class DatumError(Exception):
     @property
     def where(self) -> str:
         """The file, record or feature that it is about; empty if there is no single one."""
-        return self.message.where
+        return self.parts.where
 
     @property
     def problem(self) -> str:
         """What is wrong: what was expected, and what was found."""
-        return self.message.problem
+        return self.parts.problem
 
     @property
     def details(self) -> tuple[str, ...]:
         """More lines, such as a list of places."""
-        return self.message.details
+        return self.parts.details
 
     @property
     def hint(self) -> str:
         """The next step; empty if there is none."""
-        return self.message.hint
+        return self.parts.hint
 
 
 class CorruptRecordError(DatumError):

@@ -14,13 +14,12 @@ COMMANDS = [name for names in PANELS.values() for name in names]
 READING = [name for name in COMMANDS if name not in ("write", "demo")]
 NEEDS_OUT = ("repair", "reshard", "export-to")
 HEAVY = [
-    "frameworks",
+    "_frameworks",
+    "_inspect",
+    "_load",
+    "_rewrite",
+    "_write",
     "dataset",
-    "loading",
-    "measuring",
-    "profiling",
-    "remaking",
-    "writing",
 ]
 
 

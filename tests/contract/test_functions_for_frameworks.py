@@ -3,6 +3,7 @@
 import functools
 import inspect
 import re
+import textwrap
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def pasted(message):
     """The function of a hint, and the option it is for."""
     option, code = re.search(r"for (\w+)=prepare:\n(.*)", message, re.DOTALL).groups()
     names = {}
-    exec(code, names)
+    exec(textwrap.dedent(code), names)
     return {option: names["prepare"]}
 
 

@@ -105,7 +105,7 @@ def check_numpy_function(option: str, function: Any, *, feature: str = "image") 
             Message(
                 f"expected `{option}` to work on NumPy arrays, got datum.transforms.{origin.name},"
                 " which works on the tensors of TensorFlow's `to_tf`",
-                hint=f"{_numpy_hint(option, origin, feature)}",
+                hint=_numpy_hint(option, origin, feature),
             )
         )
     _check_taken(option, origin, feature)
@@ -165,13 +165,14 @@ def check_graph_function(option: str, function: Any, *, feature: str = "image") 
             )
 
 
-def _numpy_hint(option: str, origin: Origin, feature: str) -> str:
-    """What to write instead, as code."""
+def _numpy_hint(option: str, origin: Origin, feature: str) -> list[str]:
+    """What to write instead, as lines of code."""
     if not origin.code:
-        return f"decode={{{feature!r}: True}}, which is the default for images, decodes them"
+        return [f"decode={{{feature!r}: True}}, which is the default for images, decodes them"]
     place = "map" if origin.is_single or option == "decode" else option
     start = "images come decoded; " if origin.takes == "image" else ""
-    return f"{start}the same with NumPy, for {place}=prepare:\n{numpy_code(origin, feature)}"
+    code = numpy_code(origin, feature).splitlines()
+    return [f"{start}the same with NumPy, for {place}=prepare:", *(f"  {line}" for line in code)]
 
 
 def _check_taken(option: str, origin: Origin | None, feature: str) -> None:

@@ -380,7 +380,7 @@ def _make_parser(contents: Contents) -> tuple[Parser | None, list[Problem]]:
     try:
         return make_parser(contents.schema), []
     except SchemaError as error:  # nothing can be read by it
-        return None, [Problem("", MANIFEST_NAME, "schema", error.message.line)]
+        return None, [Problem("", MANIFEST_NAME, "schema", error.parts.line)]
 
 
 @contextmanager
@@ -555,7 +555,7 @@ def _open_records(path: Paths, progress: Progress) -> _Opened:
             contents = open_dataset(path, schema={}, skips_damage=True, progress=progress)
         except DatumError:
             raise error from None
-        note = f"features not looked at: {error.message.line}"
+        note = f"features not looked at: {error.parts.line}"
         return _Opened(contents, notes=(note,))
 
 
@@ -568,7 +568,7 @@ def _open_undescribed(folder: Path, error: DatumError, progress: Progress) -> _O
     opened = _open_records(files, progress)
     if not isinstance(error, ManifestError):  # the description is sound, records are not
         return opened
-    text = error.message.beside(folder / described[0])
+    text = error.parts.beside(folder / described[0])
     problem = Problem("", described[0], "manifest", text)
     notes = (*opened.notes, "the files were read as plain TFRecord files")
     return replace(opened, problems=(problem,), notes=notes)

@@ -372,7 +372,7 @@ def find_fault(data: bytes, feature: Feature | None) -> str | None:
         else:
             decode(data, feature)
     except ImageError as error:
-        return error.message.line
+        return error.parts.line
     return None
 
 

@@ -405,5 +405,5 @@ def _told_how_to_repair(*, has_filter: bool) -> Iterator[None]:
         if "damage" in error.problem:
             raise SourceError(error, hint=hint) from error
         if error.hint.startswith("on_error="):  # which is no option here
-            raise SourceError(error.message.changed(hint="")) from error
+            raise SourceError(error.parts.changed(hint="")) from error
         raise

@@ -131,7 +131,7 @@ def _survey_published(folder: Path, schema: Schema | None, trusts_damaged: bool)
     except ManifestError as error:
         if "a newer Datum" in error.problem:
             raise
-        told = error.message.beside(folder / MANIFEST_NAME)
+        told = error.parts.beside(folder / MANIFEST_NAME)
     manifest = _read_around_damage(folder) if trusts_damaged else None
     if manifest is not None:
         found = _of_contents(_with_schema(folder, manifest, schema))
@@ -363,7 +363,7 @@ def _survey_undescribed(
     found = _survey_files(place, schema, error)
     if trusts_damaged:
         found, _ = _with_pieces(found, _read_sidecar(place), is_given=schema is not None)
-    return replace(found, notes=(error.message.line, *found.notes))
+    return replace(found, notes=(error.parts.line, *found.notes))
 
 
 def _survey_files(folder: Path, schema: Schema | None, error: DatumError | None = None) -> Survey:
@@ -389,7 +389,7 @@ def _survey_list(files: list[Path], schema: Schema | None) -> Survey:
 
 def _without_path(error: DatumError, survey: Survey) -> str:
     """What an error says; it need not say which file it is about, where there is one alone."""
-    message = error.message
+    message = error.parts
     return message.beside(survey.files[0].path) if len(survey.files) == 1 else message.line
 
 

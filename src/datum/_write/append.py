@@ -56,7 +56,7 @@ class Appended:
             merged = merge_schemas(old, schema)
         except SchemaError as error:
             raise SchemaError(
-                f"expected records like those that are there: {error.message.line}",
+                f"expected records like those that are there: {error.parts.line}",
                 hint=error.hint,
                 feature=error.feature,
             ) from None

@@ -472,7 +472,7 @@ class BlockWriter:
         return refused > len(following) / 2
 
     def _refuse(self, block: Block, at: int, error: SchemaError) -> Reject:
-        reason = error.message.beside(f"record {error.record}")
+        reason = error.parts.beside(f"record {error.record}")
         key = None if block.keys is None else block.keys[at]
         where = "" if block.locate is None else block.locate(at)
         reject = Reject(int(block.numbers[at]), key, where, reason, error.hint)

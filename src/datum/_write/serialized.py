@@ -330,7 +330,7 @@ class _SerializedPart:
             except DatumError as error:
                 raise SourceError(
                     "expected the same messages each time they are made, got others:"
-                    f" {error.message.line}",
+                    f" {error.parts.line}",
                     where=f"split {self.maker.split!r}",
                 ) from error
             yield replace(made.block, data=columns)

@@ -274,8 +274,9 @@ class Staging:
 def owned_names(folder: Path) -> set[str]:
     """The files in a folder that belong to the dataset in it, or to one that never got whole.
 
-    These are what the manifest names, and shards of our names beside indexes of ours: that is what
-    an addition leaves that was cut off, and what a damaged manifest says no more.
+    These are what the manifest names, indexes, which their content shows to be ours, and shards of
+    our names beside such indexes: that is what an addition leaves that was cut off, and what a
+    damaged manifest says no more.
     """
     manifest = None
     shards = [path.name for path in folder.iterdir() if _is_own_shard(path)]
@@ -287,7 +288,20 @@ def owned_names(folder: Path) -> set[str]:
     names = {MANIFEST_NAME} | owned_sidecar_names(folder, manifest)
     if _is_own_quarantine(folder / QUARANTINE):
         names.add(QUARANTINE)
-    return names.union(shards, (Index.path_for(name).as_posix() for name in shards))
+    names.update(shards, (Index.path_for(name).as_posix() for name in shards))
+    return names | _own_indexes(folder)
+
+
+def _own_indexes(folder: Path) -> set[str]:
+    """The indexes in a folder, also those whose shard is not there yet, or no more."""
+    indexes = folder / INDEX_FOLDER
+    if not indexes.is_dir() or indexes.is_symlink():
+        return set()
+    return {
+        f"{INDEX_FOLDER}/{path.name}"
+        for path in indexes.iterdir()
+        if path.is_file() and Index.is_index(path)
+    }
 
 
 def _is_own_shard(path: Path) -> bool:

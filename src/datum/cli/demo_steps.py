@@ -108,7 +108,7 @@ class Story:
 
     def note_missing(self, error: MissingDependencyError) -> None:
         """Say that a step, or a part of it, is passed over, and what it takes to have it."""
-        self.say(f"Passed over: {error.message.line}.", "yellow")
+        self.say(f"Passed over: {error.parts.line}.", "yellow")
         self.say(f"hint: {error.hint}", "cyan")
 
     def shell(self, command: str) -> None:

@@ -287,7 +287,7 @@ def _write(writer: _Writer, found: Found, source: Source, columns: Sequence[str]
             cells = cells_of(found.payload, schema, columns=columns, metadata=source.metadata)
         except DatumError as error:
             if schema is not None:
-                problem = error.message.line
+                problem = error.parts.line
         else:
             writer.write_features(found, cells, problem)
             return not problem

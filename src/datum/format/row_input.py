@@ -340,7 +340,7 @@ class GuessedPlan:
                 known = self._known[name][0]
             self._guesses[name] = found if known is None else known.merge(found)
         except SchemaError as error:
-            problem, hint = error.message.line, error.hint
+            problem, hint = error.parts.line, error.hint
             if not hint:
                 problem += f": {reprlib.repr(value)}"
             if isinstance(value, str) and value in ("NaN", "Infinity", "-Infinity"):

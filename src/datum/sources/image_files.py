@@ -43,7 +43,7 @@ class UnusableRecordError(SourceError):
 
 def unusable(path: Path, error: SourceError) -> UnusableRecordError:
     """The error of a file as that of a record."""
-    return UnusableRecordError(error.message.beside(path), where=path, hint=error.hint)
+    return UnusableRecordError(error.parts.beside(path), where=path, hint=error.hint)
 
 
 def warn_of_images(names: Sequence[str], where: str) -> tuple[str, ...]:

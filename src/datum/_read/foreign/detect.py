@@ -168,7 +168,7 @@ def _open_named(files: Sequence[Path], asked: _Asked, *, missing: Sequence[Path]
     try:
         manifest = _manifest_of(files)
     except ManifestError as error:
-        told = error.message.line
+        told = error.parts.line
         manifest, notes = None, (f"the files were read without their manifest: {told}",)
     if manifest is None:
         contents = _open_files(folder, _splits_of(files), asked, missing=missing)

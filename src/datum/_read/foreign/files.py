@@ -83,7 +83,7 @@ def split_of_folder(folder: Path) -> str:
         return check_split_name(name)
     except SplitError as error:
         raise ManifestError(
-            f"expected a folder named after a split: {error.message.line}",
+            f"expected a folder named after a split: {error.parts.line}",
             where=folder,
             hint="rename it, or load a list of the files in it",
         ) from None

@@ -525,7 +525,7 @@ def _feature(
     try:
         return Feature(dtype, shape, encoding=encoding, optional=optional, keys=keys)
     except SchemaError as error:
-        raise _UnreadableError(error.message.line) from None
+        raise _UnreadableError(error.parts.line) from None
 
 
 _CONTAINERS: dict[str, Callable[[_Place], Iterator[_Place]]] = {

@@ -7,14 +7,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from datum import WriteError
-from datum.cli.demo_steps import Story
 from datum.errors import shell_word
+
+if TYPE_CHECKING:
+    from datum.cli.demo_steps import Story
 
 __all__ = ["command"]
 
@@ -53,7 +55,7 @@ def command(
     from datum.cli.demo_steps import train as train_model
 
     pixels, labels = read_digits()
-    story = Story()
+    story = demo_steps.Story()
     accuracy = 1.0
     with _workplace(keep) as folder, _working_in(folder):
         digits = demo_steps.make_images(story, pixels, labels)

@@ -202,7 +202,7 @@ def _look_at(place: Path, form: Form, index: Index) -> tuple[str, str]:
     except CorruptIndexError as error:
         if form is Form.text:  # which has no checksum: it may be anything
             return "refused", _OTHER_KIND
-        return "wrong", error.message.beside(place)
+        return "wrong", error.parts.beside(place)
     is_same = there.stream_bytes == index.stream_bytes and np.array_equal(
         there.offsets, index.offsets
     )

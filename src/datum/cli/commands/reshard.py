@@ -146,7 +146,7 @@ def _told_how_to_repair(path: str) -> Iterator[None]:
     except DatumError as error:
         command = f"datum repair {shell_word(path)} OUT"
         hint = error.hint.replace("datum.repair(path, out)", command)
-        error.args = (error.message.changed(hint=hint),)
+        error.args = (error.parts.changed(hint=hint),)
         raise
 
 
