@@ -224,8 +224,7 @@ def test_a_damaged_image_is_an_error_that_says_so(tmp_path):
     Image.new("L", (8, 8)).save(file, "png")
     good = file.getvalue()
     broken = good[:45] + bytes([good[45] ^ 1]) + good[46:]
-    shard = tmp_path / "train.tfrecord"
-    shard.write_bytes(datum.format.frame(datum.format.encode([{"image": broken}] * 3)).to_bytes())
-    ds = datum.load(shard, schema={"image": SMALL})
+    datum.write([{"image": broken}] * 3, tmp_path / "d", schema={"image": SMALL}, progress=False)
+    ds = datum.load(tmp_path / "d")
     with pytest.raises(tf.errors.OpError, match="expected a whole PNG image"):
         list(ds.to_tf("train", engine="native"))
