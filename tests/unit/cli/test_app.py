@@ -108,7 +108,7 @@ def test_the_exit_code_of_a_command_is_that_of_the_program(capsys):
 
 
 def test_an_interrupt_is_one_word(monkeypatch, capsys):
-    def stop(path: str) -> None:
+    def stop(path: str, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("datum.cli.opening.datum.load", stop)
