@@ -60,7 +60,7 @@ from datum._load.options import LoadOptions, Shuffle
 from datum._load.stream import order_split
 from datum._read.split import Split
 from datum.dataset import Dataset
-from datum.errors import DatumError, Message, SplitError
+from datum.errors import DatumError, SplitError, inert
 from datum.format.threads import thread_count
 from datum.reader import load
 
@@ -110,7 +110,8 @@ def first_line(error: BaseException) -> str:
     >>> first_line(KeyError())
     'KeyError'
     """
-    line = Message.of(error).line.strip() or type(error).__name__
+    first = str(error).strip().partition("\n")[0]  # of libraries that tell a lot
+    line = inert(first) or type(error).__name__
     return line if len(line) <= MAX_PROBLEM else f"{line[: MAX_PROBLEM - 3]}..."
 
 
