@@ -75,8 +75,9 @@ $(STAMP)peers: benchmarks/peers.txt $(STAMP)bench
 	touch $@
 
 # An extra brings the package with it.
+what = Building Datum, and fetching what '$*' needs
 $(STAMP)demo: what = Building Datum, and fetching scikit-learn and TensorFlow
 $(STAMP)test $(STAMP)check $(STAMP)docs $(STAMP)bench $(STAMP)demo: $(STAMP)%: pyproject.toml | $(STAMP)build
-	@echo "$(or $(what),Building Datum, and fetching what '$*' needs): some minutes, once"
+	@echo "$(what): some minutes, once"
 	$(PIP) --no-build-isolation ".[$*]"
 	touch $@ $(STAMP)package

@@ -46,7 +46,7 @@ struct BatchLoader::State {
   const int64_t process = getpid();
   std::atomic<bool> is_closed{false};
 
-  std::mutex mutex;  // guards all that follows, and every ticket but the one that is worked on
+  std::mutex mutex;  // guards everything below, and every ticket but the one in work
   std::condition_variable has_work;
   std::condition_variable has_result;
   std::deque<TicketPointer> waiting;
@@ -94,11 +94,11 @@ struct BatchLoader::State {
     }
   }
 
-  Taken hand_over(uint64_t number, Ticket& ticket, BatchResult& result) {
+  TakeStatus hand_over(uint64_t number, Ticket& ticket, BatchResult& result) {
     ticket.is_taken = true;
     tickets.erase(number);
     result = std::move(ticket.result);
-    return Taken::kReady;
+    return TakeStatus::kReady;
   }
 };
 
@@ -133,13 +133,13 @@ uint64_t BatchLoader::submit(std::vector<int64_t> numbers) {
   return number;
 }
 
-BatchLoader::Taken BatchLoader::take(uint64_t number, std::chrono::milliseconds patience,
-                                     BatchResult& result) {
+BatchLoader::TakeStatus BatchLoader::take(uint64_t number, std::chrono::milliseconds patience,
+                                          BatchResult& result) {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
-  if (state.is_closed) return Taken::kClosed;
+  if (state.is_closed) return TakeStatus::kClosed;
   const auto found = state.tickets.find(number);
-  if (found == state.tickets.end()) return Taken::kUnknown;
+  if (found == state.tickets.end()) return TakeStatus::kUnknown;
   const State::TicketPointer ticket = found->second;
   if (state.threads.empty() && !ticket->is_started) {
     ticket->is_started = true;
@@ -151,9 +151,9 @@ BatchLoader::Taken BatchLoader::take(uint64_t number, std::chrono::milliseconds 
     state.has_result.notify_all();
   }
   state.has_result.wait_for(lock, patience, [&] { return state.is_closed || ticket->is_done; });
-  if (ticket->is_taken) return Taken::kUnknown;
-  if (state.is_closed) return Taken::kClosed;
-  return ticket->is_done ? state.hand_over(number, *ticket, result) : Taken::kNotYet;
+  if (ticket->is_taken) return TakeStatus::kUnknown;
+  if (state.is_closed) return TakeStatus::kClosed;
+  return ticket->is_done ? state.hand_over(number, *ticket, result) : TakeStatus::kNotYet;
 }
 
 bool BatchLoader::read(std::span<const int64_t> numbers, BatchResult& result) {

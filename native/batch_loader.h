@@ -36,14 +36,14 @@ class BatchLoader {
   // A ticket for the records of these numbers, which are of the set; 0 once it is closed.
   uint64_t submit(std::vector<int64_t> numbers);
 
-  enum class Taken : uint8_t { kReady, kNotYet, kClosed, kUnknown };
+  enum class TakeStatus : uint8_t { kReady, kNotYet, kClosed, kUnknown };
   // Waits at most so long. A ticket is unknown once its result was taken.
-  Taken take(uint64_t ticket, std::chrono::milliseconds patience, BatchResult& result);
+  TakeStatus take(uint64_t ticket, std::chrono::milliseconds patience, BatchResult& result);
 
   // Reads records at once, on the caller's thread; false, and nothing read, once it is closed.
   bool read(std::span<const int64_t> numbers, BatchResult& result);
 
-  // Stops the threads and waits for their end; whoever waits in `take` is told. May be called
+  // Stops the threads and waits for their end; a call that waits in `take` returns. May be called
   // again.
   void close();
 

@@ -31,7 +31,7 @@ struct BatchFault {
   enum class Code : uint8_t {
     kNone,
     kDamaged,   // `row` and `damage`
-    kMismatch,  // `mismatch` tells how a record does not fit the plan, or is malformed
+    kMismatch,  // `mismatch` says how a record does not fit the plan, or that it is malformed
     kNotOpen,   // the place of `run` is not known, or holds something else by now
     kChanged,   // a file of `run` was `state` while it was read, and has `bytes`
     kStopped,

@@ -49,7 +49,7 @@ inline bool decode_single(ByteSpan chunk, const uint8_t* end, uint64_t& value) {
 
 class ColumnBuilder {
  public:
-  // Sizes the column for `rows` records of `payload_bytes` in all, which lie in `buffer`.
+  // Sizes the column for `rows` records of `payload_bytes` in all, in `buffer`.
   ColumnBuilder(const ColumnSpec& spec, Column& column, size_t rows, size_t payload_bytes,
                 ByteSpan buffer);
 
@@ -60,8 +60,8 @@ class ColumnBuilder {
     seen_row_ = row;
   }
   // Takes the whole value of `row` from a single packed chunk (or single byte string) of the
-  // column's kind. False, and nothing taken, if it needs the calls below to do it, or to tell why
-  // it cannot be done.
+  // column's kind. False, with nothing taken, if it needs the calls below to do it, or to report
+  // why it cannot be done.
   bool take_chunk(size_t row, ByteSpan chunk) {
     if (seen_row_ == row) return false;
     if (fast_ == Fast::kFloat) {

@@ -67,7 +67,7 @@ class Buffer {
   size_t capacity_ = 0;
 };
 
-// How one value lies in the batch.
+// How one value is stored in the batch.
 enum class Cell : uint8_t {
   kBool,
   kInt8,
@@ -79,7 +79,7 @@ enum class Cell : uint8_t {
   kUint32,
   kUint64,
   kFloat32,
-  kSlice,  // where a byte string lies: u64 start, u64 length
+  kSlice,  // the place of a byte string: u64 start, u64 length
   kRaw,    // bytes taken over as they are
 };
 

@@ -26,7 +26,7 @@ enum CsvSeen : uint32_t {
 
 enum class CsvType : uint8_t { kEmpty, kBool, kInt64, kFloat64, kText };
 
-// The narrowest type that holds all that was seen without a change.
+// The narrowest type that holds every value seen exactly.
 CsvType csv_type_of(uint32_t seen);
 
 // A few words.
@@ -48,7 +48,7 @@ class CsvWords {
   uint64_t lengths_ = 0;
 };
 
-// How cells are read, beside where they lie.
+// How cells are read, apart from their positions.
 struct CsvReading {
   CsvWords absent{{}};  // have no value
   CsvWords blank{{}};   // have none in columns of numbers and truth values

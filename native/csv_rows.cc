@@ -321,7 +321,7 @@ std::string unescaped_csv(std::string field) {
 }
 
 size_t count_csv_lines(ByteSpan text) {
-  constexpr size_t kRun = 128;  // sums of so many fit a byte, which lets compilers make SIMD of it
+  constexpr size_t kRun = 128;  // sums of 128 fit into a byte, so that compilers vectorize the loop
   size_t lines = 0;
   for (size_t start = 0; start < text.size(); start += kRun) {
     const size_t end = std::min(start + kRun, text.size());

@@ -17,14 +17,14 @@ namespace datum {
 struct CsvOptions {
   uint8_t delimiter = ',';
   uint8_t comment = 0;       // what lines that are no rows start with; 0 if there are none
-  size_t columns = 0;        // of every row; 0: the first row is a header and tells
+  size_t columns = 0;        // of every row; 0: taken from the header, the first row
   bool is_last = true;       // whether the text ends where the file does
   size_t max_row_bytes = 0;  // below 2 GiB
   size_t threads = 1;
   size_t chunk_bytes = 256 << 10;  // with its fields, about what a core's own cache holds
 };
 
-// Where a field lies in the text of its chunk.
+// The position of a field in the text of its chunk.
 struct CsvField {
   uint32_t start;
   uint32_t length : 31;

@@ -1,4 +1,4 @@
-// What serialized records hold, found without being told: every key, its kind and its lengths.
+// Keys of serialized records without a schema: their kinds and lengths.
 #pragma once
 
 #include <cstddef>

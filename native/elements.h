@@ -1,4 +1,4 @@
-// The types of a feature's elements, as they lie in memory before they are written.
+// The types of a feature's elements, as they are in memory before they are written.
 #pragma once
 
 #include <bit>
@@ -23,7 +23,7 @@ enum class Element : uint8_t {
   kFloat32,
   kFloat64,
   kComplex,  // of any width
-  kTime,     // int64, of which the lowest is none
+  kTime,     // int64; the lowest value stands for no time
   kBytes,
   kText,
   kFile,  // bytes that are known for a file's

@@ -68,7 +68,7 @@ class EntryMemo {
 
  private:
   static constexpr size_t kMaxWords = 5;         // keys of up to 30 bytes
-  static constexpr size_t kShortHeadBytes = 10;  // beside the key, when each length is one byte
+  static constexpr size_t kShortHeadBytes = 10;  // besides the key, when each length is one byte
 
   uint64_t differs(const uint8_t* at, size_t w, uint64_t size) const {
     uint64_t word;

@@ -211,7 +211,7 @@ uint64_t Scanner::fatal_end(ByteSpan rest, DamageKind kind) const {
                   options_.stream_bytes == UINT64_MAX ? 0 : options_.stream_bytes);
 }
 
-// `certain_bytes` is how much is known to be lost; 0 means that a search has to tell.
+// `certain_bytes` is how much is known to be lost; 0 means that a search is needed.
 Scanner::Step Scanner::on_damage(ByteSpan rest, bool last, DamageKind kind,
                                  uint64_t certain_bytes) {
   open_damage_ = Damage{position_, position_ + rest.size(), number_, kind};

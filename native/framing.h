@@ -42,7 +42,7 @@ enum class DamageKind : uint8_t {
   kPayloadChecksum,  // the payload does not match its CRC
   kOversized,        // the length is sound but above what the caller allows
   // By number only:
-  kLost,       // nothing tells where the record starts
+  kLost,       // the start of the record is unknown
   kMalformed,  // the record is sound, but holds no message
 };
 
@@ -80,7 +80,7 @@ class Scanner {
   void scan(ByteSpan piece, bool last, size_t max_records, std::vector<RecordRef>& records);
 
   // Copies the next record of a file, of which `rest` starts at `position()`, and finds it in the
-  // copy, unless its frame has more than `max_bytes`, or is not sound: `scan` tells what is there.
+  // copy, unless its frame has more than `max_bytes`, or is not sound: `scan` reports it.
   enum class Copied : uint8_t { kRecord, kTooLarge, kNothing };
   Copied copy_record(ByteSpan rest, uint64_t max_bytes, Buffer& out, RecordRef& record);
 
@@ -121,7 +121,7 @@ class Scanner {
   std::vector<Damage> damage_;
 };
 
-// Records of a file, and the bytes that they lie in.
+// Records of a file, and the bytes that hold them.
 struct CopiedRecords {
   Buffer bytes;
   uint64_t base = 0;  // where they start in the file

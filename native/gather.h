@@ -10,7 +10,7 @@
 namespace datum {
 
 // Appends `data[starts[i], starts[i] + sizes[i])` to `out` for each i; throws std::out_of_range,
-// having copied nothing, when a piece lies outside `data`.
+// having copied nothing, when a piece is outside `data`.
 void gather(ByteSpan data, std::span<const int64_t> starts, std::span<const int64_t> sizes,
             size_t threads, Buffer& out);
 

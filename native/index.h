@@ -1,4 +1,4 @@
-// The record index that lies beside a shard: where each record starts.
+// The index of a shard: where each record starts.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ enum class IndexFault : uint8_t {
 struct IndexView {
   uint64_t records = 0;
   uint64_t stream_bytes = 0;       // of the shard, decompressed if it is compressed
-  uint32_t shard_crc = 0;          // of the whole file, as it is on the disk; 0 if nobody told
+  uint32_t shard_crc = 0;          // of the whole file, as stored on disk; 0 if unknown
   const uint8_t* table = nullptr;  // `records` little-endian u64 offsets, perhaps unaligned
 };
 
@@ -41,7 +41,7 @@ IndexFault read_index(ByteSpan file, IndexView& view);
 IndexFault read_index_header(ByteSpan file, IndexView& view);
 
 // The whole file for records that start at `offsets` and fill `stream_bytes` without gaps.
-// The caller guarantees what `offsets_are_sound` tells.
+// The caller guarantees that `offsets_are_sound`.
 std::vector<uint8_t> write_index(std::span<const uint64_t> offsets, uint64_t stream_bytes,
                                  uint32_t shard_crc = 0);
 

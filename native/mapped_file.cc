@@ -72,7 +72,7 @@ bool is_lost_page(const siginfo_t& info) {
   return info.si_code > 0;  // not sent by a process
 }
 
-// Puts zeros in the place of all that follows an address of a mapping; false if it is in none.
+// Replaces everything after an address of a mapping by zeros; false if it is in no mapping.
 bool replace_lost_pages(uintptr_t address) {
   for (Guard& guard : guards) {
     const uintptr_t begin = guard.begin.load();
@@ -93,7 +93,7 @@ void end_process(const siginfo_t& info) {
   struct sigaction standard = {};
   standard.sa_handler = SIG_DFL;
   sigaction(SIGBUS, &standard, nullptr);
-  if (!is_lost_page(info)) raise(SIGBUS);  // what is no fault does not come again by itself
+  if (!is_lost_page(info)) raise(SIGBUS);  // a signal sent by a process does not repeat by itself
 }
 
 void on_bus_error(int number, siginfo_t* info, void* context) {

@@ -16,7 +16,7 @@
 
 namespace datum {
 
-// What tells one version of a file from another.
+// Identity of one version of a file.
 struct FileVersion {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -53,7 +53,7 @@ class MappedFile {
   const FileVersion& version() const { return version_; }
   const std::filesystem::path& path() const { return path_; }
 
-  // Whether bytes that were asked for are lost: costs nothing, but does not tell all.
+  // Whether bytes that were asked for are lost: costs nothing, but may miss some.
   bool has_lost_bytes() const;
   // What became of the file; `bytes_now` is its size. Another file that took its name is of no
   // concern. Asks the system.

@@ -27,7 +27,7 @@ constexpr bool kKeepBlocks = true;
 constexpr bool kKeepBlocks = true;
 #endif
 
-// What lies just before each block.
+// The header just before each block.
 struct Prefix {
   void* start;  // of what the system gave
   size_t capacity;

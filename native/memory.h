@@ -10,7 +10,7 @@ namespace datum {
 
 constexpr size_t kBlockAlignment = 64;  // for SIMD, and for frameworks that adopt memory
 
-// A block of at least `bytes`; `capacity` tells how many it has. Throws std::bad_alloc.
+// A block of at least `bytes`; `capacity` is set to its size. Throws std::bad_alloc.
 void* allocate_block(size_t bytes, size_t& capacity);
 
 // Gives a block back, from any thread; null is fine.

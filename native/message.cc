@@ -31,7 +31,7 @@ bool is_utf8(ByteSpan text) {
     }
     const uint8_t lead = *at++;
     if (lead < 0x80) continue;
-    // The lead byte tells how many bytes follow, and narrows the range of the first of them.
+    // The lead byte says how many bytes follow, and narrows the range of the first of them.
     uint8_t low = 0x80;
     uint8_t high = 0xbf;
     int more;

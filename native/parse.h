@@ -10,7 +10,7 @@
 
 namespace datum {
 
-// Payloads that lie in one buffer.
+// Payloads in one buffer.
 struct RecordRun {
   ByteSpan buffer;
   std::span<const int64_t> starts;
@@ -20,11 +20,11 @@ struct RecordRun {
   ByteSpan operator[](size_t i) const {
     return buffer.subspan(static_cast<size_t>(starts[i]), static_cast<size_t>(lengths[i]));
   }
-  // Whether every payload lies within the buffer; to be checked before anything else.
+  // Whether every payload is within the buffer; to be checked before anything else.
   bool is_sound() const;
 };
 
-// Fills one column for each of the plan, or tells the fault of the first record that has one.
+// Fills one column for each of the plan, or reports the fault of the first record that has one.
 // The result does not depend on `threads`.
 Fault parse_records(const Plan& plan, const RecordRun& records, size_t threads,
                     std::vector<Column>& columns);

@@ -17,7 +17,7 @@
 //   `rounds` is 32 if records < 65536, otherwise 8.
 //
 // a * b is at most a - 1 more than `records`, so a second pass is rare when there are many. Adding
-// within each half can be undone in the opposite order, which gives the inverse. mix is the
+// within each half can be undone in the opposite order, which computes the inverse. mix is the
 // finalizer of SplitMix64, and k its output for the seed mix(key). With halves of 2 or 3 values 8
 // rounds would leave some pairs of records a sixth more likely than others; 32 make that 4e-5.
 #pragma once

@@ -44,7 +44,7 @@ struct Fault {
 // Parses records one after the other into columns.
 class RecordParser {
  public:
-  // For `rows` records of `payload_bytes` in all, which lie in `buffer`.
+  // For `rows` records of `payload_bytes` in all, in `buffer`.
   RecordParser(const Plan& plan, std::vector<Column>& columns, size_t rows, size_t payload_bytes,
                ByteSpan buffer);
 

@@ -185,7 +185,7 @@ ShardRunPointer ShardSet::get(size_t run) const {
   auto opened = std::make_shared<ShardRun>();
   const OpenFault fault = opened->open(*place, records_of(run));
   if (fault.code == OpenFault::Code::kNone) return keep(run, std::move(opened));
-  forget(run, place);  // whoever told it finds out what happened when it is to be told again
+  forget(run, place);  // reported when it is opened again
   return nullptr;
 }
 
@@ -220,7 +220,7 @@ void ShardSet::close_some(std::vector<ShardRunPointer>& closed) const {
 
 void ShardSet::forget(size_t run, const std::shared_ptr<const ShardPlace>& place) const {
   const std::lock_guard lock(mutex_);
-  if (entries_[run].place != place) return;  // another one was told meanwhile
+  if (entries_[run].place != place) return;  // another place was set meanwhile
   entries_[run].place = nullptr;
   is_known_[run].store(false, std::memory_order_release);
 }

@@ -1,4 +1,4 @@
-// Runs of records in shard files, and where the record of each number lies.
+// Ranges of records in shard files, and the place of the record of each number.
 //
 // Nothing is read or checked when a run is opened but the header of the index: a billion records
 // open at once. A wrong offset cannot give wrong records, for every frame is checked when it is

@@ -17,7 +17,7 @@
 namespace datum {
 namespace {
 
-constexpr ptrdiff_t kExactDigits = 19;             // any number of so many digits fits 64 bits
+constexpr ptrdiff_t kExactDigits = 19;             // any number of 19 digits fits into 64 bits
 constexpr uint64_t kMaxExact = uint64_t{1} << 53;  // integers up to here are doubles
 constexpr std::array kPowersOfTen = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                      1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,

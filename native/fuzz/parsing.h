@@ -259,7 +259,7 @@ inline void check_parsing(const Plan& plan, const Rows& rows) {
   if (rows.buffer.size() % 8 == 0) check_threads(plan, rows, fault, columns);  // it is slow
 }
 
-// What discovery tells of a key, as the column that reads all of it; false if it has no one kind.
+// The column that reads every value of a discovered key; false if the key has several kinds.
 inline bool make_spec(const std::string& key, const FeatureStats& stats, bool is_list,
                       ColumnSpec& spec) {
   const Cell cells[] = {Cell::kInt64, Cell::kSlice, Cell::kFloat32, Cell::kInt64};

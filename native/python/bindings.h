@@ -104,7 +104,7 @@ class SmallArrays {
   nb::object owner_;
 };
 
-// One member of each item, as int64: offsets and lengths fit, for they lie within memory.
+// One member of each item, as int64: offsets and lengths fit, because they are within memory.
 template <typename Source, typename Member>
 nb::object copy_to_array(const std::vector<Source>& items, Member Source::* member) {
   Buffer buffer;

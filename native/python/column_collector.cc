@@ -15,12 +15,12 @@ namespace datum::python {
 namespace {
 
 constexpr Py_ssize_t kAhead = 16;          // items that are asked for before they are looked at
-constexpr size_t kMaxCopiedString = 4096;  // longer ones are held where they lie
+constexpr size_t kMaxCopiedString = 4096;  // longer ones are referenced, not copied
 
 }  // namespace
 
 ColumnCollector::ColumnCollector(const RowFeature& wanted, size_t rows)
-    : wanted_(wanted), source_(std::make_unique<Source>()) {
+    : wanted_(wanted), source_(std::make_unique<ColumnInput>()) {
   ColumnSource& column = source_->column;
   column.key = wanted.keys[0];
   column.kind = wanted.kind;
@@ -123,7 +123,7 @@ void ColumnCollector::find_wide_value() {
   });
 }
 
-// Doubles to the floats that are stored; what was rounded is kept beside them.
+// Doubles to the floats that are stored; the doubles that were rounded are kept, too.
 void ColumnCollector::narrow_values() {
   const size_t count = values_().size() / sizeof(double);
   Buffer floats;
@@ -135,7 +135,7 @@ void ColumnCollector::narrow_values() {
   is_rounded_ = found.is_rounded;
   std::swap(source_->values, floats);
   if (!is_rounded_) return;
-  exact_ = std::make_unique<Source>();
+  exact_ = std::make_unique<ColumnInput>();
   exact_->column = source_->column;
   exact_->column.kind = Kind::kBytes;
   exact_->column.cell = Cell::kRaw;
@@ -146,17 +146,17 @@ void ColumnCollector::narrow_values() {
   exact_->adopt_own_memory();
 }
 
-std::vector<std::unique_ptr<Source>> ColumnCollector::finish() {
+std::vector<std::unique_ptr<ColumnInput>> ColumnCollector::finish() {
   if (missing_ == 0) source_->present.clear();
   if (wanted_.is_narrowed()) {
     narrow_values();
   } else if (wanted_.is_watched) {
     find_wide_value();
   }
-  std::vector<std::unique_ptr<Source>> sources;
+  std::vector<std::unique_ptr<ColumnInput>> sources;
   sources.push_back(std::move(source_));
   for (size_t i = 0; i < levels_.size(); ++i) {
-    auto lengths = std::make_unique<Source>();
+    auto lengths = std::make_unique<ColumnInput>();
     lengths->column.key = wanted_.keys.at(i + 1);
     lengths->column.layout = Layout::kVariable;
     const size_t bytes = levels_[i].lengths.size() * sizeof(int64_t);

@@ -9,8 +9,8 @@
 
 #include "../elements.h"
 #include "../narrow.h"
+#include "column_input.h"
 #include "numpy_values.h"
-#include "source.h"
 
 namespace datum::python {
 
@@ -55,10 +55,10 @@ class ColumnCollector {
   // Keeps the first `rows` rows.
   void truncate(size_t rows);
   // A source for each key; ends the collecting.
-  std::vector<std::unique_ptr<Source>> finish();
+  std::vector<std::unique_ptr<ColumnInput>> finish();
   // What was found about floats by then: the values as they were before they were rounded, null if
   // none was, and the row and value of the first that float32 cannot serve.
-  std::unique_ptr<Source> take_exact() { return std::move(exact_); }
+  std::unique_ptr<ColumnInput> take_exact() { return std::move(exact_); }
   bool is_rounded() const { return is_rounded_; }
   const std::optional<std::pair<size_t, nb::object>>& wide() const { return wide_; }
 
@@ -105,14 +105,14 @@ class ColumnCollector {
   std::vector<ByteSpan>& strings_() const { return source_->strings; }
 
   const RowFeature& wanted_;
-  std::unique_ptr<Source> source_;
+  std::unique_ptr<ColumnInput> source_;
   size_t row_size_;   // what a row adds to `filled`, unless it is variable: bytes, or strings
   size_t row_items_;  // the same in items
   std::vector<Level> levels_;  // of the second dimension on
   size_t missing_ = 0;
   bool is_uneven_ = false;
   bool is_rounded_ = false;
-  std::unique_ptr<Source> exact_;
+  std::unique_ptr<ColumnInput> exact_;
   std::optional<std::pair<size_t, nb::object>> wide_;
   uint64_t signs_ = 0;  // all integers, or-ed
 };

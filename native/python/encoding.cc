@@ -10,7 +10,7 @@
 #include "../elements.h"
 #include "../encode.h"
 #include "../narrow.h"
-#include "source.h"
+#include "column_input.h"
 
 namespace datum::python {
 namespace {
@@ -19,8 +19,9 @@ using BoolInput = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device:
 
 constexpr const char* kEncodeErrors[] = {"", "splits", "values", "record too large"};
 
-void make_source(Source* self, nb::bytes key, Kind kind, Layout layout, Cell cell, size_t unit) {
-  ColumnSource& column = (new (self) Source())->column;
+void make_column_input(ColumnInput* self, nb::bytes key, Kind kind, Layout layout, Cell cell,
+                       size_t unit) {
+  ColumnSource& column = (new (self) ColumnInput())->column;
   column.key.assign(key.c_str(), key.size());
   column.kind = kind;
   column.layout = layout;
@@ -28,20 +29,20 @@ void make_source(Source* self, nb::bytes key, Kind kind, Layout layout, Cell cel
   column.unit = unit;
 }
 
-const uint8_t* hold_view(Source& source, nb::handle object, size_t& size) {
+const uint8_t* hold_view(ColumnInput& source, nb::handle object, size_t& size) {
   source.views.push_back(std::make_unique<BufferView>(object));
   const ByteSpan bytes = source.views.back()->bytes();
   size = bytes.size();
   return bytes.data();
 }
 
-void set_values(Source& source, nb::handle object) {
+void set_values(ColumnInput& source, nb::handle object) {
   size_t size;
   source.column.values = hold_view(source, object, size);
   source.column.values_count = size / cell_bytes(source.column.cell);
 }
 
-void set_slices(Source& source, nb::handle object, const Int64Input& slices) {
+void set_slices(ColumnInput& source, nb::handle object, const Int64Input& slices) {
   size_t size;
   const uint8_t* data = hold_view(source, object, size);
   const auto limit = static_cast<int64_t>(size);
@@ -71,7 +72,7 @@ std::optional<size_t> find_bad_text(nb::handle object, const Int64Input& slices)
   return std::nullopt;
 }
 
-void set_splits(Source& source, const Int64Input& splits, std::optional<Int64Input> inner) {
+void set_splits(ColumnInput& source, const Int64Input& splits, std::optional<Int64Input> inner) {
   source.splits.assign(splits.data(), splits.data() + splits.shape(0));
   source.column.splits = source.splits.data();
   if (!inner) return;
@@ -81,7 +82,7 @@ void set_splits(Source& source, const Int64Input& splits, std::optional<Int64Inp
   source.column.inner_count = size / sizeof(int64_t);
 }
 
-void set_present(Source& source, const BoolInput& present) {
+void set_present(ColumnInput& source, const BoolInput& present) {
   source.present.assign(present.data(), present.data() + present.shape(0));
   source.column.present = source.present.data();
 }
@@ -98,7 +99,7 @@ nb::tuple as_framed(Encoded&& encoded) {
 nb::tuple encode(nb::list list, size_t rows, size_t threads) {
   std::vector<ColumnSource> sources;
   for (nb::handle item : list) {
-    const auto& source = nb::cast<const Source&>(item);
+    const auto& source = nb::cast<const ColumnInput&>(item);
     if (!source.fits(rows)) {
       throw std::invalid_argument("`splits` or `present` do not fit the number of rows");
     }
@@ -165,8 +166,8 @@ nb::tuple frame(nb::list payloads) {
 }  // namespace
 
 void bind_encoding(nb::module_& module) {
-  nb::class_<Source>(module, "Source")
-      .def("__init__", make_source, nb::arg("key"), nb::arg("kind"), nb::arg("layout"),
+  nb::class_<ColumnInput>(module, "ColumnInput")
+      .def("__init__", make_column_input, nb::arg("key"), nb::arg("kind"), nb::arg("layout"),
            nb::arg("cell"), nb::arg("unit"))
       .def("set_values", set_values, nb::arg("values"))
       .def("set_slices", set_slices, nb::arg("buffer"), nb::arg("slices"))

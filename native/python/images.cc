@@ -5,7 +5,8 @@
 namespace datum::python {
 namespace {
 
-constexpr size_t kLongWork = 16384;  // bytes; for less, to let others run costs more than it gives
+constexpr size_t kLongWork =
+    16384;  // bytes; below this, releasing the lock costs more than it saves
 
 class Writable {
  public:

@@ -196,16 +196,16 @@ class Loader {
 
  private:
   void wait_for(uint64_t ticket, BatchResult& result) {
-    using Taken = BatchLoader::Taken;
+    using TakeStatus = BatchLoader::TakeStatus;
     while (true) {
-      Taken taken;
+      TakeStatus taken;
       {
         nb::gil_scoped_release release;
         taken = loader_.take(ticket, kPatience, result);
       }
-      if (taken == Taken::kReady) return;
-      if (taken == Taken::kClosed) raise_fault(nb::make_tuple("closed"));
-      if (taken == Taken::kUnknown) raise_fault(nb::make_tuple("ticket", ticket));
+      if (taken == TakeStatus::kReady) return;
+      if (taken == TakeStatus::kClosed) raise_fault(nb::make_tuple("closed"));
+      if (taken == TakeStatus::kUnknown) raise_fault(nb::make_tuple("ticket", ticket));
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
   }

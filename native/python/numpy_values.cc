@@ -50,7 +50,7 @@ std::optional<Element> element_of(int type_number) {
 
 PyArrayObject* as_array(PyObject* array) { return reinterpret_cast<PyArrayObject*>(array); }
 
-// Where the value lies in a scalar object of each type.
+// The offset of the value in a scalar object of each type.
 struct ScalarType {
   const PyTypeObject* type;
   Element element;

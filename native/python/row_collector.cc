@@ -88,7 +88,7 @@ class RowCollector {
   }
 
   // Other features from here on. Those that are the same objects keep what was collected; for
-  // others it is collected anew, and a fault leaves everything as it was.
+  // others it is collected again, and a fault leaves everything as it was.
   void update(nb::list features, nb::list rows) {
     std::unordered_map<PyObject*, Slot*> kept;
     for (Slot& slot : slots_) kept.emplace(slot.feature.ptr(), &slot);

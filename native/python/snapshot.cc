@@ -117,11 +117,11 @@ size_t size_of_other(PyObject* value) {
     return nb::cast<size_t>(object.attr("width")) * nb::cast<size_t>(object.attr("height")) *
            kPixelBytes;
   } catch (const std::exception&) {
-    return 0;  // an object that does not tell its size
+    return 0;  // an object without a size
   }
 }
 
-// About how many bytes a value takes, as far as it tells.
+// The approximate size of a value in bytes.
 size_t size_of(PyObject* value) {
   constexpr size_t kObjectBytes = 32;
   if (PyBytes_CheckExact(value)) return kObjectBytes + static_cast<size_t>(Py_SIZE(value));
@@ -138,7 +138,7 @@ size_t size_of(PyObject* value) {
     while (PyDict_Next(value, &position, &key, &item)) total += size_of(item);
   } else if (PyList_CheckExact(value) || PyTuple_CheckExact(value)) {
     const Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
-    // The first tells for all where they are numbers: long lists are nearly always of these.
+    // A first number stands for all: long lists are nearly always of numbers.
     for (Py_ssize_t i = 0; i < count; ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(value, i);
       if (PyFloat_CheckExact(item) || PyLong_CheckExact(item)) {

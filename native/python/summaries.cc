@@ -7,7 +7,7 @@
 
 #include "../parallel.h"
 #include "../summary.h"
-#include "source.h"
+#include "column_input.h"
 
 namespace datum::python {
 namespace {
@@ -59,14 +59,14 @@ nb::object as_counts(const Summary& summary, Element element) {
 // counts), with None where there are none.
 nb::list summarize_all(nb::list asked, size_t rows, size_t threads) {
   struct Column {
-    const Source* source;
+    const ColumnInput* source;
     Element element;
     bool is_counted;
     Summary summary;
   };
   std::vector<Column> columns;
   for (nb::handle item : asked) {
-    columns.push_back({&nb::cast<const Source&>(item[0]),
+    columns.push_back({&nb::cast<const ColumnInput&>(item[0]),
                        nb::cast<Element>(item[1]),
                        nb::cast<bool>(item[2]),
                        {}});

@@ -18,7 +18,7 @@ namespace {
 
 using namespace datum;
 using Bytes = std::vector<uint8_t>;
-using Taken = BatchLoader::Taken;
+using TakeStatus = BatchLoader::TakeStatus;
 
 constexpr int64_t kRecords = 800;  // in each shard: too many bytes to be copied when it is opened
 constexpr size_t kRuns = 4;
@@ -100,11 +100,12 @@ void check_batch(const std::vector<int64_t>& numbers, const BatchResult& result)
     if (numbers[row] == (static_cast<int64_t>(kRuns) - 1) * kRecords) continue;  // damaged
     require(values[at] == numbers[row], "records come in order");
     require(slices[at].length == static_cast<uint64_t>(numbers[row] % 10), "strings, too");
-    require(batch.damage.empty() || batch.rows[at] == static_cast<int64_t>(row), "rows are told");
+    require(batch.damage.empty() || batch.rows[at] == static_cast<int64_t>(row),
+            "rows are returned");
     ++at;
   }
   require(batch.columns[0].values.size() == 8 * at, "no record comes twice");
-  require(at + batch.damage.size() == numbers.size(), "damage is told");
+  require(at + batch.damage.size() == numbers.size(), "damage is returned");
 }
 
 void open_all(ShardSet& shards, const std::vector<Shard>& files) {
@@ -137,11 +138,11 @@ void work(const std::vector<Shard>& files, size_t threads, bool closes_early, si
       const uint64_t ticket = loader.submit(numbers);
       if (ticket == 0) return;
       BatchResult result;
-      Taken outcome;
+      TakeStatus outcome;
       do outcome = loader.take(ticket, kPatience, result);
-      while (outcome == Taken::kNotYet);
-      if (outcome == Taken::kClosed) return;
-      require(outcome == Taken::kReady, "a ticket is known");
+      while (outcome == TakeStatus::kNotYet);
+      if (outcome == TakeStatus::kClosed) return;
+      require(outcome == TakeStatus::kReady, "a ticket is known");
       check_batch(numbers, result);
       ++taken;
     }
@@ -155,7 +156,8 @@ void work(const std::vector<Shard>& files, size_t threads, bool closes_early, si
   for (std::thread& user : users) user.join();
   require(closes_early || taken == 200, "every batch was taken");
   BatchResult result;
-  require(loader.take(999, kPatience, result) == (closes_early ? Taken::kClosed : Taken::kUnknown),
+  require(loader.take(999, kPatience, result) ==
+              (closes_early ? TakeStatus::kClosed : TakeStatus::kUnknown),
           "a ticket that was never given is none");
 }
 

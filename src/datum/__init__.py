@@ -6,6 +6,7 @@ import typing
 from datum import _paper, format
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import (
+    AmbiguousSourceError,
     CorruptIndexError,
     CorruptRecordError,
     Damage,
@@ -53,6 +54,7 @@ if typing.TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "AmbiguousSourceError",
     "BytesColumn",
     "CorruptIndexError",
     "CorruptRecordError",

@@ -1,4 +1,4 @@
-"""Whether a file is still the one that was looked at before."""
+"""Identity of files, to detect changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SAMPLED_PAGES = 32  # of a large file: its first, its last, and others evenly be
 
 
 def version_of(status: os.stat_result) -> int:
-    """A number that changes whenever the content of a file of this size does.
+    """Return a number that changes whenever the content of a file of this size does.
 
     It is made of the inode and both times. Anyone can set the time of modification, and archives
     and copies restore it, but the time of the last change (ctime) is the system's own: a file that
@@ -24,10 +24,10 @@ def version_of(status: os.stat_result) -> int:
 
 
 def identify(path: str | os.PathLike[str]) -> str:
-    """A text for a file as it is now; another text once its content is another.
+    """Return a text that identifies the current content of a file.
 
-    Beside the size and `version_of`, it depends on pages of the content: not every file system
-    keeps a ctime of its own, or gives a new inode to a new file. A file of up to 128 KiB is read
+    It covers the size, `version_of` and pages of the content: not every file system
+    keeps its own ctime or assigns a new inode to a new file. A file of up to 128 KiB is read
     as a whole. Of a larger one the end is among the pages; there formats keep checksums (gzip),
     directories (zip) or statistics (Parquet) of all that comes before.
     """

@@ -1,4 +1,4 @@
-"""The one door to optional packages."""
+"""Import of optional packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PACKAGES = {"sklearn": "scikit-learn"}  # those that are installed under anothe
 
 
 def require(module: str, *, purpose: str) -> Any:
-    """Import `module`, or say what it is needed for and how to get it."""
+    """Import `module`; raise MissingDependencyError with the command that installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -8,24 +8,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from datum._frameworks.tensorflow.options import Engine, TfOptions
+from datum._frameworks.tensorflow.options import TfKeywords, TfOptions
 from datum._load.loader import Loader
-from datum._load.missing import Missing
-from datum._load.options import LoadKeywords, LoadOptions, Names, Remainder, Shuffle, lists_options
-from datum._load.padding import PadOption
+from datum._load.options import LoadKeywords, LoadOptions
 from datum._load.stream import order_split
+from datum._options import lists_options
 from datum._read.contents import Contents, summarize
 from datum._read.copy import stored_part
-from datum._read.foreign.detect import open_dataset
-from datum._read.foreign.save import save_manifest
+from datum._read.foreign.detect import open_dataset, save_manifest
 from datum._read.notebook import dataset_html
 from datum._read.shards import Shards, versions_of
 from datum._read.split import Split, find_ranges, runs_of
 from datum._read.verify import VerifyReport, verify_path, verify_shards
-from datum.configs import BucketConfigs, DatasetConfigs, Role, TFRReadConfigs, options_for
-from datum.errors import Damage, Message
+from datum.configs import DatasetConfigs, Role, options_for
+from datum.errors import Damage, Message, count_of
 from datum.format import Compression, SplitInfo
-from datum.format.wording import count_of
 from datum.schema import Feature, Schema
 from datum.sources.protocol import Part
 
@@ -180,7 +177,7 @@ class Dataset:
 
     # NumPy, PyTorch, JAX.
 
-    @lists_options
+    @lists_options(LoadOptions, LoadKeywords)
     def to_numpy(self, split: str = "train", **options: Unpack[LoadKeywords]) -> Loader:
         """Batches as dicts of NumPy arrays, made ahead by threads of the native core.
 
@@ -205,7 +202,7 @@ class Dataset:
         chosen = LoadOptions.of(options, caller="to_numpy")
         return Loader(order_split(self[split], chosen), chosen)
 
-    @lists_options
+    @lists_options(LoadOptions, LoadKeywords)
     def to_torch(
         self,
         split: str = "train",
@@ -231,7 +228,7 @@ class Dataset:
         chosen = LoadOptions.of(options, caller="to_torch")
         return make_loader(order_split(self[split], chosen), chosen, pin_memory=pin_memory)
 
-    @lists_options
+    @lists_options(LoadOptions, LoadKeywords)
     def to_jax(
         self, split: str = "train", *, sharding: Any = None, **options: Unpack[LoadKeywords]
     ) -> JaxLoader:
@@ -253,105 +250,20 @@ class Dataset:
 
     # TensorFlow.
 
-    def to_tf(
-        self,
-        split: str = "train",
-        *,
-        batch_size: int | None = 32,
-        shuffle: Shuffle = False,
-        seed: int | None = 0,
-        epochs: int | None = 1,
-        columns: Iterable[str] | None = None,
-        drop_remainder: bool = False,
-        remainder: Remainder | None = None,
-        host: Any = None,
-        engine: Engine = "auto",
-        supervised: tuple[Names, ...] | None = None,
-        missing: Missing = None,
-        decode: bool | Mapping[str, bool | Callable[[Any], Any]] = True,
-        cast: Any = None,
-        map: Callable[..., Any] | None = None,
-        batch_map: Callable[..., Any] | None = None,
-        cache: bool | str | os.PathLike[str] = False,
-        cache_after: Literal["decode", "map"] = "decode",
-        echo: int = 1,
-        bucket_fn: Callable[[Any], Any] | None = None,
-        bucket_op: BucketConfigs | None = None,
-        bucket_by: str | None = None,
-        pad: PadOption = False,
-        deterministic: bool | None = None,
-        prefetch: int | None = None,
-        on_error: Literal["raise", "skip"] = "raise",
-        reshuffle: bool = True,
-        shuffle_files: bool = True,
-        num_parallel_calls: int | None = None,
-        read: TFRReadConfigs | None = None,
-        **misspelt: Any,
-    ) -> DatumDataset:
+    @lists_options(TfOptions, TfKeywords)
+    def to_tf(self, split: str = "train", **options: Unpack[TfKeywords]) -> DatumDataset:
         """A `tf.data.Dataset` of batches: dicts of tensors.
 
         Numbers have the dtype of the schema, texts are tf.string, times the count of their unit,
-        images decoded pixels. What differs in length is a tf.RaggedTensor, sparse a
-        tf.SparseTensor. Floats that a record lacks are NaN; beside other features that records may
-        lack there is `<name>_present`.
+        images decoded pixels. Features that differ in length are a tf.RaggedTensor, sparse ones a
+        tf.SparseTensor. Floats that a record lacks are NaN; other features that records may lack
+        have a column `<name>_present`.
+
+        The order and the state are those of `to_numpy`.
 
         Args:
             split: "train", "train[:10%]", "train[10:-5]", "train+val" or "all".
-            batch_size: how many records a batch has on this host; None gives single records.
-            shuffle: True or "full" mixes all records of the split; "blocks" mixes runs of
-                neighbours and then the records of 64 such runs, which suits slow disks; a number
-                does that with so many records at a time. False keeps the order of writing.
-            seed: of the order; None gives another order each time.
-            epochs: how often the split is gone through; None is without end.
-            columns: the features to read; all others are left unparsed.
-            drop_remainder: whether a last batch that is not full is left out: remainder="drop".
-            remainder: what becomes of the records at the end of an epoch that make no full batch
-                on every host: "keep" gives a short batch, "drop" leaves them out, "pad" fills up
-                with other records, for which the column `batch_mask` is False, "wrap" fills up
-                with the first records of the epoch. None is "keep" on one host and "wrap" on
-                several.
-            host: reads its part of each global batch: (index, count), a
-                tf.distribute.InputContext or a tf.distribute.Strategy. "service" leaves it to
-                the tf.data service to deal out the records; how many batches there are, and
-                their order, is not known then.
-            engine: "native" reads with the native core, but only within this process; "graph"
-                with TensorFlow's own operations alone; "auto" is "native" where that can be, and
-                `repr` tells which and why.
-            supervised: names of inputs and targets, for tuples instead of dicts: ("image",
-                "label"), or (["a", "b"], "label") for a dict of inputs. A third is the weights.
-            missing: What a feature gets where a record lacks it, for all of them or in a dict by
-                feature: "mask" adds a column `<name>_present` and gives zeros or empty values,
-                "error" refuses the record, "drop" leaves it out, and anything else is the value
-                to fill in. By default floats get NaN, and all else a mask.
-            decode: by feature, False to keep the bytes of an image, True to decode a feature of
-                bytes that holds one, or a function of the bytes; see `datum.transforms`.
-            cast: the floating-point type of values, for all features that are floats
-                ("float32"), or in a dict by feature ({"image": "float32"}), where integers and
-                decoded images may be cast too. None keeps the types of the schema.
-            map: called with each record, before it is put into a batch.
-            batch_map: called with each batch.
-            cache: keep what was read and decoded: True in memory, a name in files of that name.
-            cache_after: "map" keeps what `map` made, so that it is called once for each record.
-            echo: give each batch so many times.
-            bucket_fn: the length of a record, to put those of about the same into a batch.
-            bucket_op: the bounds of lengths, and the batch size of each bucket.
-            pad: Fill up what differs in length, and what is sparse, to dense tensors. True pads
-                with zeros to the longest row of the batch, a number to that length, and a
-                `datum.Pad` as it says. A dict has for each feature a `datum.Pad`, or the value to
-                fill it with. A length and a `datum.Pad` add a column `<name>_mask`.
-            bucket_by: a feature; records of about the same length of it come into the same batch.
-            deterministic: False lets records come as they are ready, where that is faster; None is
-                what `read.options` say, else True.
-            prefetch: how many batches are made ahead; None and `tf.data.AUTOTUNE` let tf.data
-                find out.
-            on_error: "skip" leaves out damaged records, with a warning that lists them. All of
-                the split is read and checked for that before the first batch.
-            reshuffle: whether each epoch has another order.
-            shuffle_files: whether a shuffle mixes blocks from all over the split, too.
-            num_parallel_calls: how many records or batches are worked on at once; None and
-                `tf.data.AUTOTUNE` let tf.data find out.
-            read: how files are read, in more detail.
-            misspelt: refused, with the name of the option that is nearest.
+            options: See `datum._frameworks.tensorflow.options.TfOptions`.
 
         >>> import datum
         >>> report = datum.write({"x": [5, 6, 7]}, "three", shuffle=False, progress=False)
@@ -361,39 +273,10 @@ class Dataset:
         """
         from datum._frameworks.tensorflow.dataset import make_dataset  # brings TensorFlow
 
-        TfOptions.refuse_unknown(misspelt)
-        options = TfOptions(
-            batch_size=batch_size,
-            shuffle=shuffle,
-            seed=seed,
-            epochs=epochs,
-            columns=columns,
-            drop_remainder=drop_remainder,
-            remainder=remainder,
-            host=host,
-            engine=engine,
-            supervised=supervised,
-            missing=missing,
-            decode=decode,
-            cast=cast,
-            map=map,
-            batch_map=batch_map,
-            cache=cache,
-            cache_after=cache_after,
-            echo=echo,
-            bucket_fn=bucket_fn,
-            bucket_op=bucket_op,
-            bucket_by=bucket_by,
-            pad=pad,
-            deterministic=deterministic,
-            prefetch=prefetch,
-            on_error="skip" if self._shards.left_out else on_error,
-            reshuffle=reshuffle,
-            shuffle_files=shuffle_files,
-            num_parallel_calls=num_parallel_calls,
-            read=read,
-        )
-        return make_dataset(self[split], options, metadata=self.metadata)
+        if self._shards.left_out:
+            options["on_error"] = "skip"
+        chosen = TfOptions.of(options, caller="to_tf")
+        return make_dataset(self[split], chosen, metadata=self.metadata)
 
     # The paper's names.
 

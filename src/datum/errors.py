@@ -6,6 +6,7 @@ DatumError
 ├── ManifestError             a manifest is damaged, or of a newer version
 ├── SchemaError (ValueError)  data and schema do not agree; `record` and `feature` say where
 ├── SourceError (ValueError)  a source is not as expected, or a record of it cannot be read
+│   └── AmbiguousSourceError  several layouts fit a folder; `problem` names the one meant
 ├── SplitError (ValueError)   splits are asked for that are not there, or do not add up
 ├── StateError (ValueError)   the state of a loader is of other records, or in another order
 ├── WriteError (OSError)      a dataset could not be written; what was there is as it was
@@ -14,6 +15,9 @@ DatumError
 
 Names, values and paths in a message are often a stranger's. Every message is made here, by
 `Message`, and its parts are made inert here, by `inert`.
+
+A message that names an option is a `Text` with an `Option` in it, because the option is spelled
+`overwrite=True` in Python and `--overwrite` in a shell.
 """
 
 from __future__ import annotations
@@ -22,11 +26,13 @@ import difflib
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 __all__ = [
+    "AmbiguousSourceError",
+    "Call",
     "CorruptIndexError",
     "CorruptRecordError",
     "Damage",
@@ -34,11 +40,15 @@ __all__ = [
     "ManifestError",
     "Message",
     "MissingDependencyError",
+    "Option",
     "SchemaError",
     "SourceError",
     "SplitError",
     "StateError",
+    "Text",
     "WriteError",
+    "count_of",
+    "format_bytes",
     "inert",
     "json_text",
     "nearest",
@@ -116,6 +126,28 @@ def _spell_bytes(found: re.Match[str]) -> str:
     return "".join(f"\\x{byte:02x}" for byte in data)
 
 
+def count_of(count: int, what: str, several: str | None = None) -> str:
+    """A count and its noun, in the singular or plural.
+
+    >>> count_of(1, "record"), count_of(1200, "record")
+    ('1 record', '1,200 records')
+    """
+    return f"{count:,} {what if count == 1 else several or what + 's'}"
+
+
+def format_bytes(count: float) -> str:
+    """A size in bytes with a decimal unit.
+
+    >>> format_bytes(1_500_000)
+    '1.5 MB'
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
 def nearest(
     name: object, known: Iterable[object], *, count: int = 1, cutoff: float = 0.6
 ) -> list[str]:
@@ -147,6 +179,82 @@ def suggest(
     return f"did you mean {shown(near[0])}?" if near else otherwise
 
 
+class Option:
+    """An option that a message names, with a value if it proposes one.
+
+    >>> print(Option("shards"), Option("overwrite", True), Option("on_error", "skip"))
+    `shards` overwrite=True on_error='skip'
+
+    Attributes:
+        name: the option's name in Python.
+        has_value: whether the message proposes a value.
+        value: the value it proposes.
+    """
+
+    def __init__(self, name: str, *value: Any) -> None:
+        self.name = name
+        self.has_value = bool(value)
+        self.value = value[0] if value else None
+
+    def __str__(self) -> str:
+        return f"{self.name}={_code(self.value)}" if self.has_value else f"`{self.name}`"
+
+
+class Call(str):
+    """Python code that a message proposes and that has no equivalent in a shell."""
+
+
+def _code(value: Any) -> str:
+    """A value as users write it: names of Datum are qualified."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_code(one)}" for key, one in value.items()) + "}"
+    return f"datum.{value!r}" if type(value).__module__.startswith("datum.") else repr(value)
+
+
+class Text(str):
+    """A line of a message, made of words, `Option`s and `Call`s; a `str` as Python spells it.
+
+    >>> line = Text(Option("overwrite", True), " replaces it")
+    >>> line
+    'overwrite=True replaces it'
+    >>> line.spelled(lambda option: f"--{option.name}")
+    '--overwrite replaces it'
+    """
+
+    parts: tuple[object, ...]
+
+    def __new__(cls, *parts: object) -> Self:
+        """Join the parts."""
+        made = super().__new__(cls, "".join(map(str, parts)))
+        made.parts = parts
+        return made
+
+    def spelled(self, spell: Callable[[Option], str]) -> str:
+        """The line with its options spelled by `spell`."""
+        return "".join(spell(p) if isinstance(p, Option) else str(p) for p in self.parts)
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether the line proposes code that only Python runs."""
+        return any(isinstance(part, Call) for part in self.parts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Text, self.parts
+
+
+def _inert_line(line: object) -> str:
+    """An inert line that keeps its options."""
+    if not isinstance(line, Text):
+        return inert(line)
+    return Text(*map(_inert_part, line.parts))
+
+
+def _inert_part(part: object) -> object:
+    if isinstance(part, Option):
+        return part
+    return Call(inert(part)) if isinstance(part, Call) else inert(part)
+
+
 class Message(str):
     r"""The text of an error, made of its parts: `where: problem`, detail lines, `hint:` lines.
 
@@ -163,15 +271,14 @@ class Message(str):
         where: the file, record or feature that it is about; empty if there is no single one.
         problem: what is wrong: what was expected, and what was found.
         details: more lines, such as a list of places.
-        hint: the next step; empty if there is none, several lines if it takes them.
-        hints: the lines of it as they are shown.
+        hint_lines: the lines of the next step; a line that starts with two spaces continues the
+            one above.
     """
 
     where: str
     problem: str
     details: tuple[str, ...]
-    hint: str
-    hints: tuple[str, ...]
+    hint_lines: tuple[str, ...]
 
     def __new__(
         cls,
@@ -196,15 +303,17 @@ class Message(str):
             problem = Message.of(problem)
         if isinstance(problem, Message):
             place = ": ".join(filter(None, (place, problem.where)))
-            details, hint = details or problem.details, hint or problem.hint.split("\n")
+            details, hint = details or problem.details, hint or problem.hint_lines
             problem = problem.problem
-        hints = [inert(line) for line in ([hint] if isinstance(hint, str) else hint) if line]
-        told, more = inert(problem), tuple(map(inert, details))
-        lines = [f"{place}: {told}" if place else told, *more]
-        shown = [line if line.startswith("  ") else f"hint: {line}" for line in hints]
-        made = super().__new__(cls, "\n".join([*lines, *shown]))
-        made.where, made.problem, made.details, made.hint = place, told, more, "\n".join(hints)
-        made.hints = tuple(shown)
+        lines = [hint] if isinstance(hint, str) else hint
+        parts = (
+            _inert_line(problem),
+            place,
+            tuple(map(_inert_line, details)),
+            tuple(_inert_line(line) for line in lines if line),
+        )
+        made = super().__new__(cls, "\n".join(_lay_out(*parts)))
+        made.problem, made.where, made.details, made.hint_lines = parts
         return made
 
     @classmethod
@@ -214,6 +323,16 @@ class Message(str):
         if isinstance(first, Message):
             return first
         return cls(first if isinstance(error, KeyError) else error.__str__())
+
+    @property
+    def hint(self) -> str:
+        """The next step; empty if there is none, several lines if it takes them."""
+        return "\n".join(self.hint_lines)
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """The lines of the hint as they are shown."""
+        return tuple(_lay_out_hint(self.hint_lines))
 
     @property
     def line(self) -> str:
@@ -233,14 +352,46 @@ class Message(str):
     def changed(self, **parts: Any) -> Message:
         """The message with other parts: `where`, `problem`, `details`, `hint`."""
         mine = {"problem": self.problem, "where": self.where, "details": self.details}
-        return Message(**{**mine, "hint": self.hint.split("\n"), **parts})
+        return Message(**{**mine, "hint": self.hint_lines, **parts})
+
+    def spelled(self, spell: Callable[[Option], str]) -> Message:
+        """The message with its options spelled by `spell`, in the language of the caller."""
+
+        def say(line: str) -> str:
+            return line.spelled(spell) if isinstance(line, Text) else line
+
+        return self.changed(
+            problem=say(self.problem),
+            details=[say(line) for line in self.details],
+            hint=[say(line) for line in self.hint_lines],
+        )
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether the hint proposes code that only Python runs."""
+        return any(isinstance(line, Text) and line.has_calls for line in self.hint_lines)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _make_message, (self.problem, self.where, self.details, self.hint)
+        return _make_message, (self.problem, self.where, self.details, self.hint_lines)
 
 
-def _make_message(problem: str, where: str, details: tuple[str, ...], hint: str) -> Message:
-    return Message(problem, where=where, details=details, hint=hint.split("\n"))
+def _lay_out(
+    problem: str, where: str, details: Iterable[str], hints: Iterable[str]
+) -> Iterator[str]:
+    yield f"{where}: {problem}" if where else problem
+    yield from details
+    yield from _lay_out_hint(hints)
+
+
+def _lay_out_hint(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield str(line) if line.startswith("  ") else f"hint: {line}"
+
+
+def _make_message(
+    problem: str, where: str, details: tuple[str, ...], hint: tuple[str, ...]
+) -> Message:
+    return Message(problem, where=where, details=details, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,6 +526,10 @@ class SchemaError(DatumError, ValueError):
 
 class SourceError(DatumError, ValueError):
     """A source is not as expected, or a record of it cannot be read."""
+
+
+class AmbiguousSourceError(SourceError):
+    """Several layouts fit a folder."""
 
 
 class SplitError(DatumError, ValueError):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from datum._load.checks import check_count
 from datum._load.loader import Loader
 from datum._load.mix import mix_shares, order_mix
-from datum._load.options import LoadKeywords, LoadOptions, lists_options
+from datum._load.options import LoadKeywords, LoadOptions
 from datum._load.stream import Ordered, order_split
+from datum._options import check_count, lists_options
 from datum._read.split import Split
 from datum.dataset import Dataset
 from datum.errors import Message
@@ -102,7 +102,7 @@ class Mix:
     def __len__(self) -> int:
         return sum(map(len, self.splits))
 
-    @lists_options
+    @lists_options(LoadOptions, LoadKeywords)
     def to_numpy(self, **options: Unpack[LoadKeywords]) -> Loader:
         """Batches as dicts of NumPy arrays; see `Dataset.to_numpy`.
 
@@ -112,7 +112,7 @@ class Mix:
         chosen = LoadOptions.of(options, caller="to_numpy")
         return Loader(self._ordered(chosen), chosen)
 
-    @lists_options
+    @lists_options(LoadOptions, LoadKeywords)
     def to_torch(
         self, *, pin_memory: bool | None = None, **options: Unpack[LoadKeywords]
     ) -> TorchLoader:
@@ -127,7 +127,7 @@ class Mix:
         chosen = LoadOptions.of(options, caller="to_torch")
         return make_loader(self._ordered(chosen), chosen, pin_memory=pin_memory)
 
-    @lists_options
+    @lists_options(LoadOptions, LoadKeywords)
     def to_jax(self, *, sharding: Any = None, **options: Unpack[LoadKeywords]) -> JaxLoader:
         """Batches as dicts of `jax.Array`; see `Dataset.to_jax`.
 

@@ -393,7 +393,7 @@ def test_a_feature_of_images_says_what_it_is():
 @pytest.fixture(scope="module")
 def episodes(shared_data):
     """The folder of a robot's episodes, and its records as TFDS reads them."""
-    from tests.unit.read.adopt.tfds_written import read_tfds
+    from tests.unit.read.foreign.tfds_written import read_tfds
 
     folder = shared_data / "rlds_bridge/1.0.0"
     return folder, read_tfds(folder, "train")

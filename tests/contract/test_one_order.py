@@ -12,7 +12,7 @@ import pytest
 
 import datum
 from datum import _core
-from datum._read.order import WINDOW_RECORDS, Order
+from datum._load.epoch_order import WINDOW_RECORDS, Order
 
 pytest.importorskip("jax")
 pytest.importorskip("tensorflow")

@@ -32,7 +32,7 @@ def test_tiny_buffers_of_compressed_bytes(
     content = _write([b"abc", b"defg", b"", b"h" * 100], compression)
     file = RecordFile(content)
     for name in ("INPUT_BYTES", "OUTPUT_BYTES"):
-        monkeypatch.setattr(f"datum.format.compression.{name}", size)
+        monkeypatch.setattr(f"datum.format.framing.{name}", size)
     assert list(file) == [b"abc", b"defg", b"", b"h" * 100]
 
 

@@ -17,8 +17,8 @@ from PIL import Image
 
 import datum
 from datum import DatumError, ManifestError, SchemaError
-from tests.unit.read.adopt.tfds_cases import EQUAL, EXAMPLES, FEATURES, pixels
-from tests.unit.read.adopt.tfds_written import read_tfds, write_tfds
+from tests.unit.read.foreign.tfds_cases import EQUAL, EXAMPLES, FEATURES, pixels
+from tests.unit.read.foreign.tfds_written import read_tfds, write_tfds
 
 f = tfds.features
 CLASSES = ["cat", "dog", "newt"]

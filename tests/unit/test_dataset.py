@@ -103,7 +103,7 @@ def test_misspelt_options_are_refused(tmp_path):
     with pytest.raises(TypeError, match="batchsize"):
         load(tmp_path).to_tf("train", batchsize=3)
     for option in ("batch_tokens", "buckets"):
-        with pytest.raises(TypeError, match=f"`{option}`\nhint: `bucket_fn` and `bucket_op` give"):
+        with pytest.raises(TypeError, match=f"`{option}`\nhint: `bucket_fn` and `bucket_op` set"):
             load(tmp_path).to_tf("train", **{option: 64})
     with pytest.raises(SplitError, match="did you mean 'train'"):
         load(tmp_path).to_tf("trian")

@@ -17,7 +17,16 @@ from datum import (
     SourceError,
     WriteError,
 )
-from datum.errors import Message, inert, json_text, nearest, shell_word, suggest
+from datum.errors import (
+    Message,
+    count_of,
+    format_bytes,
+    inert,
+    json_text,
+    nearest,
+    shell_word,
+    suggest,
+)
 
 DAMAGE = Damage("a.tfrecord", 16, 40, 3, "payload checksum")
 
@@ -147,3 +156,18 @@ def test_the_nearest_name_is_suggested():
     assert suggest("trian", ["val", "train"], shown="`{}`".format) == "did you mean `train`?"
     assert suggest("x", ["val"], "there are val") == "there are val"
     assert suggest(7, []) == ""
+
+
+def test_sizes_have_decimal_units():
+    assert [format_bytes(n) for n in (0, 999, 1000, 2.5e9, 3e15)] == [
+        "0 B",
+        "999 B",
+        "1.0 kB",
+        "2.5 GB",
+        "3000.0 TB",
+    ]
+
+
+def test_counts_agree_with_their_nouns():
+    assert count_of(1, "class", "classes") == "1 class"
+    assert count_of(0, "class", "classes") == "0 classes"

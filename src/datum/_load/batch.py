@@ -23,7 +23,7 @@ from datum.errors import CorruptRecordError, Damage, Message, SourceError
 from datum.schema import Feature
 
 if TYPE_CHECKING:
-    from datum._read.numbered import Taken
+    from datum._read.numbered import ReadResult
 
 __all__ = [
     "BatchBuilder",
@@ -46,7 +46,7 @@ class ColumnSource(Protocol):
         """Start reading some records; gives the ticket to take them with."""
         ...
 
-    def take(self, ticket: int) -> Taken:
+    def take(self, ticket: int) -> ReadResult:
         """The columns of what was submitted, once they are there; raises what went wrong."""
         ...
 

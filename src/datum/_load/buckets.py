@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
+from datum._load.epoch_order import key_of
 from datum._load.mix import MixedOrder
 from datum._load.options import LoadOptions, Remainder
 from datum._load.padding import Pad, find_pad
 from datum._load.stream import BatchPlan, EpochOrder, Ordered, Place, Stream
-from datum._read.numbered import NumberedRecords, Taken
-from datum._read.order import key_of
+from datum._options import thread_count
+from datum._read.numbered import NumberedRecords, ReadResult
 from datum.columns import BytesColumn, Masked, Ragged, positions_of
 from datum.errors import Message, SplitError
 from datum.format import Parser
-from datum.format.threads import thread_count
 
 __all__ = [
     "Bucketed",
@@ -64,7 +64,7 @@ class LengthReader:
         """The length of each; 0 for those that are lost or absent."""
         return self._found(self._source.take(self._source.submit(numbers)), len(numbers))
 
-    def _found(self, taken: Taken, count: int) -> NDArray[np.int64]:
+    def _found(self, taken: ReadResult, count: int) -> NDArray[np.int64]:
         found = _lengths_of(taken.columns[self._name])
         if taken.rows is None:
             return found

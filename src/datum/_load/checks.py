@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from datum._options import wrong_kind
 from datum.errors import Message, suggest
 from datum.transforms.graph import Origin, find_factory, find_origin, numpy_code
 
 __all__ = [
-    "check_choice",
-    "check_count",
     "check_function",
     "check_graph_function",
-    "check_kind",
     "check_known",
     "check_numpy_function",
     "refuse_generator",
@@ -38,43 +35,10 @@ def check_known(option: str, names: Iterable[str], known: Iterable[str]) -> None
             )
 
 
-def check_count(
-    name: str, value: Any, *, least: int, most: int | None = None, hint: str = ""
-) -> int:
-    """Refuse what is no whole number from `least` to `most`; gives it as a plain one.
-
-    A number of NumPy would overflow when it is counted with, and does not fit into JSON.
-    """
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise _wrong_kind(name, "a whole number", value) from None
-    if isinstance(value, bool) or number < least:
-        raise ValueError(Message(f"expected `{name}` of {least} or more, got {value!r}", hint=hint))
-    if most is not None and number > most:
-        raise ValueError(
-            Message(f"expected `{name}` of at most {most:,}, got {value!r}", hint=hint)
-        )
-    return number
-
-
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse what is none of the choices."""
-    if value not in choices:
-        expected = " or ".join(map(repr, choices))
-        raise ValueError(f"expected `{name}` to be {expected}, got {value!r}")
-
-
-def check_kind(name: str, value: Any, kinds: Any, expected: str) -> None:
-    """Refuse what is of another type."""
-    if not isinstance(value, kinds):
-        raise _wrong_kind(name, expected, value)
-
-
 def check_function(name: str, value: Any) -> None:
     """Refuse what is neither None nor can be called."""
     if value is not None and not callable(value):
-        raise _wrong_kind(name, "a function", value)
+        raise wrong_kind(name, "a function", value)
 
 
 def check_numpy_function(option: str, function: Any, *, feature: str = "image") -> None:
@@ -232,7 +196,3 @@ def _described(function: Any) -> str:
 
 def _without_type(parameter: inspect.Parameter) -> str:
     return str(parameter.replace(annotation=inspect.Parameter.empty))
-
-
-def _wrong_kind(name: str, expected: str, value: Any) -> TypeError:
-    return TypeError(f"expected `{name}` to be {expected}, got {value!r}")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from datum._load.buckets import Bucketed, Budget, LengthReader
 from datum._load.cache import RecordCache
-from datum._load.checks import check_count
 from datum._load.functions import FrameworkTools, GlobalRandomness, record_taker
 from datum._load.options import LoadOptions, check_seed
 from datum._load.pipeline import Finished, Pipeline
@@ -27,11 +26,10 @@ from datum._load.stream import (
     check_state_seed,
     to_state,
 )
+from datum._options import check_count, thread_count
 from datum._read.numbered import NumberedRecords
-from datum.errors import Damage, Message
+from datum.errors import Damage, Message, count_of
 from datum.format import Parser
-from datum.format.threads import thread_count
-from datum.format.wording import count_of
 from datum.schema import Schema
 
 if TYPE_CHECKING:

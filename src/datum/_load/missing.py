@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum._load.checks import check_known
+from datum._options import thread_count
 from datum._read.numbered import NumberedRecords
-from datum._read.shards import Run, Shards
+from datum._read.shards import ShardRange, Shards
 from datum.errors import Message, SchemaError
 from datum.format import Parser
-from datum.format.threads import thread_count
 from datum.schema import Feature, Schema
 
 __all__ = [
@@ -122,7 +122,7 @@ def required_features(schema: Schema, missing: Missing) -> list[str]:
 
 
 def find_lacking(
-    parts: Sequence[tuple[Shards, Run]], schema: Schema, names: Iterable[str]
+    parts: Sequence[tuple[Shards, ShardRange]], schema: Schema, names: Iterable[str]
 ) -> NDArray[np.int64]:
     """The numbers of the records that lack one of these features, rising.
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
+from datum._load.epoch_order import key_of
 from datum._load.options import LoadOptions
 from datum._load.stream import Ordered, SeededOrder
-from datum._read.order import key_of
 from datum.errors import SchemaError
 from datum.schema import Schema
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import operator
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypedDict, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self, TypedDict
 
-from datum._load.checks import (
-    check_choice,
-    check_count,
-    check_kind,
-    check_known,
-    check_numpy_function,
-    refuse_generator,
-)
+from datum._load.checks import check_known, check_numpy_function, refuse_generator
 from datum._load.missing import Missing, check_missing, fill_missing, present_name
 from datum._load.padding import PadOption, check_bucket_pad, check_pad, mask_owners
-from datum.errors import Message, suggest
+from datum._options import check_choice, check_count, check_kind, fields_of, refuse_unknown
+from datum.errors import Message
 from datum.schema import Feature, Schema
 from datum.schema.feature import INTEGERS
 
@@ -32,13 +25,13 @@ __all__ = [
     "LoadOptions",
     "Names",
     "Remainder",
+    "SharedKeywords",
     "Shuffle",
     "Supervised",
     "check_cast",
     "check_presence",
     "check_seed",
     "find_casts",
-    "lists_options",
     "owners_of",
     "present_name",
     "select_parts",
@@ -173,8 +166,8 @@ SEED_BITS = 62  # of a seed that is drawn
 MAX_HOSTS = 2**20  # far above any cluster; some figures are kept for each
 
 
-class LoadKeywords(TypedDict, total=False):
-    """The keywords of `to_numpy`, `to_torch` and `to_jax`; `LoadOptions` tells what each is."""
+class SharedKeywords(TypedDict, total=False):
+    """The keywords that all loaders share; `LoadOptions` documents each of them."""
 
     batch_size: int | None
     shuffle: Shuffle
@@ -183,26 +176,31 @@ class LoadKeywords(TypedDict, total=False):
     columns: Iterable[str] | None
     drop_remainder: bool
     remainder: Remainder | None
-    host: tuple[int, int] | None
     supervised: Supervised | None
     missing: Missing
     decode: Decode
     cast: Cast
     map: Callable[..., Any] | None
     batch_map: Callable[..., Any] | None
-    cache: bool
     cache_after: Literal["decode", "map"]
     pad: PadOption
     bucket_by: str | None
-    batch_tokens: int | None
-    buckets: Iterable[int] | None
-    threads: int | None
     prefetch: int | None
     on_error: Literal["raise", "skip"]
     reshuffle: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadKeywords(SharedKeywords, total=False):
+    """The keywords of `to_numpy`, `to_torch` and `to_jax`; `LoadOptions` documents each of them."""
+
+    host: tuple[int, int] | None
+    cache: bool
+    batch_tokens: int | None
+    buckets: Iterable[int] | None
+    threads: int | None
+
+
+@dataclass(frozen=True, kw_only=True)  # `TfOptions` extends it: slots would break `super()`
 class LoadOptions:
     """Options of a loader.
 
@@ -290,13 +288,9 @@ class LoadOptions:
     is_seed_drawn: bool = field(default=False, init=False)
 
     @classmethod
-    def of(cls, keywords: Mapping[str, Any], *, caller: str) -> LoadOptions:
+    def of(cls, keywords: Mapping[str, Any], *, caller: str) -> Self:
         """The options that keywords give; a misspelt one is a TypeError that names the nearest."""
-        known = [option.name for option in fields(cls) if option.init]
-        for name in keywords:
-            if name not in known:
-                hint = suggest(name, known, f"there are {', '.join(known)}", shown="`{}`".format)
-                raise TypeError(Message(f"{caller}: got an unknown option `{name}`", hint=hint))
+        refuse_unknown(keywords, fields_of(cls), caller=caller)
         for name in ("map", "batch_map") if caller != "to_torch" else ():
             refuse_generator(name, keywords.get(name))
         if keywords.get("batch_tokens") is not None:
@@ -312,20 +306,17 @@ class LoadOptions:
         if self.epochs is not None:
             self._keep_count("epochs", least=1, hint="epochs=None has no end")
         self._keep_seed()
-        for name in ("threads", "prefetch"):
-            if getattr(self, name) is not None:
-                self._keep_count(name, least=1)
-        for name in ("drop_remainder", "cache", "reshuffle"):
+        if self.threads is not None:
+            self._keep_count("threads", least=1)
+        self._keep_prefetch()
+        for name in ("drop_remainder", "reshuffle"):
             check_kind(name, getattr(self, name), bool, "True or False")
+        self._check_cache()
         expected = "True, False, or a dict by feature"
         check_kind("decode", self.decode, (bool, Mapping), expected)
         check_pad(self.pad)
         check_cast(self.cast)
-        for name in ("map", "batch_map"):
-            check_numpy_function(name, getattr(self, name))
-        for feature, how in self.decode.items() if isinstance(self.decode, Mapping) else ():
-            if callable(how):
-                check_numpy_function("decode", how, feature=feature)
+        self._check_functions(check_numpy_function)
         check_choice("on_error", self.on_error, ("raise", "skip"))
         check_missing(self.missing)
         supervised_names(self.supervised)
@@ -338,6 +329,20 @@ class LoadOptions:
     def _keep_count(self, name: str, *, least: int, hint: str = "") -> None:
         number = check_count(name, getattr(self, name), least=least, hint=hint)
         object.__setattr__(self, name, number)
+
+    def _keep_prefetch(self) -> None:
+        if self.prefetch is not None:
+            self._keep_count("prefetch", least=1)
+
+    def _check_cache(self) -> None:
+        check_kind("cache", self.cache, bool, "True or False")
+
+    def _check_functions(self, check: Callable[..., None]) -> None:
+        for name in ("map", "batch_map"):
+            check(name, getattr(self, name))
+        for feature, how in self.decode.items() if isinstance(self.decode, Mapping) else ():
+            if callable(how):
+                check("decode", how, feature=feature)
 
     def _keep_seed(self) -> None:
         given: int | None = self.seed
@@ -514,32 +519,3 @@ def owners_of(schema: Schema) -> dict[str, str]:
     return {name: name for name in schema} | {
         column: name for column, name in beside.items() if column is not None
     }
-
-
-_Method = TypeVar("_Method", bound=Callable[..., Any])
-
-
-def lists_options(method: _Method) -> _Method:
-    """Show each option of a method that takes `**options`, in its signature and its docstring.
-
-    `LoadOptions` declares them once; editors know them from `LoadKeywords`.
-    """
-    own = inspect.signature(method)
-    given = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    options = [
-        inspect.Parameter(
-            option.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=option.default,
-            annotation=LoadKeywords.__annotations__[option.name].__forward_arg__,
-        )
-        for option in fields(LoadOptions)
-        if option.init
-    ]
-    documented: Any = method
-    documented.__signature__ = own.replace(parameters=[*given, *options])
-    text = inspect.cleandoc(LoadOptions.__doc__ or "").partition("Attributes:\n")[2].rstrip()
-    doc = inspect.cleandoc(method.__doc__ or "")
-    lines = [text if line.strip().startswith("options:") else line for line in doc.splitlines()]
-    documented.__doc__ = "\n".join(lines)
-    return method

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from datum._load.checks import check_count, check_kind, check_known
+from datum._load.checks import check_known
+from datum._options import check_count, check_kind
 from datum.columns import BytesColumn, Ragged, Sparse, positions_of
 from datum.errors import Message
 from datum.schema import Schema

@@ -14,11 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from datum._load.epoch_order import WINDOW_RECORDS, Order
 from datum._load.missing import find_lacking, required_features
 from datum._load.options import RECORDS_AT_ONCE, LoadOptions, Remainder
 from datum._read.local import check_counts
-from datum._read.order import WINDOW_RECORDS, Order
-from datum._read.shards import Run, Shards
+from datum._read.shards import ShardRange, Shards
 from datum._read.split import Split
 from datum.errors import SplitError, StateError
 from datum.schema import Schema
@@ -297,7 +297,7 @@ class Progress:
     batches: int = 0
 
 
-def fingerprint(runs: Iterable[Run]) -> str:
+def fingerprint(runs: Iterable[ShardRange]) -> str:
     """What tells these records from others, wherever the files lie."""
     digest = blake2b(digest_size=12)
     for run in runs:
@@ -402,7 +402,7 @@ def _count(state: Mapping[str, Any], name: str, where: str, *, most: int | None)
 
 SEARCHED_RECORDS = 1 << 20  # at a time, for those that are left out
 
-Parts = tuple[tuple[Shards, Run], ...]
+Parts = tuple[tuple[Shards, ShardRange], ...]
 
 
 @dataclass(frozen=True, slots=True)

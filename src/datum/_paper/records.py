@@ -31,7 +31,7 @@ from datum.configs import TFRReadConfigs, TFRWriteConfigs
 from datum.dataset import Dataset
 from datum.errors import SchemaError, SourceError, WriteError
 from datum.format import encode
-from datum.format.naming import MANIFEST_NAME
+from datum.format.manifest import MANIFEST_NAME
 from datum.problem import IMAGE_CLF, IMAGE_DET, IMAGE_SEG, TEXT_CLF
 from datum.schema import Feature, Schema
 from datum.sources import Block, PythonRows, Source

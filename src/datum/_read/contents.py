@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from datum.errors import Damage, inert
+from datum.errors import Damage, count_of, format_bytes, inert
 from datum.format import Compression, Manifest, SplitInfo
-from datum.format.wording import count_of, format_bytes
 from datum.schema import Feature, Schema
 
 __all__ = [

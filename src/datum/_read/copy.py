@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from datum import _core
 from datum._read.local import find_local, tell_content
-from datum._read.shards import Run, Shards
+from datum._read.shards import ShardRange, Shards
 from datum.errors import CorruptRecordError
 from datum.format import Index, Records
 from datum.format.file import FileVersion, change_error, refuse_changes
+from datum.format.framing import HEADER_BYTES
 from datum.format.index import FRAME_BYTES
-from datum.format.records import HEADER_BYTES
 from datum.schema import Schema
 from datum.sources import Block, Reject
-from datum.sources.protocol import Stored
+from datum.sources.protocol import PartInfo, Stored
 
 __all__ = [
     "Keep",
@@ -94,7 +94,7 @@ class _OpenFiles:
 
 
 @dataclass(frozen=True, eq=False)
-class StoredRecords:
+class StoredRecords(PartInfo):
     """An `IndexedPart` of the records of plain files.
 
     Attributes:
@@ -275,7 +275,7 @@ Keep = Callable[[Stored], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
-class StoredStream:
+class StoredStream(PartInfo):
     """A `StreamedPart` of records that come one after the other.
 
     Attributes:
@@ -332,7 +332,7 @@ def frames_of(records: Records) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return gather_frames(records.buffer, offsets, offsets + records.lengths + FRAME_BYTES)
 
 
-def read_run(shards: Shards, run: Run) -> Iterator[Records]:
+def read_run(shards: Shards, run: ShardRange) -> Iterator[Records]:
     """The records of a run in order; CorruptRecordError where they are not as known."""
     record_bytes = run.shard.bytes / max(run.shard.records, 1)
     size = int(np.clip(STREAM_BYTES / max(record_bytes, 1), 1, STREAM_RECORDS))
@@ -364,7 +364,7 @@ _IMAGE_FACTS = ("formats", "dtypes", "height", "width", "channels", "converted")
 
 def stored_part(
     shards: Shards,
-    runs: Sequence[Run],
+    runs: Sequence[ShardRange],
     schema: Schema,
     metadata: Mapping[str, Mapping[str, Any]],
     statistics: Mapping[str, Any] | None = None,
@@ -386,7 +386,7 @@ def stored_part(
 class _PlaceFinder:
     """Finds the places of a shard when they are first asked for."""
 
-    def __init__(self, shards: Shards, run: Run) -> None:
+    def __init__(self, shards: Shards, run: ShardRange) -> None:
         self._shards = shards
         self._shard = run.shard
         self._found: Places | None = None
@@ -403,7 +403,7 @@ class _PlaceFinder:
             return self._found
 
 
-def _fingerprint(shards: Shards, runs: Sequence[Run], schema: Schema) -> str:
+def _fingerprint(shards: Shards, runs: Sequence[ShardRange], schema: Schema) -> str:
     told: list[Any] = [repr(schema)]
     for run in runs:
         shard = run.shard

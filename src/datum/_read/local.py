@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from datum import _core
 from datum._identity import identify
-from datum._read.shards import Shards
+from datum._read.shards import Shards, wrong_file
 from datum.errors import CorruptIndexError, CorruptRecordError, WriteError
 from datum.format import Index, RecordFile, Records, ShardInfo
 from datum.format.durable import find_abandoned, hold_folder, new_file, remove_folder
 from datum.format.file import FileVersion, change_error, version_of
+from datum.format.framing import HEADER_BYTES
 from datum.format.index import FRAME_BYTES, most_records
-from datum.format.records import HEADER_BYTES
 
 __all__ = [
     "HINT",
@@ -408,6 +408,7 @@ def _find_inflated(shards: Shards, shard: ShardInfo, version: FileVersion) -> Lo
     def inflate(target: BinaryIO) -> None:
         with _open_again(source, version) as file:
             offsets, _ = _copy_records(file, target)
+            _refuse_other(file, shard)
         _check_count(shards, shard, len(offsets))
         check_unchanged(source, shard, name)
         found.append(Index(offsets, target.tell()))
@@ -434,6 +435,13 @@ def _copy_records(
     return np.concatenate(offsets), np.concatenate(numbers)
 
 
+def _refuse_other(file: RecordFile, shard: ShardInfo) -> None:
+    """Refuse a file that was read without damage, but has another checksum than its shard."""
+    if file.damage or shard.crc32c in (None, file.content.crc32c(0, len(file.content))):
+        return
+    raise wrong_file(file.name, shard)
+
+
 def _frames(records: Records) -> list[memoryview]:
     """The frames of a run, in as few pieces as they lie in."""
     begins = records.starts - HEADER_BYTES
@@ -458,6 +466,7 @@ def _salvage(shards: Shards, shard: ShardInfo) -> LocalShard:
     def copy(target: BinaryIO) -> None:
         with shards.open_around(shard) as file:
             starts, numbers = _copy_records(file, target)
+            _refuse_other(file, shard)
         found.append(_by_number(shard, numbers, starts))
 
     path = keep_for_now(f"{name}.sound.tfrecord", copy)

@@ -1,4 +1,4 @@
-"""Datasets and splits as HTML, as notebooks show them: of bounded size, and all text escaped."""
+"""HTML views of datasets and splits for notebooks, of bounded size and with escaped text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum._read.contents import Contents
-from datum._read.rows import row_values
+from datum._read.tables import row_values
 from datum.columns import Ragged, Sparse
-from datum.errors import DatumError, Message, inert
-from datum.format.wording import count_of, format_bytes
+from datum.errors import DatumError, Message, count_of, format_bytes, inert
 from datum.schema import Feature, Schema
 
 if TYPE_CHECKING:

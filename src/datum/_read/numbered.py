@@ -1,4 +1,4 @@
-"""Records of runs by their numbers: read, checked and parsed by the threads of the core."""
+"""Records by number, read and parsed by threads of the core."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
+from datum._options import thread_count
 from datum._read.local import HINT, LocalShard, check_header, find_local
-from datum._read.shards import Run, Shards
+from datum._read.shards import ShardRange, Shards
 from datum.errors import CorruptIndexError, CorruptRecordError, Damage, Message
 from datum.format import Index, Parser, RecordFile
 from datum.format.file import change_error, version_of
 from datum.format.parse import Stored
-from datum.format.threads import thread_count
 
 __all__ = [
     "NumberedRecords",
-    "Taken",
+    "ReadResult",
 ]
 
 MAX_TRIES = 3  # to read files that somebody replaces at the same time
@@ -32,8 +32,8 @@ _Batch = tuple[list[Stored], NDArray[np.uint8], NDArray[np.int64] | None, list[t
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Taken:
-    """Some records that were asked for.
+class ReadResult:
+    """The records of one request.
 
     Attributes:
         columns: of those that are sound, as `datum.format.parse` makes them.
@@ -61,7 +61,7 @@ class NumberedRecords:
 
     def __init__(
         self,
-        parts: Sequence[tuple[Shards, Run]],
+        parts: Sequence[tuple[Shards, ShardRange]],
         parser: Parser,
         *,
         threads: int,
@@ -100,7 +100,7 @@ class NumberedRecords:
         self._submitted[ticket] = wanted
         return ticket
 
-    def take(self, ticket: int) -> Taken:
+    def take(self, ticket: int) -> ReadResult:
         """What was asked for with a ticket; waits for it. Raises what went wrong, at the first row.
 
         Each ticket can be taken once, in any order and from any thread.
@@ -119,7 +119,7 @@ class NumberedRecords:
         rows, damaged = found[2:]
         columns = self._columns(found, numbers)
         damage = tuple(self._find_damage(int(numbers[row]), kind) for row, kind in damaged)
-        return Taken(columns, rows, damage)
+        return ReadResult(columns, rows, damage)
 
     def read(self, numbers: Sequence[int] | NDArray[Any]) -> dict[str, Any]:
         """The columns of these records, read at once, on the caller's thread.

@@ -1,4 +1,4 @@
-"""Shard files of a dataset, opened when needed and checked against its contents."""
+"""Shard files of a dataset: opened when needed, checked against its contents, read in ranges."""
 
 from __future__ import annotations
 
@@ -13,22 +13,108 @@ from typing import Any
 
 import numpy as np
 
+from datum import _core
+from datum._options import thread_count
 from datum._read.contents import Contents, Writer
 from datum.errors import CorruptIndexError, CorruptRecordError, Damage, ManifestError, Message
-from datum.format import BatchReader, Manifest, Parser, RecordFile, Records, ShardInfo
+from datum.format import BatchReader, Manifest, Parser, RecordFile, Records, Recovery, ShardInfo
 from datum.format.file import FileVersion, refuse_changes, version_of
-from datum.format.manifest import TAIL_BYTES
-from datum.format.naming import MANIFEST_NAME
-from datum.format.threads import thread_count
+from datum.format.framing import HEADER_BYTES
+from datum.format.index import FRAME_BYTES
+from datum.format.manifest import MANIFEST_NAME, TAIL_BYTES
 
 __all__ = [
-    "Run",
-    "RunBatches",
+    "ByteCounter",
+    "Checksum",
+    "Progress",
+    "RangeBatches",
+    "ShardRange",
     "Shards",
     "SoundFile",
+    "StoppedError",
+    "WatchedFile",
+    "checksum_file",
+    "end_of",
     "tail_checksum",
     "versions_of",
+    "wrong_file",
 ]
+
+Progress = Callable[[int, int], object]
+
+
+class ByteCounter:
+    """Sums up the bytes that are done in all files, and tells them, one call at a time.
+
+    Args:
+        total: how many there are.
+        progress: called with the bytes that are done, and with all there are.
+
+    Attributes:
+        is_stopped: whether those who read are to give up, as they are told when they note bytes.
+    """
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self.is_stopped = False
+        self._total = total
+        self._done = 0
+        self._progress = progress
+        self._lock = threading.Lock()
+
+    def of_file(self, size: int) -> Callable[[int], None]:
+        """A function that takes how many bytes of one file are done; more than `size` are not."""
+        before = 0
+
+        def note(done: int) -> None:
+            nonlocal before
+            if self.is_stopped:
+                raise StoppedError
+            done = max(before, min(done, size))
+            with self._lock:
+                self._done += done - before
+                before = done
+                if self._progress is not None:
+                    self._progress(self._done, self._total)
+
+        return note
+
+
+class StoppedError(Exception):
+    """The reading was given up."""
+
+
+class WatchedFile(RecordFile):
+    """A file that tells how far it is read; of one that is compressed, only that it goes on."""
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str],
+        note: Callable[[int], None],
+        *,
+        recovery: Recovery = "strict",
+    ) -> None:
+        super().__init__(source, recovery=recovery, use_index=False)
+        self._note = note
+
+    def _scan(
+        self,
+        next_size: Callable[[], int],
+        damage: list[Damage],
+        *,
+        check_payloads: bool,
+        max_bytes: int,
+    ) -> Iterator[Records]:
+        runs = super()._scan(next_size, damage, check_payloads=check_payloads, max_bytes=max_bytes)
+        for records in runs:
+            yield records
+            self._note(end_of(records) if self.compression is None else 0)
+        self._note(len(self.content))
+
+
+def end_of(records: Records) -> int:
+    """Where the last record of a run ends in its (decompressed) file."""
+    payload = (records.base or 0) + int(records.starts[-1] + records.lengths[-1])
+    return payload + FRAME_BYTES - HEADER_BYTES
 
 
 class SoundFile(RecordFile):
@@ -85,11 +171,50 @@ _KNOWN_FROM: dict[Writer, str] = {
 }
 
 
+CHECKSUM_BYTES = 4 * 2**20  # read at a time
+
+
+class Checksum:
+    """Size and CRC of an open file, as far as somebody else has read it."""
+
+    def __init__(self, name: str, content: _core.MappedFile) -> None:
+        self._name = name
+        self._content = content
+        self.nbytes = 0
+        self.crc = 0
+
+    def advance(self, to: int | None = None) -> None:
+        """Read on up to byte `to`, or to the end; CorruptRecordError if the file was changed."""
+        end = len(self._content) if to is None else to
+        with refuse_changes(self._name, self._content):
+            while self.nbytes < end:
+                size = min(CHECKSUM_BYTES, end - self.nbytes)
+                self.crc = self._content.crc32c(self.nbytes, size, self.crc)
+                self.nbytes += size
+
+
+def checksum_file(file: RecordFile) -> tuple[int, int]:
+    """Size and CRC of an open file, read in pieces."""
+    checksum = Checksum(file.name, file.content)
+    checksum.advance()
+    return checksum.nbytes, checksum.crc
+
+
 def tail_checksum(file: RecordFile) -> int:
     """The checksum of the last bytes of a file, as a manifest has it."""
     size = min(len(file.content), TAIL_BYTES)
     with refuse_changes(file.name, file.content):
         return file.content.crc32c(len(file.content) - size, size)
+
+
+def wrong_file(path: str, shard: ShardInfo) -> CorruptRecordError:
+    """The error for an intact file that is not the shard the manifest describes."""
+    return CorruptRecordError(
+        "expected the shard that the manifest describes, got another file of"
+        f" {shard.bytes} bytes whose records are sound",
+        where=path,
+        hint="restore it; were files renamed, or copied from another version or split?",
+    )
 
 
 def _is_sound(file: RecordFile) -> bool:
@@ -196,12 +321,7 @@ class Shards:
         """
         if shard.tail_crc32c in (None, tail_checksum(file)) or not _is_sound(file):
             return
-        raise CorruptRecordError(
-            "expected the shard that the manifest describes, got another file of"
-            f" {shard.bytes} bytes whose records are sound",
-            where=file.name,
-            hint="restore it; were files renamed, or copied from another version or split?",
-        )
+        raise wrong_file(file.name, shard)
 
     def _open_file(self, shard: ShardInfo) -> RecordFile:
         path = self._path_of(shard)
@@ -299,7 +419,7 @@ SKIPPED_RECORDS = 1024  # read and dropped at a time, where a shard is compresse
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ShardRange:
     """The records from `start` up to `stop` of one shard."""
 
     shard: ShardInfo
@@ -310,13 +430,13 @@ class Run:
         return self.stop - self.start
 
 
-class RunBatches(BatchReader):
+class RangeBatches(BatchReader):
     """An iterable of batches over runs of records; each iteration reads the shards anew."""
 
     def __init__(
         self,
         shards: Shards,
-        runs: Sequence[Run],
+        runs: Sequence[ShardRange],
         *,
         parser: Parser,
         batch_size: int,
@@ -354,13 +474,15 @@ class RunBatches(BatchReader):
             yield Records.join(held)
 
 
-def _read_run(shards: Shards, run: Run, next_size: Callable[[], int]) -> Iterator[Records]:
+def _read_run(shards: Shards, run: ShardRange, next_size: Callable[[], int]) -> Iterator[Records]:
     if len(run) == run.shard.records or run.shard.compression is not None:
         return _read_in_order(shards, run, next_size)
     return _read_indexed(shards, run, next_size)
 
 
-def _read_indexed(shards: Shards, run: Run, next_size: Callable[[], int]) -> Iterator[Records]:
+def _read_indexed(
+    shards: Shards, run: ShardRange, next_size: Callable[[], int]
+) -> Iterator[Records]:
     file = shards.open_indexed(run.shard)
     position = run.start
     while position < run.stop:
@@ -369,7 +491,9 @@ def _read_indexed(shards: Shards, run: Run, next_size: Callable[[], int]) -> Ite
         position = end
 
 
-def _read_in_order(shards: Shards, run: Run, next_size: Callable[[], int]) -> Iterator[Records]:
+def _read_in_order(
+    shards: Shards, run: ShardRange, next_size: Callable[[], int]
+) -> Iterator[Records]:
     """All of a shard, or of a compressed one what comes before the run, too."""
     position = 0
 

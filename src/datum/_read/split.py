@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from datum._read.copy import stored_part
 from datum._read.notebook import split_html
 from datum._read.numbered import NumberedRecords
-from datum._read.rows import iterate_rows, single_row
-from datum._read.shards import Run, RunBatches, Shards
-from datum._read.tables import to_arrow_table, to_data_frame
+from datum._read.shards import RangeBatches, ShardRange, Shards
+from datum._read.tables import iterate_rows, single_row, to_arrow_table, to_data_frame
 from datum.errors import Message, SplitError, suggest
 from datum.format import BatchReader, Parser, SplitInfo
-from datum.format.naming import ALL_SPLITS
+from datum.format.manifest import ALL_SPLITS
 from datum.schema import Schema
 from datum.sources.protocol import Part
 
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "Range",
     "Split",
+    "SplitRange",
     "find_ranges",
     "runs_of",
 ]
@@ -41,7 +40,7 @@ _NUMBER = re.compile(r"-?[0-9]+(_[0-9]+)*")
 _PERCENT = re.compile(r"-?[0-9]+(\.[0-9]+)?%")
 
 
-class Range(NamedTuple):
+class SplitRange(NamedTuple):
     """The records from `start` up to `stop` of one split."""
 
     split: str
@@ -49,7 +48,7 @@ class Range(NamedTuple):
     stop: int
 
 
-def find_ranges(instruction: str, records: Mapping[str, int]) -> list[Range]:
+def find_ranges(instruction: str, records: Mapping[str, int]) -> list[SplitRange]:
     """The ranges an instruction asks for, of splits with so many `records` each.
 
     Parts are joined by `+`; each is a split, or `all` for all of them one after the other, with a
@@ -58,7 +57,7 @@ def find_ranges(instruction: str, records: Mapping[str, int]) -> list[Range]:
     from 100 %, so that `train[:90%]` and `train[-10%:]` share no record and miss none.
 
     >>> find_ranges("train[:10%]+val", {"train": 1000, "val": 50})
-    [Range(split='train', start=0, stop=100), Range(split='val', start=0, stop=50)]
+    [SplitRange(split='train', start=0, stop=100), SplitRange(split='val', start=0, stop=50)]
     """
     if not isinstance(instruction, str):
         raise SplitError(f"expected the name of a split, got {instruction!r}")
@@ -75,7 +74,7 @@ def find_ranges(instruction: str, records: Mapping[str, int]) -> list[Range]:
     return ranges
 
 
-def _find_part(part: str, instruction: str, records: Mapping[str, int]) -> Iterator[Range]:
+def _find_part(part: str, instruction: str, records: Mapping[str, int]) -> Iterator[SplitRange]:
     found = _PART.fullmatch(part)
     if found is None:
         raise SplitError(
@@ -126,13 +125,15 @@ def _position(bound: str, count: int, part: str) -> int:
     return position
 
 
-def _cut(names: list[str], records: Mapping[str, int], start: int, stop: int) -> Iterator[Range]:
+def _cut(
+    names: list[str], records: Mapping[str, int], start: int, stop: int
+) -> Iterator[SplitRange]:
     """What lies from `start` up to `stop` of some splits, one after the other."""
     first = 0
     for name in names:
         size = records[name]
         begin, end = max(start - first, 0), min(stop - first, size)
-        yield Range(name, begin, max(begin, end))
+        yield SplitRange(name, begin, max(begin, end))
         first += size
 
 
@@ -168,14 +169,14 @@ class Split:
         name: str,
         schema: Schema,
         shards: Shards,
-        runs: Sequence[Run],
+        runs: Sequence[ShardRange],
         metadata: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.name = name
         self.schema = schema
         self.shards = shards
         self.metadata = metadata or {}
-        self.runs: Sequence[Run] = [run for run in runs if len(run)]
+        self.runs: Sequence[ShardRange] = [run for run in runs if len(run)]
         self._ends = np.cumsum([0, *map(len, self.runs)], dtype=np.int64)
         self._count = int(self._ends[-1])
         # Made when first needed: many splits are only counted.
@@ -284,7 +285,7 @@ class Split:
         A column is as `datum.format.parse` makes it; images stay encoded. Batches are made by
         `threads`, by default one for each core, ahead of the reader.
         """
-        return RunBatches(
+        return RangeBatches(
             self.shards,
             self.runs,
             parser=self._parser_for(columns),
@@ -395,10 +396,12 @@ class Split:
             f"split {self.name!r}: expected a number within {len(self)} records, got {number}"
         )
 
-    def _cut(self, start: int, stop: int) -> list[Run]:
+    def _cut(self, start: int, stop: int) -> list[ShardRange]:
         """The runs of the records from `start` up to `stop`."""
         return [
-            Run(run.shard, run.start + max(start - end, 0), run.start + min(stop - end, len(run)))
+            ShardRange(
+                run.shard, run.start + max(start - end, 0), run.start + min(stop - end, len(run))
+            )
             for run, end in zip(self.runs, self._ends.tolist(), strict=False)
             if start < end + len(run) and end < stop
         ]
@@ -419,7 +422,7 @@ def _as_number(at: Any) -> int | None:
         return None
 
 
-def runs_of(ranges: Iterable[Range], splits: Mapping[str, SplitInfo]) -> list[Run]:
+def runs_of(ranges: Iterable[SplitRange], splits: Mapping[str, SplitInfo]) -> list[ShardRange]:
     """Where the records of some ranges lie."""
     runs = []
     for name, start, stop in ranges:
@@ -427,6 +430,6 @@ def runs_of(ranges: Iterable[Range], splits: Mapping[str, SplitInfo]) -> list[Ru
         for shard in splits[name].shards:
             begin, end = max(start - first, 0), min(stop - first, shard.records)
             if begin < end:
-                runs.append(Run(shard, begin, end))
+                runs.append(ShardRange(shard, begin, end))
             first += shard.records
     return runs

@@ -12,14 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from datum import _core
+from datum._options import thread_count
 from datum._read.contents import Contents
 from datum._read.foreign.detect import Paths, open_dataset
-from datum._read.foreign.files import list_folder, select_record_files
 from datum._read.foreign.older import MAPPING_FILE, SHARD_FILE
+from datum._read.foreign.record_files import list_folder, select_record_files
 from datum._read.foreign.tfds import FEATURES_FILE, INFO_FILE
-from datum._read.progress import ByteCounter, Progress, end_of
-from datum._read.verify_records import (
+from datum._read.record_checks import (
     Findings,
     PictureChecks,
     Problem,
@@ -28,22 +27,18 @@ from datum._read.verify_records import (
     compare_statistics,
     make_parser,
 )
-from datum.errors import DatumError, ManifestError, Message, SchemaError
+from datum._read.shards import ByteCounter, Checksum, Progress, end_of
+from datum.errors import DatumError, ManifestError, Message, SchemaError, count_of
 from datum.format import Index, Parser, RecordFile, Records, ShardInfo, Statistics
 from datum.format.durable import NEW_SUFFIX, find_unfinished
-from datum.format.file import refuse_changes
+from datum.format.framing import HEADER_BYTES
 from datum.format.index import INDEX_FOLDER
-from datum.format.naming import MANIFEST_NAME, parse_shard_name
-from datum.format.records import HEADER_BYTES
-from datum.format.threads import thread_count
-from datum.format.wording import count_of
+from datum.format.manifest import MANIFEST_NAME, parse_shard_name
 
 __all__ = [
-    "Checksum",
     "Problem",
     "ShardFound",
     "VerifyReport",
-    "checksum_file",
     "find_notes",
     "verify_path",
     "verify_shard",
@@ -56,7 +51,7 @@ _QUARANTINE = "quarantine.jsonl"
 
 
 def find_notes(contents: Contents) -> tuple[str, ...]:
-    """What is worth knowing of the folder of a dataset, but no fault of it."""
+    """Return notes about the folder of a dataset that are no faults."""
     if not contents.folder.is_dir() or contents.is_part:
         return ()
     return tuple(_of_dataset(contents) if contents.is_published else _of_files(contents))
@@ -105,7 +100,7 @@ def _of_files(contents: Contents) -> Iterator[str]:
     ):
         yield (
             f"no {MANIFEST_NAME}: read as plain TFRecord files; if Datum wrote them it is lost,"
-            " and `Dataset.save_manifest` makes one of what the records tell"
+            " and `Dataset.save_manifest` writes a new one"
         )
     yield from _staging(contents.folder)
 
@@ -135,7 +130,6 @@ def _shown(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
 
 
-READ_BYTES = 4 * 2**20
 RUN_BYTES = 2 * 2**20  # looked at between two calls of `on_bytes`, about: caches hold it
 MAX_RUN_RECORDS = 4096
 FIRST_RUN_RECORDS = 64
@@ -154,25 +148,6 @@ class ShardFound:
     records: int
     bytes: int
     crc: int | None
-
-
-class Checksum:
-    """Size and CRC of an open file, as far as somebody else has read it."""
-
-    def __init__(self, name: str, content: _core.MappedFile) -> None:
-        self._name = name
-        self._content = content
-        self.nbytes = 0
-        self.crc = 0
-
-    def advance(self, to: int | None = None) -> None:
-        """Read on up to byte `to`, or to the end; CorruptRecordError if the file was changed."""
-        end = len(self._content) if to is None else to
-        with refuse_changes(self._name, self._content):
-            while self.nbytes < end:
-                size = min(READ_BYTES, end - self.nbytes)
-                self.crc = self._content.crc32c(self.nbytes, size, self.crc)
-                self.nbytes += size
 
 
 def verify_shard(
@@ -318,13 +293,6 @@ class _IndexCheck:
             findings.tell("index", text)
 
 
-def checksum_file(file: RecordFile) -> tuple[int, int]:
-    """Size and CRC of an open file, read in pieces."""
-    checksum = Checksum(file.name, file.content)
-    checksum.advance()
-    return checksum.nbytes, checksum.crc
-
-
 def verify_shards(
     contents: Contents,
     *,
@@ -395,7 +363,7 @@ def _pools(threads: int, *, deep: bool) -> Iterator[tuple[ThreadPoolExecutor, Ex
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _VerifiedShard:
     shard: ShardFound
     problems: list[Problem]
     lost: int
@@ -413,7 +381,7 @@ class _Verifier:
     decoders: Executor | None
     counted: ByteCounter
 
-    def verify(self, item: tuple[str, ShardInfo]) -> _Found:
+    def verify(self, item: tuple[str, ShardInfo]) -> _VerifiedShard:
         split, shard = item
         contents = self.contents
         findings = Findings(split, shard.name)
@@ -441,11 +409,11 @@ class _Verifier:
         lost = max(0, shard.records - found.records)
         if is_bare:  # nobody says how many there were
             lost = max(lost, findings.lost + checks.unusable)
-        return _Found(found, findings.problems, lost, pictures.decoded, checks.statistics)
+        return _VerifiedShard(found, findings.problems, lost, pictures.decoded, checks.statistics)
 
 
 def _name_swapped(
-    shards: Sequence[tuple[str, ShardInfo]], found: Sequence[_Found]
+    shards: Sequence[tuple[str, ShardInfo]], found: Sequence[_VerifiedShard]
 ) -> Iterator[Problem]:
     """The problems of all shards; where one has the content of another, that is said."""
     owners = {(one.bytes, one.crc32c): one.name for _, one in shards if one.records}
@@ -462,12 +430,12 @@ def _missing(contents: Contents) -> Iterator[Problem]:
     """Files that the names of others tell of, and that were not there when they were loaded."""
     for damage in contents.damage:
         if damage.kind == "missing file":
-            text = "expected a file, as the names of the others tell, got none"
+            text = "expected a file, because the names of other shards count it, got none"
             yield Problem("", damage.file, damage.kind, text)
 
 
 def _compare_splits(
-    contents: Contents, shards: Sequence[tuple[str, ShardInfo]], found: Sequence[_Found]
+    contents: Contents, shards: Sequence[tuple[str, ShardInfo]], found: Sequence[_VerifiedShard]
 ) -> Iterator[Problem]:
     """What the manifest tells of the values of each split, held against those that were read."""
     for split, told in contents.statistics.items():

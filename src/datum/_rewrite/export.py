@@ -27,10 +27,9 @@ from datum._read.tables import arrow_schema, bounded_batches, to_arrow
 from datum._write.options import names_nearest_option
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.dataset import Dataset
-from datum.errors import Message, SchemaError, WriteError, inert, suggest
+from datum.errors import Message, SchemaError, WriteError, count_of, format_bytes, inert, suggest
 from datum.format.durable import exchange, find_abandoned, hold_folder, remove_folder, rename_new
-from datum.format.naming import MANIFEST_NAME
-from datum.format.wording import count_of, format_bytes
+from datum.format.manifest import MANIFEST_NAME
 from datum.reader import load
 from datum.schema import Schema
 

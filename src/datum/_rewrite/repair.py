@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
+from datum._options import thread_count
 from datum._read.copy import PlacedRun, StoredRecords, StoredStream, frames_of, lasting_metadata
 from datum._rewrite.export import Names
 from datum._rewrite.reshard import check_free
@@ -18,11 +19,9 @@ from datum._write.api import write
 from datum._write.options import names_nearest_option
 from datum._write.progress import Progress, show_progress
 from datum._write.staging import open_staging
-from datum.errors import CorruptRecordError, WriteError
+from datum.errors import CorruptRecordError, WriteError, count_of
 from datum.format import Framed, Records, RecordWriter
 from datum.format.durable import sync_folder
-from datum.format.threads import thread_count
-from datum.format.wording import count_of
 from datum.schema import Feature, Schema
 
 __all__ = [

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum._read.copy import StoredRecords, StoredStream
-from datum._read.rows import iterate_rows
 from datum._read.split import Split
+from datum._read.tables import iterate_rows
 from datum._write.api import write
 from datum._write.options import names_nearest_option
 from datum._write.progress import Progress, show_progress
@@ -31,7 +31,7 @@ from datum.errors import (
     WriteError,
 )
 from datum.format import Compression, Framed, Parser
-from datum.format.naming import MANIFEST_NAME
+from datum.format.manifest import MANIFEST_NAME
 from datum.reader import load
 from datum.schema import Feature, Floats, Schema
 from datum.sources.protocol import Stored

@@ -18,9 +18,9 @@ from datum import _core
 from datum._read.contents import Contents
 from datum._read.copy import Places
 from datum._read.foreign.detect import open_dataset
-from datum._read.foreign.files import check_sets, list_folder, select_record_files
+from datum._read.foreign.record_files import check_sets, list_folder, select_record_files
 from datum._read.foreign.tfds import FEATURES_FILE, read_tfds_features
-from datum._read.verify_records import find_fault
+from datum._read.record_checks import find_fault
 from datum.errors import (
     CorruptIndexError,
     Damage,
@@ -28,16 +28,15 @@ from datum.errors import (
     ManifestError,
     Message,
     SchemaError,
+    count_of,
     inert,
 )
 from datum.format import Compression, Index, Manifest, Parser, RecordFile, Records
+from datum.format.framing import HEADER_BYTES
 from datum.format.index import FRAME_BYTES
 from datum.format.layout import lower
-from datum.format.manifest import VERSION, read_manifest
-from datum.format.naming import MANIFEST_NAME, is_own_shard_name
+from datum.format.manifest import MANIFEST_NAME, VERSION, is_own_shard_name, read_manifest
 from datum.format.parse import place_of
-from datum.format.records import HEADER_BYTES
-from datum.format.wording import count_of
 from datum.schema import Feature, Schema
 
 __all__ = [

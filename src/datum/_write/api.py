@@ -20,7 +20,7 @@ from datum._write.division import Division, divide_part
 from datum._write.encoders import fit_encoders, make_encoders, with_stored
 from datum._write.job import Job, MadeSplit
 from datum._write.options import check_options, names_nearest_option
-from datum._write.parts import Intake, Wanted, check_stratify, collect_parts, told_of
+from datum._write.parts import Intake, Wanted, check_stratify, collect_parts
 from datum._write.progress import show_progress
 from datum._write.report import SplitReport, WriteReport
 from datum._write.staging import QUARANTINE, Staging, check_target, open_staging
@@ -29,6 +29,7 @@ from datum.format import Compression
 from datum.schema import Feature, Floats, Schema
 from datum.sources import Block
 from datum.sources.options import TableOptions
+from datum.sources.protocol import list_reported
 
 __all__ = [
     "write",
@@ -174,10 +175,10 @@ def write(
     parts = intake.parts.values()
     return replace(
         _report(Path(out), made, time.monotonic() - started),
-        skipped=tuple(sorted(told_of(parts, "skipped"))),
-        notes=(*told_of(parts, "remarks"), *run.notes),
+        skipped=tuple(sorted(list_reported(parts, "skipped"))),
+        notes=(*list_reported(parts, "remarks"), *run.notes),
         floats=run.floats,
-        warnings=told_of(parts, "warnings"),
+        warnings=list_reported(parts, "warnings"),
     )
 
 

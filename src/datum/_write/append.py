@@ -13,7 +13,7 @@ from datum._write.sidecars import find_sidecars
 from datum._write.staging import QUARANTINE
 from datum.errors import SchemaError, WriteError
 from datum.format import Manifest, SplitInfo, Statistics, stores_alike
-from datum.format.naming import parse_shard_name
+from datum.format.manifest import parse_shard_name
 from datum.schema import Feature, Schema
 from datum.schema.feature import FLOATS_ON_WIRE
 

@@ -40,7 +40,7 @@ from datum.schema import (
 from datum.schema.feature import read_named_floats
 from datum.sources import Block, IndexedPart, Reject
 from datum.sources.arrow_files import cast_decimal
-from datum.sources.protocol import Stored, take_rows
+from datum.sources.protocol import Stored, part_info, take_rows
 
 if TYPE_CHECKING:
     from datum.images import ImageOptions
@@ -583,7 +583,7 @@ class DirectSplit:
         known = self.part.stored_bytes
         is_changed = self._settings.images.changes_bytes
         if known is not None and not is_changed:
-            frame = 0 if getattr(self.part, "is_stored", False) else _FRAME_BYTES
+            frame = 0 if part_info(self.part).is_stored else _FRAME_BYTES
             return int(known * self.records / max(len(self.part), 1)) + frame * self.records
         if not self.records:
             return 0

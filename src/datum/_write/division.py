@@ -14,7 +14,7 @@ from datum._write.parts import blocks_of
 from datum._write.serialized import columns_of
 from datum.errors import SchemaError, SourceError
 from datum.sources import Block, IndexedPart, Reject
-from datum.sources.protocol import Part
+from datum.sources.protocol import Part, part_info
 
 __all__ = [
     "Division",
@@ -56,7 +56,7 @@ def divide_part(part: Part, fractions: Mapping[str, float], *, stratify: str | N
     """Find out how a part is divided; to stratify, all of it is read."""
     if stratify is None:
         return Division(fractions, {})
-    if not getattr(part, "is_repeatable", True):
+    if not part_info(part).is_repeatable:
         raise SourceError(
             "stratify: expected a source that can be read twice, got an iterator",
             hint="pass a list, or a function that returns the iterator",

@@ -19,7 +19,16 @@ from datum.columns import Masked, Sparse
 from datum.errors import ManifestError, SchemaError, SourceError, suggest
 from datum.schema import Feature
 from datum.schema.plain import plain_row
-from datum.sources.protocol import Block, Columns, IndexedPart, Part, Reject, Rows, take_rows
+from datum.sources.protocol import (
+    Block,
+    Columns,
+    IndexedPart,
+    Part,
+    Reject,
+    Rows,
+    part_info,
+    take_rows,
+)
 
 __all__ = [
     "UNSTORED",
@@ -230,7 +239,7 @@ def fit_encoders(
         return
     split = _FIT_SPLIT if _FIT_SPLIT in parts else next(iter(parts))
     part = parts[split]
-    if not getattr(part, "is_repeatable", True):
+    if not part_info(part).is_repeatable:
         names = ", ".join(encoder.name for encoder in unfitted)
         raise SourceError(
             f"expected records that can be read twice, as the encoders of {names}"

@@ -34,12 +34,11 @@ from datum._write.staging import QUARANTINE, Staging
 from datum.errors import SchemaError, SourceError, WriteError, json_text
 from datum.format import stores_alike
 from datum.format.durable import replace_file
-from datum.format.manifest import Manifest, SplitInfo
-from datum.format.naming import MANIFEST_NAME
+from datum.format.manifest import MANIFEST_NAME, Manifest, SplitInfo
 from datum.format.statistics import Statistics
 from datum.schema import FloatFacts, FloatRule, Schema
 from datum.sources import IndexedPart, Reject
-from datum.sources.protocol import find_notes, find_rejects
+from datum.sources.protocol import list_reported, part_info
 
 if TYPE_CHECKING:
     from datum.images import ImageOptions
@@ -111,7 +110,7 @@ class Job:
         self._check_some_written(made)
         if not self._is_copied:  # where records are, the schema is already that of their images
             schema = refine_images(schema, self._all_images(images))
-        notes = find_notes(self.intake.parts.values())
+        notes = list(list_reported(self.intake.parts.values(), "notes"))
         self.notes = (*notes, *describe_images(schema, images))
         self.floats = report_floats(schema, {name: one.floats for name, one in made.items()})
         return self._manifest(schema, images, made), made
@@ -137,14 +136,14 @@ class Job:
         parts = self.intake.parts.values()
         is_changed = bool(self.encoders) or self.images.changes_bytes or self.appended is not None
         is_changed = is_changed or self._keys is not None
-        return not is_changed and all(getattr(part, "is_stored", False) for part in parts)
+        return not is_changed and all(part_info(part).is_stored for part in parts)
 
     def _has_counts(self, schema: Schema) -> bool:
         """Whether all records of parts whose statistics are known are copied, and no others."""
         if not self._is_copied or self.division is not None or self.options.on_error != "raise":
             return False
         return all(
-            getattr(part, "statistics", None) is not None
+            part_info(part).statistics is not None
             and part.schema is not None
             and stores_alike(part.schema, schema)
             for part in self.intake.parts.values()
@@ -246,7 +245,7 @@ class Job:
         """Raise for the first bad record in the order of the source, if it is known before."""
         for part in self.intake.parts.values():
             assert isinstance(part, IndexedPart)
-            if rejects := find_rejects(part):
+            if rejects := part_info(part).rejects:
                 kept = len(part) - len(rejects)
                 raise first_error(rejects[0], rejected=len(rejects), kept=kept)
 
@@ -350,8 +349,7 @@ class Job:
 
     def _statistics(self, name: str, split: MadeSplit) -> Mapping[str, Any]:
         if self._is_counted:
-            known: Mapping[str, Any] = getattr(self.intake.parts[name], "statistics", {})
-            return known
+            return part_info(self.intake.parts[name]).statistics or {}
         return split.statistics.to_json()
 
     def save(self, manifest: Manifest, made: Mapping[str, MadeSplit]) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
+from datum._options import thread_count
 from datum._write.blocks import KEYS, OnError
 from datum._write.sidecars import check_sidecars
 from datum.errors import Message, SplitError, suggest
 from datum.format import Compression
-from datum.format.threads import thread_count
 from datum.schema import Feature, FloatRule, Floats, Schema
 from datum.sources.options import TableOptions
 

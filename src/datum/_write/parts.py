@@ -16,13 +16,13 @@ from datum._write.encoders import FeatureEncoder
 from datum._write.options import WriteOptions
 from datum._write.order import check_fractions
 from datum.errors import SourceError, SplitError
-from datum.format.naming import check_split_name
+from datum.format.manifest import check_split_name
 from datum.schema import Feature, FloatRule, Schema, SchemaGuess
 from datum.sources import Block, IndexedPart, Source, StreamedPart
 from datum.sources.image_columns import with_image_columns
 from datum.sources.open import find_table_roots, source_with
 from datum.sources.options import is_split_name
-from datum.sources.protocol import Part, Stored
+from datum.sources.protocol import Part, Stored, list_reported
 
 __all__ = [
     "Intake",
@@ -39,7 +39,6 @@ __all__ = [
     "override",
     "parts_of",
     "settle",
-    "told_of",
 ]
 
 _SAMPLE_RECORDS = 8
@@ -238,11 +237,6 @@ def _is_source(value: Any) -> bool:
     return is_table or isinstance(value, Iterator)
 
 
-def told_of(parts: Iterable[Part], what: str) -> tuple[str, ...]:
-    """What parts have to say under a name, such as `skipped` or `notes`; each once."""
-    return tuple(dict.fromkeys(one for part in parts for one in getattr(part, what, ())))
-
-
 def known_schema(intake: Intake, schema: Schema | None) -> Schema | None:
     """The schema of all parts, if it is known before they are read."""
     if schema is not None:
@@ -281,7 +275,7 @@ def merge_schemas(first: Schema, second: Schema) -> Schema:
 
 def open_nested(schema: Schema, parts: Iterable[Part]) -> Schema:
     """The schema with lists of any length where they were made of lists of dicts."""
-    names = set(told_of(parts, "nested"))
+    names = set(list_reported(parts, "nested"))
     return Schema(
         {
             name: replace(one, shape=(None,) * len(one.shape)) if name in names else one

@@ -24,17 +24,16 @@ from datum._write.parts import (
     only_part,
     open_nested,
     settle,
-    told_of,
 )
 from datum._write.preview import Beginning, Glimpse, KnownSource, PartSample, look_at, sample_part
 from datum._write.report import PlannedSplit, WritePlan
 from datum._write.sidecars import make_sidecars
+from datum.errors import count_of, format_bytes
 from datum.format import Compression, Manifest
-from datum.format.wording import count_of, format_bytes
 from datum.schema import Feature, Floats, Schema
 from datum.sources import IndexedPart, Reject
 from datum.sources.options import TableOptions
-from datum.sources.protocol import Part, find_notes, find_rejects
+from datum.sources.protocol import Part, list_reported, part_info
 
 if TYPE_CHECKING:
     from datum.images import ImageOptions
@@ -339,11 +338,11 @@ class _Draft:
                 duplicates += lost
         metadata = join_metadata(part.metadata for part in self.parts.values())
         parts = self.parts.values()
-        skipped = {*told_of(parts, "skipped"), *self.found.unread}
+        skipped = {*list_reported(parts, "skipped"), *self.found.unread}
         rejects = [
             reject
             for name, one in self.seen.items()
-            for reject in _merge_rejects(find_rejects(self.parts[name]), one.rejects)
+            for reject in _merge_rejects(part_info(self.parts[name]).rejects, one.rejects)
         ]
         looked_at = sum(one.sample.seen for one in self.seen.values())
         return WritePlan(
@@ -364,12 +363,12 @@ class _Draft:
                 duplicates=duplicates,
                 unfitted=self.unfitted,
                 unread=self.found.unread,
-                notes=find_notes(self.parts.values()),
+                notes=list(list_reported(self.parts.values(), "notes")),
                 sidecar_notes=self._sidecar_notes(metadata),
             )
-            + told_of(parts, "warnings"),
+            + list_reported(parts, "warnings"),
             self.found.source,
-            told_of(parts, "remarks"),
+            list_reported(parts, "remarks"),
         )
 
     def _sidecar_notes(self, metadata: Mapping[str, Mapping[str, Any]]) -> list[str]:

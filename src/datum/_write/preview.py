@@ -15,17 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
-from datum._write.parts import Wanted, blocks_of, told_of
+from datum._write.parts import Wanted, blocks_of
 from datum.errors import SourceError
-from datum.format.wording import count_of
 from datum.schema import Schema
 from datum.sources import Reject, Source
 from datum.sources.arrow import ArrowTable
+from datum.sources.csv import CsvTable
 from datum.sources.files import find_files, unpacked_suffix
-from datum.sources.image_files import find_set_files
+from datum.sources.json_files import JsonLines
 from datum.sources.open import find_table_roots
 from datum.sources.options import splits_of_files
-from datum.sources.protocol import Block, IndexedPart, Part
+from datum.sources.protocol import (
+    Block,
+    IndexedPart,
+    Part,
+    PartInfo,
+    list_reported,
+    part_info,
+    source_info,
+)
 
 __all__ = [
     "SAMPLE_BYTES",
@@ -89,7 +97,7 @@ def sample_part(part: Part) -> PartSample:
     They are spread over it where they can be read in any order, else they are the first.
     SourceError of a part that can be read only once: a write would miss what was read here.
     """
-    if not getattr(part, "is_repeatable", True):
+    if not part_info(part).is_repeatable:
         raise SourceError(
             "expected a source that can be read again, as a plan reads its first records,"
             " got an iterator",
@@ -155,33 +163,6 @@ def _bytes_of(blocks: list[Block]) -> int:
 
 
 _PARQUET = (".parquet", ".pq")
-_SUFFIXES = {
-    "CsvTable": (".csv", ".tsv"),
-    "JsonLines": (".jsonl", ".ndjson"),
-    "JsonText": (".json",),
-    "NumpyFile": (".npy", ".npz"),
-}
-_KINDS = {
-    "ArrowTable": "Arrow table",
-    "ColumnTable": "columns in memory",
-    "CsvTable": "CSV table",
-    "Dataset": "dataset",
-    "HuggingFaceDataset": "Hugging Face dataset",
-    "HuggingFaceFolder": "Hugging Face dataset",
-    "ImageTable": "table of image files",
-    "JsonLines": "JSON lines",
-    "JsonText": "texts in JSON",
-    "LabelledImages": "images with a table of labels",
-    "NumpyFile": "NumPy arrays",
-    "PythonRows": "rows from Python",
-    "SegmentationMasks": "images and masks (segmentation)",
-    "Split": "split of a dataset",
-}
-_SET_FOLDERS = {
-    "VocDetection": ("ImageSets", "ImageSets/Main"),
-    "SegmentationMasks": (".", "ImageSets/Segmentation", "ImageSets"),
-}
-
 Files = Mapping[str, Sequence[Path]]
 
 
@@ -189,8 +170,8 @@ def find_table_files(given: Any, source: Source) -> dict[str, list[Path]]:
     """The files, by split, of a table that was given by its path; none of anything else."""
     if isinstance(source, ArrowTable) and source is not given:
         return {split: list(files) for split, files in source.files.items()}
-    suffixes = _SUFFIXES.get(type(source).__name__)
-    if suffixes is None or not isinstance(given, (str, os.PathLike)):
+    suffixes = source_info(source).suffixes
+    if not suffixes or not isinstance(given, (str, os.PathLike)):
         return {}
     text = os.path.expanduser(os.fspath(given))  # noqa: PTH111 - it may be a pattern
     place = Path(text)
@@ -225,34 +206,14 @@ def find_unread(given: Any, files: Files) -> list[str]:
 
 def describe_layout(source: Source, parts: Mapping[str, Part], files: Files) -> str:
     """What was found, in a few words: "class folders: 10 classes", "CSV table, 3 files"."""
-    describe = _DESCRIBERS.get(type(source).__name__)
-    if describe is not None:
-        return describe(parts)
     listed = [file for some in files.values() for file in some]
-    kind = _KINDS.get(type(source).__name__, f"records of {type(source).__name__}")
-    if kind == "Arrow table" and listed and unpacked_suffix(listed[0]) in _PARQUET:
+    kind = source_info(source).describe(parts)
+    if not kind:
+        is_dataset = all(part_info(part).is_stored for part in parts.values())
+        kind = "dataset" if is_dataset else f"records of {type(source).__name__}"
+    if isinstance(source, ArrowTable) and listed and unpacked_suffix(listed[0]) in _PARQUET:
         kind = "Parquet table"
     return f"{kind}, {len(listed)} files" if len(listed) > 1 else kind
-
-
-def _describe_folders(parts: Mapping[str, Part]) -> str:
-    return f"class folders: {count_of(len(_classes(parts, 'label')), 'class', 'classes')}"
-
-
-def _describe_voc(parts: Mapping[str, Part]) -> str:
-    classes = _classes(parts, "labels")[1:]  # the first is the background
-    return f"Pascal VOC detection: {count_of(len(classes), 'class', 'classes')}"
-
-
-def _classes(parts: Mapping[str, Part], feature: str) -> Sequence[str]:
-    found = [part.metadata.get(feature, {}).get("class_names", ()) for part in parts.values()]
-    return max(found, key=len, default=())
-
-
-_DESCRIBERS: Mapping[str, Callable[[Mapping[str, Part]], str]] = {
-    "ClassFolders": _describe_folders,
-    "VocDetection": _describe_voc,
-}
 
 
 def describe_origins(
@@ -262,23 +223,9 @@ def describe_origins(
     if files:
         whole = [file for some in files.values() for file in some]
         return {split: name_files(files.get(split, whole)) for split in splits}
-    path = getattr(source, "path", None)
-    if not isinstance(path, (str, os.PathLike)):
-        is_path = isinstance(given, (str, os.PathLike))
-        return dict.fromkeys(splits, os.fspath(given) if is_path else "")
-    root = Path(path)
-    kind = type(source).__name__
-    lists = find_set_files(root, _SET_FOLDERS[kind]) if kind in _SET_FOLDERS else {}
-    return {split: _origin_in(root, split, lists.get(split)) for split in splits}
-
-
-def _origin_in(root: Path, split: str, listed: Path | None) -> str:
-    if listed is not None:
-        return str(listed)
-    folder, table = root / split, root / f"{split}.csv"
-    if table.is_file() and folder.is_dir():
-        return f"{table} and {folder}"
-    return str(folder if folder.is_dir() else root)
+    path = os.fspath(given) if isinstance(given, (str, os.PathLike)) else ""
+    known = source_info(source)
+    return {split: known.origin_of(split) or path for split in splits}
 
 
 def name_files(files: Sequence[Path]) -> str:
@@ -314,7 +261,7 @@ class KnownSource:
 
 
 @dataclass(eq=False)
-class Beginning:
+class Beginning(PartInfo):
     """The first records of a split that is too large to be read for a plan.
 
     Attributes:
@@ -322,9 +269,7 @@ class Beginning:
         held: the records.
         total: how many there are in all, if the files tell.
         share: how much of the files was read, 0 to 1, if that can be told.
-        notes, rejects: as of a `ScannedPart`.
-        remarks, warnings: what to say of its columns.
-        nested: the features made of lists of dicts.
+        notes, rejects, remarks, warnings, image_columns, nested: as of a `PartInfo`.
     """
 
     schema: Schema | None
@@ -336,7 +281,8 @@ class Beginning:
     notes: Sequence[str] = ()
     rejects: Sequence[Reject] = ()
     remarks: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: Sequence[str] = ()
+    image_columns: Sequence[str] = ()
     nested: tuple[str, ...] = ()
 
     def blocks(self) -> Iterator[Block]:
@@ -370,18 +316,21 @@ def look_at(given: Any, problem: str | None, wanted: Wanted | None = None) -> Gl
     files = find_table_files(given, source)
     raw = KnownSource(source.parts)
     known = KnownSource(lambda: _with_images(given, source, raw.parts(), problem, wanted))
-    begin, least = _BEGINNERS.get(type(source).__name__, (None, 0))
     nbytes = sum(file.stat().st_size for some in files.values() for file in some)
     parts: Mapping[str, Part]
-    if begin is not None and files and nbytes > least:
-        parts = begin(source, files)
+    if files and isinstance(source, JsonLines):  # whose schema only the records show
+        parts = _begin_lines(source, files)
+    elif isinstance(source, CsvTable) and nbytes > LARGE_BYTES:
+        parts = _begin_csv(source, files)
+    elif isinstance(source, ArrowTable) and nbytes > LARGE_BYTES:
+        parts = _begin_arrow(source, files)
     else:
         parts = {split: _shorten(part, given) for split, part in raw.parts().items()}
     if any(isinstance(part, Beginning) for part in parts.values()):
         parts = _with_images(given, source, parts, problem, wanted)
-    elif all(getattr(part, "is_repeatable", True) for part in parts.values()):
+    elif all(part_info(part).is_repeatable for part in parts.values()):
         parts = known.parts()
-    has_images = any("names image files" in note for note in told_of(parts.values(), "remarks"))
+    has_images = any(part_info(part).image_columns for part in parts.values())
     return Glimpse(
         known,
         parts,
@@ -402,8 +351,9 @@ def _with_images(
             schema=found[split].schema,
             metadata=found[split].metadata,
             held=list(blocks_of(found[split])),
-            remarks=told_of([part, found[split]], "remarks"),
-            warnings=told_of([found[split]], "warnings"),
+            remarks=list_reported([part, found[split]], "remarks"),
+            warnings=list_reported([found[split]], "warnings"),
+            image_columns=part_info(found[split]).image_columns,
         )
         if isinstance(part, Beginning)
         else found[split]
@@ -419,7 +369,7 @@ def _shorten(part: Part, given: Any) -> Part:
     is_rows = callable(given) or hasattr(given, "__iter__")
     if not is_stream or not is_rows or isinstance(given, str):
         return part
-    if not getattr(part, "is_repeatable", True):
+    if not part_info(part).is_repeatable:
         return part  # whoever samples it says what is wrong
     from datum.sources.python import PythonRows
 
@@ -429,7 +379,7 @@ def _shorten(part: Part, given: Any) -> Part:
     held = list(first.blocks())
     seen = sum(len(block) for block in held)
     total = seen if rows.is_whole else None
-    remarks, nested = told_of([first], "remarks"), told_of([first], "nested")
+    remarks, nested = list_reported([first], "remarks"), list_reported([first], "nested")
     return Beginning(None, part.metadata, held, total, None, remarks=remarks, nested=nested)
 
 
@@ -457,7 +407,7 @@ class _FirstRows:
 # Tables in files.
 
 
-def _begin_csv(source: Any, files: Files) -> dict[str, Part]:
+def _begin_csv(source: CsvTable, files: Files) -> dict[str, Part]:
     """Its first rows, of files with other columns too; the headers of all are looked at."""
     parts: dict[str, Part] = {}
     for split, (part, lines) in source.begin(_HEAD_BYTES).items():
@@ -481,7 +431,7 @@ def _begin_csv(source: Any, files: Files) -> dict[str, Part]:
     return parts
 
 
-def _begin_arrow(source: Any, files: Files) -> dict[str, Part]:
+def _begin_arrow(source: ArrowTable, files: Files) -> dict[str, Part]:
     """Its first rows, in the types that the files have; Parquet knows how many there are."""
     from datum.sources.table import ColumnTable
 
@@ -520,8 +470,8 @@ def _begin_lines(source: Source, files: Files) -> dict[str, Part]:
             sample.held,
             sample.total,
             share,
-            remarks=told_of([part], "remarks"),
-            nested=told_of([part], "nested"),
+            remarks=list_reported([part], "remarks"),
+            nested=list_reported([part], "nested"),
         )
     return parts
 
@@ -551,12 +501,3 @@ def _guess_lines(path: Path) -> float:
 
 def _first_numbers(total: int) -> NDArray[np.int64]:
     return np.arange(min(total, SAMPLE_RECORDS))
-
-
-# By the kind of source: what reads its beginning, and from how many bytes on.
-_BEGINNERS: Mapping[str, tuple[Callable[[Any, Files], dict[str, Part]], int]] = {
-    "ArrowTable": (_begin_arrow, LARGE_BYTES),
-    "CsvTable": (_begin_csv, LARGE_BYTES),
-    "HuggingFaceFolder": (_begin_arrow, LARGE_BYTES),
-    "JsonLines": (_begin_lines, 0),  # which have no schema but that of their records
-}

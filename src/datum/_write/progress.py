@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from datum.errors import inert
-from datum.format.wording import format_bytes
+from datum.errors import format_bytes, inert
 
 __all__ = [
     "Progress",

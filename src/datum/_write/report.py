@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from datum.errors import inert
+from datum.errors import count_of, format_bytes, inert
 from datum.format import Compression
-from datum.format.wording import count_of, format_bytes
 from datum.schema import Feature, FloatFacts, Schema
 from datum.sources import Source
 

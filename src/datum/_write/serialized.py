@@ -26,13 +26,24 @@ from datum.format import (
     parse,
     stores_alike,
 )
-from datum.format.collect import collect, summarize
 from datum.format.discover import DiscoveredFeature
-from datum.format.encode import fit_columns
+from datum.format.encode import collect, fit_columns
 from datum.format.parse import place_of
+from datum.format.statistics import summarize
 from datum.schema import Feature, ImageBytes, Schema
 from datum.sources.image_files import IMAGE
-from datum.sources.protocol import Block, Columns, IndexedPart, Part, Reject, Rows, Source, Stored
+from datum.sources.protocol import (
+    Block,
+    Columns,
+    IndexedPart,
+    Part,
+    PartInfo,
+    Reject,
+    Rows,
+    Source,
+    Stored,
+    part_info,
+)
 
 __all__ = [
     "CopiedRecords",
@@ -266,7 +277,7 @@ class _Maker:
 
     def blocks(self) -> Iterator[_Made]:
         """The messages of all records that have one."""
-        if not getattr(self.part, "is_repeatable", True):
+        if not part_info(self.part).is_repeatable:
             raise SourceError(
                 "expected records that can be read twice, as they are"
                 " serialized twice, got an iterator",
@@ -312,14 +323,13 @@ class _Maker:
 
 
 @dataclass(eq=False, slots=True)
-class _SerializedPart:
+class _SerializedPart(PartInfo):
     """Messages parsed into columns."""
 
     maker: _Maker
     schema: Schema | None
     metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fingerprint: str | None = None
-    is_repeatable: bool = True
 
     def blocks(self) -> Iterator[Block]:
         """All records in order."""

@@ -21,8 +21,7 @@ from datum._write.workers import WorkerProcesses, can_use_processes, describe_re
 from datum.errors import SplitError, suggest
 from datum.format import Compression, Framed, Index, RecordWriter
 from datum.format.durable import write_file
-from datum.format.manifest import TAIL_BYTES, ShardInfo
-from datum.format.naming import shard_name
+from datum.format.manifest import TAIL_BYTES, ShardInfo, shard_name
 from datum.format.statistics import Statistics
 from datum.schema import FloatFacts, Schema
 from datum.sources import Reject

@@ -14,8 +14,7 @@ from datum._write.tfds_sidecar import FEATURES_FILE, INFO_FILE, LINKS_FOLDER, NA
 from datum.errors import Message, SchemaError, WriteError, suggest
 from datum.format.durable import replace_file, sync_folder
 from datum.format.layout import lower
-from datum.format.manifest import Manifest, SplitInfo
-from datum.format.naming import MANIFEST_NAME, is_own_shard_name
+from datum.format.manifest import MANIFEST_NAME, Manifest, SplitInfo, is_own_shard_name
 from datum.schema import Feature, Schema
 
 __all__ = [

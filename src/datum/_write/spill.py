@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from datum import _core
 from datum._write.order import Hashes
 from datum.format import ExactRecords, Framed, reencode, stores_alike
+from datum.format.framing import HEADER_BYTES, Records
 from datum.format.index import FRAME_BYTES
-from datum.format.records import HEADER_BYTES, Records
 from datum.schema import Schema
 
 __all__ = [

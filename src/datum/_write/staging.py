@@ -30,7 +30,7 @@ from datum.format.durable import (
     sync_folder,
 )
 from datum.format.index import INDEX_FOLDER
-from datum.format.naming import MANIFEST_NAME, is_own_shard_name
+from datum.format.manifest import MANIFEST_NAME, is_own_shard_name
 
 __all__ = [
     "QUARANTINE",

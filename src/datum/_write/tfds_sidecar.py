@@ -25,8 +25,7 @@ from typing import Any
 
 from datum._core import Kind
 from datum.format.layout import StoredColumn, lower
-from datum.format.manifest import Manifest, SplitInfo
-from datum.format.naming import parse_shard_name, shard_name
+from datum.format.manifest import Manifest, SplitInfo, parse_shard_name, shard_name
 from datum.schema import Feature
 from datum.schema.feature import TIMES
 

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import WriteError
-from datum.format.wording import count_of
+from datum.errors import WriteError, count_of
 
 if TYPE_CHECKING:
     from typing import Self

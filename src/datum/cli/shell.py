@@ -13,7 +13,7 @@ from typing import Any
 
 from datum import DatumError, Feature, SourceError, sources
 from datum.cli.write_options import spell_feature
-from datum.errors import Message, shell_word
+from datum.errors import AmbiguousSourceError, Message, shell_word
 
 __all__ = [
     "find_hint",
@@ -115,9 +115,10 @@ def _find_folder(path: Path, out: str) -> str | None:
     for folder in inner[:_TRIED_FOLDERS]:
         try:
             sources.as_source(folder)
-        except DatumError as error:
-            if "several that fit" not in error.problem:  # which says itself how to choose
-                continue
+        except AmbiguousSourceError:
+            pass  # its own hint says how to choose
+        except DatumError:
+            continue
         return f"name a folder within: datum write {shell_word(str(folder))} {out}"
     return None
 

@@ -70,15 +70,16 @@ def _is_public(name: str) -> bool:
     return hasattr(getattr(sources, name), "parts") and name != "Source"
 
 
-class LinesOfStdin:
+class LinesOfStdin(sources.SourceInfo):
     """The JSON lines of stdin, as one split: a source that can be read once.
 
     Attributes:
-        is_table: whether its columns of text may name images.
         head: the first records, to plan by; lines that hold none are left to the write.
     """
 
+    kind = "JSON lines"
     is_table = True
+    is_final = False
 
     def __init__(self, stream: IO[bytes] | None = None) -> None:
         lines = enumerate(sys.stdin.buffer if stream is None else stream, 1)
@@ -97,7 +98,7 @@ class LinesOfStdin:
         return {"train": _LinesPart(self._lines)}
 
 
-class _LinesPart:
+class _LinesPart(sources.PartInfo):
     """A `StreamedPart` of numbered lines."""
 
     is_repeatable = False

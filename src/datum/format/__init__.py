@@ -13,8 +13,6 @@ array([[1., 2.]], dtype=float32)
 """
 
 from datum.errors import Damage
-from datum.format.batches import BatchReader, read_batches
-from datum.format.compression import Compression
 from datum.format.discover import DiscoveredFeature, Discovery, discover
 from datum.format.encode import (
     Collected,
@@ -26,12 +24,11 @@ from datum.format.encode import (
     stores_alike,
 )
 from datum.format.file import RecordFile, Recovery
+from datum.format.framing import Compression, Framed, Records, RecordWriter, frame
 from datum.format.index import Index
 from datum.format.manifest import Manifest, ShardInfo, SplitInfo
-from datum.format.parse import Parser, parse
-from datum.format.records import Records
+from datum.format.parse import BatchReader, Parser, parse, read_batches
 from datum.format.statistics import Statistics
-from datum.format.writer import Framed, RecordWriter, frame
 
 __all__ = [
     "BatchReader",

@@ -1,4 +1,4 @@
-"""A schema from serialized records alone: every feature's kind, lengths and presence."""
+"""Schema discovery from serialized records: kind, lengths and presence of every feature."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from datum import _core
 from datum.errors import CorruptRecordError, Damage, SchemaError
 from datum.format.file import Payloads, RecordFile, as_records
+from datum.format.framing import Records
 from datum.format.index import FRAME_BYTES
-from datum.format.records import Records
 from datum.schema import Feature, Schema
 
 __all__ = ["DiscoveredFeature", "Discovery", "discover"]

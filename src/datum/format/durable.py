@@ -1,4 +1,4 @@
-"""Files that are on the disk, whole, or not there at all; and what killed processes leave.
+"""Atomic and durable file replacement, and cleanup after killed processes.
 
 Whatever Datum makes before it has its final name carries a mark: a file ends in `.datum-new`, a
 folder holds a file `.datum-staging`. Nothing else is ever cleared away. Both are locked (`flock`)

@@ -1,4 +1,4 @@
-"""Rows or columns encoded as framed records, under a schema or one that widens."""
+"""Rows or columns encoded as framed records."""
 
 from __future__ import annotations
 
@@ -9,29 +9,218 @@ from typing import Any
 import numpy as np
 
 from datum import _core
-from datum.columns import Masked, Ragged
+from datum._options import thread_count
+from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError
-from datum.format.collect import Collection, collect, collect_guessing, summarize
-from datum.format.layout import lower, stand_in
+from datum.format.column_input import FloatLog, make_guessed_sources, make_sources
+from datum.format.framing import Framed, Records
+from datum.format.layout import check_keys, lower, stand_in
 from datum.format.parse import Parser
-from datum.format.records import Records
-from datum.format.statistics import Statistics
-from datum.format.threads import thread_count
-from datum.format.writer import Framed
-from datum.schema import ROUND, Feature, FloatFacts, FloatRule, Schema, SchemaGuess, widened
+from datum.format.row_input import GivenPlan, GuessedPlan, collect_rows
+from datum.format.statistics import (
+    Statistics,
+    summarize,
+)
+from datum.schema import (
+    EXACT,
+    ROUND,
+    Feature,
+    FloatFacts,
+    FloatRule,
+    Schema,
+    SchemaGuess,
+    ValueGuess,
+    widened,
+)
 
 __all__ = [
     "Collected",
+    "Collection",
     "EncodedBlock",
     "ExactRecords",
     "RowEncoder",
     "as_schema",
+    "collect",
+    "collect_guessing",
     "encode",
     "fit_columns",
     "reencode",
     "stores_alike",
     "write_sources",
 ]
+
+_Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """The values of some records, ready to be written.
+
+    Attributes:
+        schema: what they were collected under.
+        count: how many records there are.
+        sources: of each feature that any record has, one for each of its keys.
+        guess: what is known after these records, if the schema was guessed.
+        floats: what becomes of floats.
+    """
+
+    schema: Schema
+    count: int
+    sources: dict[str, list[_core.ColumnInput]]
+    guess: SchemaGuess | None = None
+    floats: FloatLog = field(default_factory=FloatLog)
+
+
+def collect(
+    data: Mapping[str, Any] | Iterable[Any],
+    schema: Schema,
+    watched: Container[str] = frozenset(),
+) -> Collection:
+    """Collect rows or columns that must fit `schema`.
+
+    Of the `watched` features, values that float32 cannot serve are told in `Collection.floats`.
+    """
+    check_keys(schema)
+    log = FloatLog(watched.__contains__)
+    if not isinstance(data, Mapping):
+        rows = list(data)
+        sources = collect_rows(rows, GivenPlan(schema, log))
+        return Collection(schema, len(rows), sources, floats=log)
+    data = {name: _plain_column(name, column) for name, column in data.items()}
+    count = _column_length(data)
+    strays = [name for name in data if name not in schema]
+    if strays:
+        raise SchemaError(
+            f"expected features {', '.join(schema)}, got {strays[0]!r}", feature=strays[0]
+        )
+    absent = [name for name in schema if name not in data and not schema[name].optional]
+    if absent:
+        raise SchemaError(
+            "expected a column, got none", where=f"feature {absent[0]!r}", feature=absent[0]
+        )
+    rows, loose = _rows_of_loose(data)
+    sources = collect_rows(rows, GivenPlan(schema.select(loose), log)) if loose else {}
+    for name in data:
+        if name not in loose:
+            sources[name] = make_sources(name, schema[name], data[name], count, log)
+    return Collection(schema, count, sources, floats=log)
+
+
+def collect_guessing(
+    data: Mapping[str, Any] | Iterable[Any],
+    guess: SchemaGuess,
+    specs: dict[str, Any],
+    rule: FloatRule = EXACT,
+) -> Collection:
+    """Collect rows or columns under the guess so far, widened as they ask for it.
+
+    Floats are stored as `rule` says. `specs` keeps what the native collector is told from one call
+    to the next.
+    """
+    log = FloatLog(rule.rounds)
+    if not isinstance(data, Mapping):
+        rows = list(data)
+        plan = GuessedPlan(guess, specs, log, only=_names_in(rows))
+        sources = collect_rows(rows, plan)
+        return _finish(guess, plan.seen, len(rows), sources, rule, log)
+    data = {name: _plain_column(name, column) for name, column in data.items()}
+    count = _column_length(data)
+    rows, loose = _rows_of_loose(data)
+    seen: dict[str, tuple[ValueGuess, int]] = {}
+    sources = {}
+    if loose:
+        plan = GuessedPlan(guess, specs, log, only=set(loose))
+        sources = collect_rows(rows, plan)
+        seen = plan.seen
+    typed = SchemaGuess()
+    typed.add_columns({name: column for name, column in data.items() if name not in loose})
+    merged = guess.copy()
+    merged.add_seen(typed.seen, count)
+    for name, (_, present) in typed.seen.items():
+        sources[name], known = make_guessed_sources(
+            name, merged.features[name], data[name], count, log
+        )
+        seen[name] = known, present
+    return _finish(guess, seen, count, sources, rule, log)
+
+
+def _names_in(rows: list[Any]) -> set[str]:
+    """The keys of rows: features that none of them has are not looked for in each."""
+    return set().union(*(row for row in rows if isinstance(row, dict)))
+
+
+def _finish(
+    guess: SchemaGuess,
+    seen: Mapping[str, tuple[ValueGuess, int]],
+    count: int,
+    sources: dict[str, list[_core.ColumnInput]],
+    rule: FloatRule,
+    log: FloatLog,
+) -> Collection:
+    guess = guess.copy()
+    guess.add_seen(seen, count)
+    schema = guess.to_schema(rule)
+    check_keys(schema)
+    return Collection(schema, count, sources, guess, log)
+
+
+def _plain_column(name: str, column: Any) -> Any:
+    """Columns of other packages as arrays."""
+    if isinstance(column, np.ma.MaskedArray):
+        raise SchemaError(
+            "expected a column without a mask of NumPy, got one",
+            where=f"feature {name!r}",
+            hint="datum.Masked(column.data, ~column.mask)",
+            feature=name,
+        )
+    is_own = isinstance(column, (np.ndarray, BytesColumn, Masked, Ragged, Sparse, list, tuple))
+    if is_own or hasattr(column, "tocoo") or not hasattr(column, "__array__"):
+        return column
+    return np.asarray(column)
+
+
+def _rows_of_loose(data: Mapping[str, Any]) -> tuple[_Rows, list[str]]:
+    """Rows of the columns that do not tell what they hold, and their names."""
+    loose = {name: column for name, column in data.items() if _is_loose(column)}
+    lists = [_to_list(column) for column in loose.values()]
+    if not lists:
+        return [], []
+    return [dict(zip(loose, values, strict=True)) for values in zip(*lists, strict=True)], [*loose]
+
+
+def _is_loose(column: Any) -> bool:
+    if isinstance(column, Masked):
+        return _is_loose(column.values)
+    is_array = isinstance(column, np.ndarray) and column.dtype.kind in "OSU"
+    return is_array or isinstance(column, (list, tuple))
+
+
+def _to_list(column: Any) -> list[Any]:
+    if isinstance(column, Masked):
+        values = zip(_to_list(column.values), column.present.tolist(), strict=True)
+        return [value if there else None for value, there in values]
+    return list(column) if isinstance(column, (list, tuple)) else column.tolist()
+
+
+def _column_length(data: Mapping[str, Any]) -> int:
+    lengths = {name: _length(name, column) for name, column in data.items()}
+    if len(set(lengths.values())) > 1:
+        raise SchemaError(f"expected columns of one length, got {lengths}")
+    return next(iter(lengths.values()), 0)
+
+
+def _length(name: str, column: Any) -> int:
+    shape = getattr(column, "shape", None)
+    if shape:
+        return int(shape[0])
+    if isinstance(column, (bytes, str)) or shape == () or not hasattr(column, "__len__"):
+        raise SchemaError(
+            f"expected a column, got {type(column)!r}",
+            where=f"feature {name!r}",
+            hint="for a single row, pass a list of one dict",
+            feature=name,
+        )
+    return len(column)
 
 
 def encode(

@@ -1,4 +1,4 @@
-"""TFRecord files: records in order, by number, past damage, compressed or not."""
+"""TFRecord file reader: in order, by number, around damage, compressed or not."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from numpy.typing import NDArray
 
 from datum import _core
 from datum.errors import CorruptIndexError, CorruptRecordError, Damage, Message
-from datum.format.compression import (
+from datum.format.framing import (
+    HEADER_BYTES,
     INPUT_BYTES,
     CompressedStreamError,
     Compression,
+    Framed,
+    Records,
     detect_compression,
     inflate,
 )
 from datum.format.index import FRAME_BYTES, Index
-from datum.format.records import HEADER_BYTES, Records
-from datum.format.writer import Framed
 
 if TYPE_CHECKING:
     from typing import Self

@@ -1,4 +1,4 @@
-"""How each feature lies in a record: under which keys, as what kind, in what units."""
+"""Storage of features in records: keys, kinds and units."""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""Serialized records parsed into the columns of a schema."""
+"""Records parsed into the columns of a schema."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,23 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
+from datum._options import thread_count
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
-from datum.errors import CorruptRecordError, SchemaError
-from datum.format.file import Payloads, as_records
+from datum.errors import CorruptRecordError, Damage, DatumError, SchemaError, count_of
+from datum.format.file import Payloads, RecordFile, Recovery, as_records, check_recovery
+from datum.format.framing import Located, Records
 from datum.format.layout import StoredColumn, check_keys, lower, stand_in
-from datum.format.records import Located, Records
-from datum.format.threads import thread_count
-from datum.format.wording import count_of
 from datum.schema import Feature, InexactError, Schema, cast_exactly, numpy_dtype
 from datum.schema.feature import TIMES
 
 __all__ = [
+    "BatchReader",
     "Parser",
     "RowError",
     "Stored",
     "assemble",
     "parse",
     "place_of",
+    "read_batches",
 ]
 
 # Of one stored column: values, row splits, inner row splits, which rows have it.
@@ -234,7 +238,7 @@ _Make = Callable[[Stored, Located], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _FeatureStep:
     """How one feature of a batch is made."""
 
     name: str
@@ -255,11 +259,13 @@ class Parser:
     def __init__(self, schema: Schema) -> None:
         check_keys(schema)
         self.schema = schema
-        self._steps: list[_Step] = []
+        self._steps: list[_FeatureStep] = []
         self._columns: list[tuple[str, StoredColumn]] = []
         for name, feature in schema.items():
             stored = lower(name, feature)
-            self._steps.append(_Step(name, len(self._columns), stored, _simple_make(feature)))
+            self._steps.append(
+                _FeatureStep(name, len(self._columns), stored, _simple_make(feature))
+            )
             self._columns += [(name, column) for column in stored]
         self.plan = _core.Plan([_make_spec(schema[name], column) for name, column in self._columns])
 
@@ -287,7 +293,7 @@ class Parser:
         """What to raise for a fault of the core in one of the records."""
         return self._error(records, *fault.args)
 
-    def _assemble(self, step: _Step, found: list[Stored], records: Located) -> Any:
+    def _assemble(self, step: _FeatureStep, found: list[Stored], records: Located) -> Any:
         parts = found[step.first : step.first + len(step.stored)]
         try:
             return assemble(self.schema[step.name], step.stored, parts, records)
@@ -404,3 +410,113 @@ def _make_spec(feature: Feature, column: StoredColumn) -> _core.ColumnSpec:
         feature.optional or feature.encoding == "sparse",
         default,
     )
+
+
+def read_batches(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    schema: Schema | Mapping[str, Feature],
+    *,
+    batch_size: int = 1024,
+    columns: Iterable[str] | None = None,
+    threads: int | None = None,
+    drop_remainder: bool = False,
+    check_crc: bool = True,
+    recovery: Recovery = "strict",
+) -> BatchReader:
+    """Read files one after the other into batches of `batch_size` records.
+
+    Each batch is what `parse` returns. Batches are made by `threads` (by default one for each core,
+    the caller's among them) ahead of the reader; content and order do not depend on how many.
+    """
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    schema = schema if isinstance(schema, Schema) else Schema(schema)
+    if columns is not None:
+        schema = schema.select(columns)
+    if batch_size < 1:
+        raise ValueError(f"expected `batch_size` of 1 or more, got {batch_size}")
+    return BatchReader(
+        paths=[os.fspath(path) for path in paths],
+        parser=Parser(schema),
+        batch_size=batch_size,
+        threads=thread_count(threads),
+        drop_remainder=drop_remainder,
+        check_crc=check_crc,
+        recovery=check_recovery(recovery),
+    )
+
+
+class BatchReader:
+    """An iterable of batches; each iteration reads the files anew and fills `damage`."""
+
+    def __init__(
+        self,
+        *,
+        paths: list[str],
+        parser: Parser,
+        batch_size: int,
+        threads: int,
+        drop_remainder: bool,
+        check_crc: bool,
+        recovery: Recovery,
+    ) -> None:
+        self.paths = paths
+        self.damage: list[Damage] = []
+        self._parser = parser
+        self._batch_size = batch_size
+        self._threads = threads
+        self._drop_remainder = drop_remainder
+        self._check_crc = check_crc
+        self._recovery: Recovery = recovery
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        self.damage = []
+        runs = self._runs()
+        if self._threads == 1:
+            return (self._parser.parse(run, threads=1) for run in runs)
+        return self._parse_ahead(runs)
+
+    def _parse_ahead(self, runs: Iterator[Records]) -> Iterator[dict[str, Any]]:
+        """Keep every thread busy and one batch more ready, in order.
+
+        The caller's own thread counts: it finds the records and checks their CRCs.
+        """
+        with ThreadPoolExecutor(self._threads - 1, "datum-parse") as pool:
+            pending: deque[Future[dict[str, Any]]] = deque()
+            error: DatumError | None = None
+            try:
+                while True:
+                    try:
+                        run = next(runs, None)
+                    except DatumError as found:  # raised once what came before it is handed out
+                        run, error = None, found
+                    if run is None:
+                        break
+                    pending.append(pool.submit(self._parser.parse, run, threads=1))
+                    if len(pending) > self._threads + 1:
+                        yield pending.popleft().result()
+                while pending:
+                    yield pending.popleft().result()
+                if error is not None:
+                    raise error
+            finally:
+                for future in pending:
+                    future.cancel()
+
+    def _runs(self) -> Iterator[Records]:
+        """Runs of exactly `batch_size` records, over the ends of files."""
+        held: list[Records] = []
+
+        def missing() -> int:
+            return self._batch_size - sum(map(len, held))
+
+        for path in self.paths:
+            with RecordFile(path, check_crc=self._check_crc, recovery=self._recovery) as file:
+                for records in file.runs(missing):
+                    held.append(records)
+                    if not missing():
+                        yield Records.join(held)
+                        held.clear()
+                self.damage += file.damage
+        if held and not self._drop_remainder:
+            yield Records.join(held)

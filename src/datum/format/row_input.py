@@ -11,8 +11,7 @@ from typing import Any, Protocol
 
 from datum import _core
 from datum.errors import SchemaError
-from datum.format.column_input import FloatLog, make_guessed_sources, make_sources
-from datum.format.gather import stack_values
+from datum.format.column_input import FloatLog, make_guessed_sources, make_sources, stack_values
 from datum.format.layout import lower, stand_in
 from datum.schema import Feature, Schema, SchemaGuess, ValueGuess, guess_value, plain_row
 from datum.schema.feature import INTEGERS, STRINGS
@@ -107,7 +106,7 @@ def _accept_absorbed(guess: ValueGuess) -> int:
 _MANY_ODD = 8  # rows that were not plain, among the first
 _MANY_WIDER = 8  # rows that widened the features, one after the other
 
-_Sources = dict[str, list[_core.Source]]
+_Sources = dict[str, list[_core.ColumnInput]]
 
 
 class RowPlan(Protocol):
@@ -391,7 +390,7 @@ class GuessedPlan:
         (collected,) = collector.finish()
         return collected
 
-    def _gather(self, name: str, values: list[Any]) -> list[_core.Source]:
+    def _gather(self, name: str, values: list[Any]) -> list[_core.ColumnInput]:
         column = self._merge_stacked(name, values)
         if column is None:
             column = values

@@ -3,7 +3,15 @@
 import importlib
 import typing
 
-from datum.sources.protocol import Block, IndexedPart, Reject, Source, StreamedPart
+from datum.sources.protocol import (
+    Block,
+    IndexedPart,
+    PartInfo,
+    Reject,
+    Source,
+    SourceInfo,
+    StreamedPart,
+)
 
 if typing.TYPE_CHECKING:
     from datum.sources.arrow import ArrowTable
@@ -36,11 +44,13 @@ __all__ = [
     "LabelledSplit",
     "MaskSplit",
     "NumpyFile",
+    "PartInfo",
     "PythonRows",
     "Reject",
     "RowBlocks",
     "SegmentationMasks",
     "Source",
+    "SourceInfo",
     "StreamedPart",
     "TableOptions",
     "VocDetection",

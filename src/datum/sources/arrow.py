@@ -18,7 +18,7 @@ from datum.sources.arrow_files import ArrowFile, CastFile, open_arrow, shape_fil
 from datum.sources.files import Paths, find_split_files, fingerprint_files
 from datum.sources.nested_rows import describe_filled
 from datum.sources.options import check_table_options
-from datum.sources.protocol import Block, Part
+from datum.sources.protocol import Block, Part, PartInfo, SourceInfo
 from datum.sources.table_part import TablePart
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ __all__ = ["ArrowTable", "part_of_files"]
 MAX_MEMORY_BYTES = 256 * 2**20  # of columns that are read into memory as a whole
 
 
-class ArrowTable:
+class ArrowTable(SourceInfo):
     """A table in one or more Parquet, Feather or Arrow files.
 
     Tables of up to 256 MB are read into memory, and a larger Arrow file that is one piece and not
@@ -48,6 +48,10 @@ class ArrowTable:
             every column, absent where a file lacks it, "intersection" those that all files have.
         rename: New names of columns.
     """
+
+    kind = "Arrow table"
+    suffixes = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
+    is_table = True
 
     def __init__(
         self,
@@ -162,7 +166,7 @@ def _fingerprint(files: Sequence[ArrowFile], key: _Key) -> str:
     return fingerprint_files([file.path for file in files], files[0].schema.names, key)
 
 
-class _StreamedArrow:
+class _StreamedArrow(PartInfo):
     """A split that is too large for memory, read batch by batch."""
 
     def __init__(self, files: Sequence[ArrowFile], key: _Key, fingerprint: str) -> None:

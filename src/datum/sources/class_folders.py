@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,11 @@ from datum.sources.files import (
     list_folders,
     looks_like_image,
     open_folder,
+    origin_in,
 )
-from datum.sources.image_files import IMAGE, FilePart, warn_of_images
+from datum.sources.image_files import IMAGE, FilePart, describe_classes, warn_of_images
 from datum.sources.options import is_split_name
+from datum.sources.protocol import Part, SourceInfo
 
 __all__ = ["ClassFolders"]
 
@@ -32,7 +34,7 @@ _SCHEMA = Schema({"image": IMAGE, "label": Feature("int64"), "filename": Feature
 
 
 @dataclass(frozen=True, slots=True)
-class ClassFolders:
+class ClassFolders(SourceInfo):
     """Images in `<path>/<class>/`, or in `<path>/<split>/<class>/`; folders within count too.
 
     Gives image, label (a position in the class names, which are sorted and the same for all
@@ -45,9 +47,19 @@ class ClassFolders:
             `path` itself. By default they are looked for by their names: train, val, test ...
     """
 
+    kind: ClassVar[str] = "class folders"
+
     path: str | os.PathLike[str]
     _: KW_ONLY
     splits: Sequence[str] | Mapping[str, str] | None = None
+
+    def origin_of(self, split: str) -> str:
+        """Return the folder of a split."""
+        return origin_in(self.path, split)
+
+    def describe(self, parts: Mapping[str, Part]) -> str:
+        """Describe the source: its kind, and the number of classes."""
+        return describe_classes(self.kind, parts, "label")
 
     def parts(self) -> dict[str, FilePart]:
         """The images of each split; one split, `train`, if there are no folders of splits."""

@@ -21,7 +21,7 @@ from datum.sources.cells import cell_kind, read_cell, read_column
 from datum.sources.csv_text import CsvFile, CsvPiece, CsvSettings, OtherEncodingError
 from datum.sources.files import Paths, find_split_files, unpacked_suffix
 from datum.sources.options import TableOptions, check_table_options, pick_columns
-from datum.sources.protocol import Block, Part, Reject, take_rows
+from datum.sources.protocol import Block, Part, PartInfo, Reject, SourceInfo, take_rows
 from datum.sources.table_part import TablePart, keys_of
 
 __all__ = [
@@ -475,7 +475,7 @@ def _rows(part: Any) -> int:
 MAX_MEMORY_BYTES = 256 * 2**20  # of text that is kept in memory as a whole
 
 
-class CsvTable:
+class CsvTable(SourceInfo):
     """A table in one or more CSV files.
 
     The type of a column is inferred from all rows of all files: int64, float64, bool (all cells
@@ -500,6 +500,10 @@ class CsvTable:
     TypeError: CsvTable() has no option 'delimeter'
     hint: did you mean 'delimiter'?
     """
+
+    kind = "CSV table"
+    suffixes = (".csv", ".tsv")
+    is_table = True
 
     def __init__(
         self,
@@ -573,15 +577,14 @@ class CsvTable:
         return list(groups.values())
 
 
-class _StreamedCsv:
+class _StreamedCsv(PartInfo):
     """A split that is too large for memory, read again piece by piece."""
 
     def __init__(self, scan: CsvScan, files: Sequence[CsvFile]) -> None:
         self.schema: Schema | None = scan.schema
         self.metadata: Mapping[str, Mapping[str, Any]] = scan.metadata
         self.fingerprint: str | None = scan.fingerprint(files)
-        self.notes: Sequence[str] = scan.notes(files)
-        self.rejects: Sequence[Reject] = ()  # known when they are read again, in their order
+        self.notes = scan.notes(files)
         self._scan = scan
         self._files = files
 

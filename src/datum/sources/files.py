@@ -31,6 +31,7 @@ __all__ = [
     "looks_like_image",
     "open_file",
     "open_folder",
+    "origin_in",
     "unpacked_suffix",
 ]
 
@@ -62,6 +63,16 @@ def open_folder(path: str | os.PathLike[str]) -> Path:
         got = "a file" if folder.exists() else "nothing there"
         raise SourceError(f"expected a folder, got {got}", where=folder)
     return folder
+
+
+def origin_in(root: str | os.PathLike[str], split: str, listed: Path | None = None) -> str:
+    """Return the place of a split within a folder: its list, its table or its own folder."""
+    if listed is not None:
+        return str(listed)
+    folder, table = Path(root, split), Path(root, f"{split}.csv")
+    if table.is_file() and folder.is_dir():
+        return f"{table} and {folder}"
+    return str(folder if folder.is_dir() else Path(root))
 
 
 def list_files(folder: str | os.PathLike[str]) -> list[FoundFile]:

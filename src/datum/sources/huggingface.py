@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from datum.errors import SourceError
 from datum.sources.arrow import ArrowTable, part_of_files
-from datum.sources.files import list_folders, open_folder
-from datum.sources.protocol import Part
+from datum.sources.files import list_folders, open_folder, origin_in
+from datum.sources.protocol import Part, SourceInfo
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,6 +45,8 @@ class HuggingFaceFolder(ArrowTable):
         columns: those to take, in this order; by default all.
     """
 
+    kind = "Hugging Face dataset"
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -61,6 +63,10 @@ class HuggingFaceFolder(ArrowTable):
             found = _cached_files(root)
         super().__init__(found, key=key, columns="same" if columns is None else columns)
         self.path = root
+
+    def origin_of(self, split: str) -> str:
+        """Return the folder of a split."""
+        return origin_in(self.path, split)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -130,11 +136,14 @@ def is_huggingface(value: Any) -> bool:
     )
 
 
-class HuggingFaceDataset:
+class HuggingFaceDataset(SourceInfo):
     """A `datasets.Dataset`, taken as the Arrow table that it is.
 
     Rows that were selected or shuffled, and the columns of its format, are respected.
     """
+
+    kind = "Hugging Face dataset"
+    is_table = True
 
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,17 @@ from datum.schema import Feature, Schema
 from datum.sources.files import IMAGE_EXTENSIONS, FoundFile, fingerprint_of, list_folders
 from datum.sources.image_files import IMAGE
 from datum.sources.open import as_source, table_folder
-from datum.sources.protocol import Block, IndexedPart, Part, Reject, Stored, find_rejects, take_rows
+from datum.sources.protocol import (
+    Block,
+    ChangedPart,
+    IndexedPart,
+    Part,
+    Reject,
+    SourceInfo,
+    Stored,
+    StreamedPart,
+    take_rows,
+)
 
 __all__ = [
     "ImageColumn",
@@ -304,49 +314,13 @@ def _best_root(values: Sequence[Any], folder: Path | None, *, is_only: bool) -> 
 # Samples.
 
 
-def _told_by(part: Any, what: str) -> tuple[str, ...]:
-    """The notes, warnings or `nested` names of a part, if it has any."""
-    return tuple(getattr(part, what, ()))
+class _Peeked(ChangedPart):
+    """A stream whose first block was looked at; the block is not read twice."""
 
-
-class _Around:
-    """What a part made of another one tells of that."""
-
-    part: Any
-
-    @property
-    def nested(self) -> tuple[str, ...]:
-        """The features made of lists of dicts."""
-        return _told_by(self.part, "nested")
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was assumed of the table, as of a `ScannedPart`."""
-        return _told_by(self.part, "notes")
-
-    @property
-    def rejects(self) -> Sequence[Reject]:
-        """The records that cannot be read, as of a `ScannedPart`."""
-        return find_rejects(self.part)
-
-
-class _Peeked(_Around):
-    """A stream whose first block was looked at; it is given again, not read again."""
-
-    def __init__(self, part: Any) -> None:
-        self.part = part
-        self.schema: Schema | None = part.schema
-        self.metadata: Mapping[str, Mapping[str, Any]] = part.metadata
-        self.fingerprint: str | None = part.fingerprint
-        self.is_repeatable = bool(getattr(part, "is_repeatable", True))
+    def __init__(self, part: StreamedPart) -> None:
+        super().__init__(part)
         self._open: Iterator[Block] | None = part.blocks()
-        self.skipped: tuple[str, ...] = getattr(part, "skipped", ())
-        self.first = next(self._open, None) if self._open is not None else None
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What the part has to say."""
-        return _told_by(self.part, "remarks")
+        self.first = next(self._open, None)
 
     def blocks(self) -> Iterator[Block]:
         """All records in order."""
@@ -544,34 +518,29 @@ def wrap_part(split: str, part: Part, found: ImageColumns) -> Part:
     return _ImageStream(split, part, found)
 
 
-class _WithImages(_Around):
-    """What a part with images has of the one it is made of."""
+class _WithImages(ChangedPart):
+    """A part with images in place of paths."""
 
-    def __init__(self, split: str, part: Any, found: ImageColumns) -> None:
-        self.part = part
+    def __init__(self, split: str, part: Part, found: ImageColumns) -> None:
+        super().__init__(part)
         self.change = found.change_of(split, part.metadata)
-        self.schema: Schema | None = part.schema and found.change_schema(part.schema)
-        self.metadata: Mapping[str, Mapping[str, Any]] = found.change_metadata(part.metadata)
+        self.schema = part.schema and found.change_schema(part.schema)
+        self.metadata = found.change_metadata(part.metadata)
+        self.warnings = (*self.warnings, *found.warnings)
+        self.image_columns = [one.name for one in found.columns]
         self._found = found
-        self.fingerprint: str | None = part.fingerprint
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """What was decided, and what the part itself has to say."""
-        return (*_told_by(self.part, "remarks"), *self._found.notes)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What looks like a mistake."""
-        return (*_told_by(self.part, "warnings"), *self._found.warnings)
+    def remarks(self) -> Sequence[str]:
+        """What was decided about the columns, after the remarks of the part."""
+        return (*super().remarks, *self._found.notes)
 
 
 class _ImageStream(_WithImages):
-    """Records one after the other; whether their images change cannot be told."""
+    """A stream; whether its images change is not known."""
 
-    def __init__(self, split: str, part: Any, found: ImageColumns) -> None:
+    def __init__(self, split: str, part: Part, found: ImageColumns) -> None:
         super().__init__(split, part, found)
-        self.is_repeatable = bool(getattr(part, "is_repeatable", True))
         if found.columns:
             self.fingerprint = None
 
@@ -585,9 +554,6 @@ class _ImageIndex(_WithImages):
 
     def __init__(self, split: str, part: IndexedPart, found: ImageColumns) -> None:
         super().__init__(split, part, found)
-        self.keys: Sequence[str] | None = part.keys
-        self.stored_bytes: int | None = part.stored_bytes
-        self.is_slow_python = part.is_slow_python
         if found.columns and not part.is_slow_python and len(part):
             self._look_through(part)
 
@@ -640,7 +606,7 @@ def _look_at(root: Path, text: str) -> FoundFile:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageTable:
+class ImageTable(SourceInfo):
     """Images whose paths stand in a column; all other columns are features.
 
     `datum.write` finds such columns by itself where their files exist; this names the column, and
@@ -656,6 +622,8 @@ class ImageTable:
             the table's file, or else the current folder, and may lead anywhere.
         split: what the split is called, if the table has none of its own.
     """
+
+    kind: ClassVar[str] = "table"
 
     table: Any
     _: KW_ONLY

@@ -16,7 +16,7 @@ from datum.images import read_file
 from datum.schema import Feature, Schema
 from datum.sources.files import IMAGE_EXTENSIONS, FoundFile, as_text, list_files, open_folder
 from datum.sources.options import is_split_name
-from datum.sources.protocol import Block, Reject
+from datum.sources.protocol import Block, Part, PartInfo, Reject
 
 __all__ = [
     "IMAGE",
@@ -24,6 +24,7 @@ __all__ = [
     "ImageIndex",
     "SetLine",
     "UnusableRecordError",
+    "describe_classes",
     "find_set_files",
     "read_set_file",
     "set_file_of",
@@ -46,6 +47,15 @@ def unusable(path: Path, error: SourceError) -> UnusableRecordError:
     return UnusableRecordError(error.parts.beside(path), where=path, hint=error.hint)
 
 
+def describe_classes(
+    kind: str, parts: Mapping[str, Part], feature: str, *, background: bool = False
+) -> str:
+    """Describe a layout by its number of classes; the background is none."""
+    names = [part.metadata.get(feature, {}).get("class_names", ()) for part in parts.values()]
+    count = max(map(len, names), default=0) - background
+    return f"{kind}: {count:,} class{'' if count == 1 else 'es'}"
+
+
 def warn_of_images(names: Sequence[str], where: str) -> tuple[str, ...]:
     """The warning for images that are in no record; `where` says where they are."""
     if not names:
@@ -56,7 +66,7 @@ def warn_of_images(names: Sequence[str], where: str) -> tuple[str, ...]:
 
 
 @dataclass(eq=False, slots=True)
-class FilePart:
+class FilePart(PartInfo):
     """The records of one split, each made by a call of `make_row` with its number.
 
     Attributes:
@@ -75,8 +85,8 @@ class FilePart:
     stored_bytes: int | None
     metadata: Mapping[str, Mapping[str, Any]]
     is_slow_python: bool = False
-    skipped: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    skipped: Sequence[str] = ()
+    warnings: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.keys or ())

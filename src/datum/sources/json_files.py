@@ -21,7 +21,7 @@ from datum.sources.cells import guide_row
 from datum.sources.files import Paths, find_files, find_split_files, fingerprint_files, open_file
 from datum.sources.nested_rows import describe_filled
 from datum.sources.options import check_table_options, pick_columns
-from datum.sources.protocol import Block, RowBlocks, StreamedPart
+from datum.sources.protocol import Block, PartInfo, RowBlocks, SourceInfo, StreamedPart
 from datum.sources.text_encoding import check_encoding
 
 __all__ = [
@@ -137,7 +137,7 @@ class RowShaper:
 MAX_LINE_BYTES = 64 * 2**20  # far above any record that is meant
 
 
-class JsonLines:
+class JsonLines(SourceInfo):
     """Records in one or more files with a JSON object on each line (.jsonl, .ndjson, also .gz).
 
     Objects within objects become features named "outer/inner", and lists of objects a list for
@@ -154,6 +154,10 @@ class JsonLines:
         rename: New names of members.
         encoding: The encoding of the text; UTF-8 by default.
     """
+
+    kind = "JSON lines"
+    suffixes = (".jsonl", ".ndjson")
+    is_table = True
 
     def __init__(
         self,
@@ -185,7 +189,7 @@ class JsonLines:
         }
 
 
-class _JsonLinesPart:
+class _JsonLinesPart(PartInfo):
     """The lines of some files, one after the other."""
 
     def __init__(
@@ -403,7 +407,7 @@ _SPLIT = re.compile(
 )
 
 
-class JsonText:
+class JsonText(SourceInfo):
     """Texts and labels in JSON files of one of three shapes.
 
     - `{"id": {"text": "...", "label": {"name": value, ...}}, ...}`, as the paper has it: the id
@@ -423,6 +427,10 @@ class JsonText:
         rename: New names of members.
         encoding: The encoding of the text; UTF-8 by default.
     """
+
+    kind = "texts in JSON"
+    suffixes = (".json",)
+    is_table = True
 
     def __init__(
         self,
@@ -515,7 +523,7 @@ def _list_names(walk: JsonWalk) -> list[str] | None:
     return names or None
 
 
-class _JsonTextPart:
+class _JsonTextPart(PartInfo):
     """The records of one split; of each file all, or those of one list."""
 
     def __init__(

@@ -9,13 +9,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from datum._identity import identify
 from datum.errors import SourceError
 from datum.images import read_file
 from datum.schema import Feature, Schema
-from datum.sources.files import IMAGE_EXTENSIONS, FoundFile, as_text, fingerprint_of, open_folder
+from datum.sources.files import (
+    IMAGE_EXTENSIONS,
+    FoundFile,
+    as_text,
+    fingerprint_of,
+    open_folder,
+    origin_in,
+)
 from datum.sources.image_files import (
     IMAGE,
     FilePart,
@@ -24,6 +31,7 @@ from datum.sources.image_files import (
     warn_of_images,
 )
 from datum.sources.options import read_split_options
+from datum.sources.protocol import SourceInfo
 
 __all__ = [
     "LabelTable",
@@ -189,7 +197,7 @@ class LabelledSplit:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledImages:
+class LabelledImages(SourceInfo):
     """Images in `<path>/<split>/`, their labels in `<path>/<split>.csv`.
 
     The table has a column `filename`, with or without extensions; its other columns are features:
@@ -202,9 +210,15 @@ class LabelledImages:
             for each CSV file that has a folder of its name.
     """
 
+    kind: ClassVar[str] = "images with a table of labels"
+
     path: str | os.PathLike[str]
     _: KW_ONLY
     splits: Mapping[str, LabelledSplit | Mapping[str, Any]] | None = None
+
+    def origin_of(self, split: str) -> str:
+        """Return the table and the folder of a split."""
+        return origin_in(self.path, split)
 
     def parts(self) -> dict[str, FilePart]:
         """The images of each split."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from datum.errors import SourceError
 from datum.images import (
@@ -19,7 +19,7 @@ from datum.images import (
     read_file_header,
 )
 from datum.schema import Feature, Schema
-from datum.sources.files import FoundFile, as_text, fingerprint_of, open_folder
+from datum.sources.files import FoundFile, as_text, fingerprint_of, open_folder, origin_in
 from datum.sources.image_files import (
     IMAGE,
     FilePart,
@@ -32,6 +32,7 @@ from datum.sources.image_files import (
     unusable,
 )
 from datum.sources.options import read_split_options
+from datum.sources.protocol import SourceInfo
 
 __all__ = ["MaskSplit", "SegmentationMasks"]
 
@@ -68,7 +69,7 @@ class MaskSplit:
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentationMasks:
+class SegmentationMasks(SourceInfo):
     """Images in `JPEGImages/`, masks in `SegmentationClass/`, the names of a split in a list.
 
     Gives image; label, the mask, whose pixels are class ids: those of a palette or of grey values,
@@ -84,6 +85,8 @@ class SegmentationMasks:
         colour_map: the id of each colour, for masks whose classes are colours: {(r, g, b): id}.
     """
 
+    kind: ClassVar[str] = "images and masks (segmentation)"
+
     path: str | os.PathLike[str]
     _: KW_ONLY
     splits: Mapping[str, MaskSplit | Mapping[str, Any]] | None = None
@@ -97,6 +100,10 @@ class SegmentationMasks:
                 raise SourceError(f"`colour_map`: expected (red, green, blue), got {colour!r}")
             if number not in range(65536):
                 raise SourceError(f"`colour_map`: expected an id of 0 to 65535, got {number!r}")
+
+    def origin_of(self, split: str) -> str:
+        """Return the list or the folder of a split."""
+        return origin_in(self.path, split, find_set_files(Path(self.path), _SET_FOLDERS).get(split))
 
     def parts(self) -> dict[str, FilePart]:
         """The images and masks of each split."""

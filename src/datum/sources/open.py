@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from datum._optional import require
-from datum.errors import SourceError, suggest
+from datum.errors import AmbiguousSourceError, Option, SourceError, Text, suggest
 from datum.images import sniff_file
 from datum.schema import Feature
 from datum.sources.arrow import ArrowTable
@@ -37,7 +37,7 @@ from datum.sources.image_files import read_set_file
 from datum.sources.labelled_images import LabelledImages
 from datum.sources.masks import SegmentationMasks
 from datum.sources.options import is_split_name, refuse_options, splits_of_files
-from datum.sources.protocol import Source, TextSource
+from datum.sources.protocol import Source, TextSource, source_info
 from datum.sources.python import PythonRows
 from datum.sources.table import ColumnTable, NumpyFile, is_arrow, is_pandas
 from datum.sources.voc import ANNOTATION_FOLDERS, IMAGE_FOLDERS, VocDetection
@@ -281,9 +281,12 @@ def _detect_folder(path: Path, problem: str | None, options: Mapping[str, Any]) 
         refuse_options(options, f"{path} is a folder of images ({found[0][0]})")
         return found[0][2](path)
     if found:
-        names = " or ".join(f"problem={kind!r} ({name})" for name, kind, _ in found)
-        raise SourceError(
-            "expected one layout, got several that fit", where=path, hint=f"give {names}"
+        names = [f"{name} ({kind})" for name, kind, _ in found]
+        choices = [(" or ", Option("problem", kind)) for _, kind, _ in found]
+        raise AmbiguousSourceError(
+            f"expected one layout, got several that fit: {', '.join(names)}",
+            where=path,
+            hint=Text("pass ", *list(itertools.chain(*choices))[1:]),
         )
     table = _detect_parquet(folder, options) if problem in (None, _CLF, _TEXT) else None
     if table is None and problem in (None, _TEXT):
@@ -453,30 +456,17 @@ def source_with(
     return source
 
 
-# What has columns of text that may name images; other sources know what theirs are.
-_TABLE_KINDS = (
-    "ArrowTable",
-    "ColumnTable",
-    "CsvTable",
-    "HuggingFaceDataset",
-    "HuggingFaceFolder",
-    "JsonLines",
-    "JsonText",
-    "LinesOfStdin",
-    "PythonRows",
-)
-
-
 def find_table_roots(
     given: Any, source: Source, splits: Iterable[str], problem: str | None
 ) -> dict[str, Path | None]:
     """The folder of the table of each split, as `with_image_columns` takes them.
 
-    There are none where the user has named the source, or says that it holds no images.
+    There are none where the user passes a source, or says that it holds no images.
     """
+    known = source_info(source)
     is_path = isinstance(given, (str, os.PathLike))  # which has `parts`, too
-    is_named = not is_path and isinstance(given, Source) and not hasattr(given, "is_table")
-    if is_named or type(source).__name__ not in _TABLE_KINDS or problem == "text_clf":
+    is_final = not is_path and isinstance(given, Source) and known.is_final
+    if is_final or not known.is_table or problem == _TEXT:
         return {}
     return dict.fromkeys(splits, table_folder(given))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,21 +18,24 @@ from datum.sources.nested_rows import NestedLists
 __all__ = [
     "BLOCK_RECORDS",
     "Block",
+    "ChangedPart",
     "Columns",
     "IndexedPart",
     "Part",
+    "PartInfo",
     "Reject",
     "RowBlocks",
     "Rows",
-    "ScannedPart",
     "Source",
+    "SourceInfo",
     "SparseRows",
     "Stored",
     "StreamedPart",
     "TextSource",
     "as_slice",
-    "find_notes",
-    "find_rejects",
+    "list_reported",
+    "part_info",
+    "source_info",
     "take_rows",
 ]
 
@@ -179,31 +182,94 @@ class IndexedPart(Protocol):
         ...
 
 
-@runtime_checkable
-class ScannedPart(Protocol):
-    """What a part has as well if its source was read through before.
-
-    Attributes:
-        notes: what was assumed of the source, a sentence each, for the report.
-        rejects: the records that cannot be read, in their order, as far as they are known.
-    """
-
-    notes: Sequence[str]
-    rejects: Sequence[Reject]
-
-
 Part: TypeAlias = StreamedPart | IndexedPart
 
 
-def find_notes(parts: Iterable[Part]) -> list[str]:
-    """What was assumed of the sources of parts, each once."""
-    scanned = [part for part in parts if isinstance(part, ScannedPart)]
-    return list(dict.fromkeys(note for part in scanned for note in part.notes))
+class PartInfo:
+    """Everything a part may report beyond the protocols, with defaults.
+
+    The parts of Datum inherit it. A part of your own does so to change a default.
+
+    Attributes:
+        is_repeatable: Whether the records can be read more than once.
+        is_stored: Whether the records are serialized already, as `Stored`.
+        statistics: Statistics of the records, as in a manifest; None if unknown.
+        notes: Assumptions about the source, a sentence each, shown as warnings.
+        rejects: Records known to be unreadable before the part is read, in order.
+        skipped: Names of files without records: no images, or not referred to.
+        warnings: Likely mistakes, such as images that are left out.
+        image_columns: Columns of paths that are stored as images.
+    """
+
+    is_repeatable: bool = True
+    is_stored: bool = False
+    statistics: Mapping[str, Any] | None = None
+    notes: Sequence[str] = ()
+    rejects: Sequence[Reject] = ()
+    skipped: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    image_columns: Sequence[str] = ()
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Lines for the report, about the records read so far."""
+        return ()
+
+    @property
+    def nested(self) -> Sequence[str]:
+        """Features made of lists of dicts, in the records read so far."""
+        return ()
 
 
-def find_rejects(part: Part) -> Sequence[Reject]:
-    """The records of a part that are known to be unreadable before it is read."""
-    return part.rejects if isinstance(part, ScannedPart) else ()
+_PLAIN_PART = PartInfo()
+
+
+def part_info(part: Part) -> PartInfo:
+    """Return what a part reports; the defaults for one that implements the protocols alone."""
+    return part if isinstance(part, PartInfo) else _PLAIN_PART
+
+
+def list_reported(
+    parts: Iterable[Part], what: Literal["nested", "notes", "remarks", "skipped", "warnings"]
+) -> tuple[str, ...]:
+    """Return what all parts report under a name, without repetitions."""
+    lines: Iterable[str] = (line for part in parts for line in getattr(part_info(part), what))
+    return tuple(dict.fromkeys(lines))
+
+
+class ChangedPart(PartInfo):
+    """A part made from another, which reports the same.
+
+    Attributes:
+        part: The other part.
+    """
+
+    def __init__(self, part: Part) -> None:
+        known = part_info(part)
+        self.part: Any = part
+        self.schema: Schema | None = part.schema
+        self.metadata: Mapping[str, Mapping[str, Any]] = part.metadata
+        self.fingerprint: str | None = part.fingerprint
+        self.is_repeatable = known.is_repeatable
+        self.notes = known.notes
+        self.rejects = known.rejects
+        self.skipped = known.skipped
+        self.warnings = known.warnings
+        self.image_columns = known.image_columns
+        if isinstance(part, IndexedPart):
+            self.keys: Sequence[str] | None = part.keys
+            self.stored_bytes: int | None = part.stored_bytes
+            self.is_slow_python = part.is_slow_python
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """The remarks of the other part."""
+        return part_info(self.part).remarks
+
+    @property
+    def nested(self) -> Sequence[str]:
+        """The nested features of the other part."""
+        return part_info(self.part).nested
 
 
 @runtime_checkable
@@ -213,6 +279,43 @@ class Source(Protocol):
     def parts(self) -> Mapping[str, Part]:
         """The records of each split; one split, `train`, if the source knows none."""
         ...
+
+
+class SourceInfo:
+    """Everything a source may report beyond `Source`, with defaults.
+
+    The sources of Datum inherit it.
+
+    Attributes:
+        kind: What it is, for reports: "CSV table".
+        suffixes: How the names of its files end.
+        is_table: Whether its columns of text may hold paths of images.
+        is_final: Whether a source that is passed as an object keeps its columns of text as they
+            are. A source made from a path never does.
+    """
+
+    kind: ClassVar[str] = ""
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    is_table: ClassVar[bool] = False
+    is_final: ClassVar[bool] = True
+
+    def describe(self, parts: Mapping[str, Part]) -> str:
+        """Describe the source for reports: its kind, and facts about its parts."""
+        del parts
+        return self.kind
+
+    def origin_of(self, split: str) -> str | None:
+        """Return the file or folder that a split comes from; None if unknown."""
+        del split
+        return None
+
+
+_PLAIN_SOURCE = SourceInfo()
+
+
+def source_info(source: Source) -> SourceInfo:
+    """Return what a source reports; the defaults for one that implements `Source` alone."""
+    return source if isinstance(source, SourceInfo) else _PLAIN_SOURCE
 
 
 @runtime_checkable

@@ -18,7 +18,7 @@ from datum import _core
 from datum.errors import Message, SourceError
 from datum.schema import Schema
 from datum.sources.nested_rows import SAMPLE_RECORDS, NestedLists, describe_filled
-from datum.sources.protocol import Block, Part, Reject, as_slice, take_rows
+from datum.sources.protocol import Block, Part, PartInfo, Reject, SourceInfo, as_slice, take_rows
 
 __all__ = [
     "PythonRows",
@@ -214,7 +214,7 @@ BLOCK_RECORDS = 4096
 _SLOW_SAMPLE_RECORDS = 4  # of a dataset that may compute its rows
 
 
-class PythonRows:
+class PythonRows(SourceInfo):
     """Rows that Python gives, as one split.
 
     `source` is an iterable of rows, a function without arguments that returns one, or a sequence
@@ -234,6 +234,9 @@ class PythonRows:
     >>> [(block.data, block.keys) for block in part.blocks()]
     [([{'x': 1}, {'x': 2}], ['a', 'b'])]
     """
+
+    kind = "rows from Python"
+    is_table = True
 
     def __init__(
         self, source: Any, *, names: Sequence[str] | None = None, split: str = "train"
@@ -313,7 +316,7 @@ def _are_names(value: Any) -> bool:
     return is_list and all(isinstance(name, str) for name in value)
 
 
-class _RowStream:
+class _RowStream(PartInfo):
     """Rows that come one after the other.
 
     Attributes:
@@ -398,7 +401,7 @@ def _raised(record: int, error: Exception) -> SourceError:
     )
 
 
-class _RowSequence:
+class _RowSequence(PartInfo):
     """Rows by their numbers."""
 
     def __init__(

@@ -21,7 +21,7 @@ from datum.sources.files import Paths, find_files
 from datum.sources.nested_rows import describe_filled
 from datum.sources.object_columns import add_objects, add_series, convert_frame
 from datum.sources.options import find_splits
-from datum.sources.protocol import Part
+from datum.sources.protocol import Part, SourceInfo
 from datum.sources.table_part import TablePart
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-class ColumnTable:
+class ColumnTable(SourceInfo):
     """A table in memory, as one split.
 
     `data` is a dict of columns of one length (arrays, lists, `Ragged`, `Sparse`, SciPy matrices,
@@ -54,6 +54,9 @@ class ColumnTable:
         'name': Feature('str', optional=True),
     })
     """
+
+    kind = "columns in memory"
+    is_table = True
 
     def __init__(
         self, data: Any, *, key: str | None = None, index: bool | None = None, split: str = "train"
@@ -244,7 +247,7 @@ MAX_INFLATION = 100  # arrays of photos or measurements shrink by less, a file m
 FREE_BYTES = 2**30  # that any file may inflate to
 
 
-class NumpyFile:
+class NumpyFile(SourceInfo):
     """The arrays of an .npz file as columns of these names, or that of an .npy file as `x`.
 
     Arrays called `x_train`, `y_train`, `x_test` and `y_test`, or `train_images` and the like, are
@@ -259,6 +262,9 @@ class NumpyFile:
         max_bytes: how many bytes the arrays may take in memory; by default 1 GiB, or a hundred
             times the size of the file if that is more.
     """
+
+    kind = "NumPy arrays"
+    suffixes = (".npy", ".npz")
 
     def __init__(
         self,

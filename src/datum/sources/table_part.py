@@ -12,12 +12,12 @@ from datum import _core
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError, SourceError
 from datum.schema import Schema, SchemaGuess
-from datum.sources.protocol import Block, Reject, SparseRows, as_slice, take_rows
+from datum.sources.protocol import Block, PartInfo, Reject, SparseRows, as_slice, take_rows
 
 __all__ = ["TablePart", "keys_of", "schema_of"]
 
 
-class TablePart:
+class TablePart(PartInfo):
     """An `IndexedPart` of columns of one length.
 
     `rejects` are the records that could not be read; their numbers count too, so that the record
@@ -44,11 +44,11 @@ class TablePart:
         self.schema: Schema | None = schema_of(columns) if schema is None else schema
         self.metadata: Mapping[str, Mapping[str, Any]] = dict(metadata or {})
         self.fingerprint = fingerprint or fingerprint_of(columns)
-        self.remarks = tuple(remarks)
+        self._remarks = tuple(remarks)
         self.stored_bytes: int | None = None  # a few records tell better than their columns
         self.is_slow_python = False
         self.notes = notes
-        self.rejects: Sequence[Reject] = sorted(rejects, key=lambda reject: reject.record)
+        self.rejects = sorted(rejects, key=lambda reject: reject.record)
         self._rejected = np.array([reject.record for reject in self.rejects], np.int64)
         self._rows = len(next(iter(columns.values()), ())) if rows is None else rows
         self._columns = {
@@ -64,6 +64,11 @@ class TablePart:
         for reject in self.rejects:
             named.insert(reject.record, reject.key or f"record {reject.record}")
         return named
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Lines for the report."""
+        return self._remarks
 
     def __len__(self) -> int:
         return self._rows + len(self.rejects)

@@ -8,24 +8,33 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from datum.errors import SourceError, nearest
 from datum.images import ImageError, read_file, read_file_header
 from datum.schema import Feature, Schema
-from datum.sources.files import FoundFile, as_text, fingerprint_of, list_files, open_folder
+from datum.sources.files import (
+    FoundFile,
+    as_text,
+    fingerprint_of,
+    list_files,
+    open_folder,
+    origin_in,
+)
 from datum.sources.image_files import (
     IMAGE,
     FilePart,
     ImageIndex,
     SetLine,
     UnusableRecordError,
+    describe_classes,
     find_set_files,
     read_set_file,
     set_file_of,
     unusable,
 )
 from datum.sources.options import read_split_options
+from datum.sources.protocol import Part, SourceInfo
 
 __all__ = [
     "ANNOTATION_FOLDERS",
@@ -187,7 +196,7 @@ class VocSplit:
 
 
 @dataclass(frozen=True, slots=True)
-class VocDetection:
+class VocDetection(SourceInfo):
     """Images in `JPEGImages/`, boxes in `Annotations/`, the names of a split in `ImageSets/`.
 
     `images/` and `annotations/` are found as well.
@@ -213,6 +222,8 @@ class VocDetection:
             what they say, and takes boxes for pixels of the images as they are stored.
     """
 
+    kind: ClassVar[str] = "Pascal VOC detection"
+
     path: str | os.PathLike[str]
     _: KW_ONLY
     splits: Mapping[str, VocSplit | Mapping[str, Any]] | None = None
@@ -227,6 +238,14 @@ class VocDetection:
             raise SourceError(
                 f"expected `unannotated` to be 'reject' or 'empty', got {self.unannotated!r}"
             )
+
+    def origin_of(self, split: str) -> str:
+        """Return the list or the folder of a split."""
+        return origin_in(self.path, split, find_set_files(Path(self.path), _SET_FOLDERS).get(split))
+
+    def describe(self, parts: Mapping[str, Part]) -> str:
+        """Describe the source: its kind, and the number of classes."""
+        return describe_classes(self.kind, parts, "labels", background=True)
 
     def parts(self) -> dict[str, FilePart]:
         """The images of each split."""

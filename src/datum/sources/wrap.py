@@ -14,6 +14,7 @@ from datum.errors import SchemaError, SourceError, SplitError, suggest
 from datum.schema import Feature, InexactError, Schema, SchemaGuess, as_array
 from datum.sources.protocol import (
     Block,
+    ChangedPart,
     Columns,
     IndexedPart,
     Part,
@@ -21,6 +22,7 @@ from datum.sources.protocol import (
     Source,
     Stored,
     StreamedPart,
+    part_info,
     take_rows,
 )
 
@@ -83,44 +85,40 @@ def _limit_part(split: str, part: Part, count: int) -> Part:
     return _LimitedIndex(part, count)
 
 
-class _Shortened:
-    """What a shortened part has of the whole one."""
-
-    def __init__(self, part: Part, count: int) -> None:
-        self.part: Any = part
-        self.count = count
-        self.schema: Schema | None = part.schema
-        self.metadata: Mapping[str, Mapping[str, Any]] = part.metadata
-        whole = part.fingerprint
-        self.fingerprint = None if whole is None else f"{whole}, the first {count}"
-
-
-class _LimitedIndex(_Shortened):
+class _LimitedIndex(ChangedPart):
     """The first records of a part that can be read in any order."""
 
     def __init__(self, part: IndexedPart, count: int) -> None:
-        super().__init__(part, count)
-        self.keys: Sequence[str] | None = None if part.keys is None else part.keys[:count]
+        super().__init__(part)
+        self._count = count
+        self.fingerprint = _limited_fingerprint(part, count)
+        self.rejects = [reject for reject in self.rejects if reject.record < count]
+        self.keys = None if part.keys is None else part.keys[:count]
         nbytes = part.stored_bytes
         self.stored_bytes = None if nbytes is None else nbytes * count // max(len(part), 1)
-        self.is_slow_python = part.is_slow_python
 
     def __len__(self) -> int:
-        return self.count
+        return self._count
 
     def read(self, numbers: NDArray[np.int64]) -> Block:
-        """The records of these numbers."""
+        """Return the records of these numbers."""
         block: Block = self.part.read(numbers)
         return block
 
 
-class _LimitedStream(_Shortened):
-    """The first records of a part that gives one after the other."""
+def _limited_fingerprint(part: Part, count: int) -> str | None:
+    return None if part.fingerprint is None else f"{part.fingerprint}, the first {count}"
+
+
+class _LimitedStream(ChangedPart):
+    """The first records of a stream."""
 
     def __init__(self, split: str, part: StreamedPart, count: int) -> None:
-        super().__init__(part, count)
+        super().__init__(part)
         self.split = split
-        self.is_repeatable = bool(getattr(part, "is_repeatable", True))
+        self.count = count
+        self.fingerprint = _limited_fingerprint(part, count)
+        self.rejects = [reject for reject in self.rejects if reject.record < count]
 
     def blocks(self) -> Iterator[Block]:
         """Blocks as they come, the last one cut; raises SourceError if they end too soon."""
@@ -184,49 +182,31 @@ class _MappedSource:
         return _MappedStream(part, self.change, self.name, self.features)
 
 
-class _Mapped:
-    """What a changed part has of the one it is made of."""
-
+class _Mapped(ChangedPart):
     def __init__(
         self, part: Part, change: Change, name: str, features: Mapping[str, Feature]
     ) -> None:
-        self.part: Any = part
+        super().__init__(part)
         self.change = change
-        self.metadata: Mapping[str, Mapping[str, Any]] = part.metadata
-        self.schema: Schema | None = None
         if part.schema is not None:
             self.schema = Schema({n: features.get(n, found) for n, found in part.schema.items()})
-        given = part.fingerprint
-        self.fingerprint = None if given is None else f"{given}, {name}"
+        if part.fingerprint is not None:
+            self.fingerprint = f"{part.fingerprint}, {name}"
 
 
 class _MappedIndex(_Mapped):
     """Records in any order, changed when they are read."""
 
-    def __init__(
-        self, part: IndexedPart, change: Change, name: str, features: Mapping[str, Feature]
-    ) -> None:
-        super().__init__(part, change, name, features)
-        self.keys = part.keys
-        self.stored_bytes = part.stored_bytes
-        self.is_slow_python = part.is_slow_python
-
     def __len__(self) -> int:
         return len(self.part)
 
     def read(self, numbers: NDArray[np.int64]) -> Block:
-        """The records of these numbers."""
+        """Return the records of these numbers."""
         return self.change(self.part.read(numbers))
 
 
 class _MappedStream(_Mapped):
-    """Records one after the other, changed as they come."""
-
-    def __init__(
-        self, part: Part, change: Change, name: str, features: Mapping[str, Feature]
-    ) -> None:
-        super().__init__(part, change, name, features)
-        self.is_repeatable = bool(getattr(part, "is_repeatable", True))
+    """A stream of records, changed as they are read."""
 
     def blocks(self) -> Iterator[Block]:
         """All records in order."""
@@ -273,7 +253,7 @@ def _find_features(source: Source, names: Sequence[str]) -> tuple[Schema, set[st
             named = part.schema.select([name for name in names if name in part.schema])
             guess = guess.merge(SchemaGuess.from_schema(named, records=2))  # more than one
             continue
-        if not getattr(part, "is_repeatable", True):
+        if not part_info(part).is_repeatable:
             raise SourceError(
                 "expected records that can be read twice, as shapes are looked"
                 " for first, got an iterator",

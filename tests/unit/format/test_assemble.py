@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from datum import BytesColumn, Feature, Masked, Ragged, Sparse
+from datum.format.framing import Records
 from datum.format.layout import lower
 from datum.format.parse import RowError, Stored, assemble
-from datum.format.records import Records
 
 
 def integers(*rows: list[int]) -> Stored:

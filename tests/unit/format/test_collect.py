@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from datum import Feature, Masked, Schema, SchemaError
-from datum.format.collect import collect, collect_guessing
+from datum.format.encode import collect, collect_guessing
 from datum.schema import SchemaGuess
 
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from datum.format import RecordWriter, frame
-from datum.format.compression import (
+from datum.format.framing import (
     INPUT_BYTES,
     OUTPUT_BYTES,
     CompressedStreamError,

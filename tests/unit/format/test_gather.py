@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from datum import BytesColumn, Feature, Masked, Ragged, SchemaError, Sparse
-from datum.format.gather import gather, stack_values
+from datum.format.column_input import gather, stack_values
 
 
 def test_values_are_stacked():

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datum.errors import SplitError
-from datum.format.naming import check_split_name, parse_shard_name, shard_name
+from datum.format.manifest import check_split_name, parse_shard_name, shard_name
 
 
 def is_split_name(name: str) -> bool:

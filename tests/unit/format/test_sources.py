@@ -78,7 +78,7 @@ def test_sources_are_one_for_each_key():
     rows = [[[1], [2, 3]], []]
     sources = make_sources("x", Feature("int64", (None, None)), rows, 2)
     assert len(sources) == 2
-    assert all(isinstance(source, _core.Source) for source in sources)
+    assert all(isinstance(source, _core.ColumnInput) for source in sources)
 
 
 @pytest.mark.parametrize(

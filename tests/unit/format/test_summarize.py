@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datum import Feature, Masked, Ragged, Schema, Sparse
-from datum.format.collect import collect, collect_guessing, summarize
-from datum.format.statistics import MAX_COUNTED_BYTES, MAX_DISTINCT, Counts, Range
+from datum.format.encode import collect, collect_guessing
+from datum.format.statistics import MAX_COUNTED_BYTES, MAX_DISTINCT, Counts, Range, summarize
 from datum.schema import SchemaGuess, numpy_dtype
 from datum.schema.feature import INTEGERS
 

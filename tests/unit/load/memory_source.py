@@ -11,7 +11,7 @@ import numpy as np
 from datum._load.options import LoadOptions
 from datum._load.pipeline import Finished, Pipeline
 from datum._load.stream import BatchPlan
-from datum._read.numbered import Taken
+from datum._read.numbered import ReadResult
 from datum.columns import Sparse
 from datum.errors import Damage
 from datum.format import Parser, Records, encode
@@ -73,7 +73,7 @@ class MemorySource:
         self.submitted.append(numbers.tolist())
         return len(self.submitted) - 1
 
-    def take(self, ticket: int) -> Taken:
+    def take(self, ticket: int) -> ReadResult:
         self.before_take(ticket)
         self.taken.append(ticket)
         numbers = self.submitted[ticket]
@@ -85,7 +85,7 @@ class MemorySource:
             if n in self.lost
         )
         rows = np.array(sound, np.int64) if damage else None
-        return Taken(self.parser.parse(records, threads=1), rows, damage)
+        return ReadResult(self.parser.parse(records, threads=1), rows, damage)
 
     def locate(self, number: int) -> tuple[str, int, int | None]:
         return "memory", number, 10 * number

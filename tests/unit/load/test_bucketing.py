@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import datum
 from datum._load.buckets import WINDOW_BATCHES, Bucketed, LengthReader
+from datum._load.epoch_order import Order
 from datum._load.options import LoadOptions
 from datum._load.stream import order_split
-from datum._read.order import Order
 
 
 def bucketed(records, batch, *, shuffle=True, reshuffle=True, seed=0, lengths=None):

@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from datum._load.checks import (
-    check_choice,
-    check_count,
-    check_function,
-    check_kind,
-    check_known,
-)
+from datum._load.checks import check_function, check_known
+from datum._options import check_choice, check_count, check_kind
 
 
 def test_a_known_name_passes():

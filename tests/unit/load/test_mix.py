@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import datum
 from datum import SchemaError
+from datum._load.epoch_order import Order
 from datum._load.mix import ROUND, MixedOrder, mix_shares, order_mix
 from datum._load.options import LoadOptions
 from datum._load.stream import order_split
-from datum._read.order import Order
 
 
 def mixed(sizes, weights, *, mode="full", seed=0) -> MixedOrder:

@@ -5,9 +5,9 @@ import pytest
 
 import datum
 from datum._load import stream
+from datum._load.epoch_order import WINDOW_RECORDS, Order
 from datum._load.options import LoadOptions
 from datum._load.stream import OrderWithout, make_order, order_split
-from datum._read.order import WINDOW_RECORDS, Order
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from datum._load.stream import Place, Progress, check_state, fingerprint, to_state
-from datum._read.shards import Run
+from datum._read.shards import ShardRange
 from datum.errors import StateError
 from datum.format import ShardInfo
 
@@ -118,22 +118,22 @@ def test_a_state_error_is_a_value_error_too():
 
 
 def test_the_fingerprint_is_of_the_records_wherever_they_lie():
-    here = fingerprint([Run(shard("data/a.tfrecord"), 0, 5)])
-    assert here == fingerprint([Run(shard("elsewhere/a.tfrecord"), 0, 5)])
+    here = fingerprint([ShardRange(shard("data/a.tfrecord"), 0, 5)])
+    assert here == fingerprint([ShardRange(shard("elsewhere/a.tfrecord"), 0, 5)])
 
 
 @pytest.mark.parametrize(
     "runs",
     [
         [],
-        [Run(shard("b.tfrecord"), 0, 5)],
-        [Run(shard(bytes=101), 0, 5)],
-        [Run(shard(crc32c=8), 0, 5)],
-        [Run(shard(records=6), 0, 5)],
-        [Run(shard(), 1, 5)],
-        [Run(shard(), 0, 4)],
-        [Run(shard(), 0, 5), Run(shard(), 0, 5)],
+        [ShardRange(shard("b.tfrecord"), 0, 5)],
+        [ShardRange(shard(bytes=101), 0, 5)],
+        [ShardRange(shard(crc32c=8), 0, 5)],
+        [ShardRange(shard(records=6), 0, 5)],
+        [ShardRange(shard(), 1, 5)],
+        [ShardRange(shard(), 0, 4)],
+        [ShardRange(shard(), 0, 5), ShardRange(shard(), 0, 5)],
     ],
 )
 def test_other_records_have_another_fingerprint(runs):
-    assert fingerprint(runs) != fingerprint([Run(shard(), 0, 5)])
+    assert fingerprint(runs) != fingerprint([ShardRange(shard(), 0, 5)])

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datum._load.epoch_order import Order
 from datum._load.stream import Place, Stream
-from datum._read.order import Order
 from datum.errors import SplitError
 
 SIZES = st.integers(1, 60)

@@ -7,11 +7,11 @@ from typing import Any
 
 from datum import Schema
 from datum._read.numbered import NumberedRecords
-from datum._read.shards import Run, Shards
+from datum._read.shards import ShardRange, Shards
 from datum.format import Manifest, Parser
 from tests.unit.read.written import NUMBERED, numbered, write_dataset
 
-Parts = list[tuple[Shards, Run]]
+Parts = list[tuple[Shards, ShardRange]]
 
 ALL = list(range(20))
 
@@ -30,7 +30,7 @@ def write_four(folder: Path) -> Parts:
 def parts_of(folder: Path, manifest: Manifest) -> Parts:
     shards = Shards(folder)
     infos = manifest.splits["train"].shards
-    return [(shards, Run(shard, 0, shard.records)) for shard in infos if shard.records]
+    return [(shards, ShardRange(shard, 0, shard.records)) for shard in infos if shard.records]
 
 
 def shard_path(parts: Parts, run: int = 0) -> Path:

@@ -11,7 +11,7 @@ from datum._frameworks.tensorflow.blocks import find_sound_stretches
 from datum._read import local as module
 from datum._read.local import find_local
 from datum._read.numbered import NumberedRecords
-from datum._read.shards import Run, Shards
+from datum._read.shards import ShardRange, Shards
 from datum._read.split import Split
 from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError
 from datum.format import Index, Parser, RecordFile, RecordWriter, ShardInfo, encode
@@ -241,7 +241,7 @@ def test_threads_may_ask_for_one_shard_at_once(tmp_path, cache):
 
 def graph_finds(shards, shard):
     """How many records TensorFlow's reader is left with."""
-    split = Split("train", NUMBERED, shards, [Run(shard, 0, shard.records)])
+    split = Split("train", NUMBERED, shards, [ShardRange(shard, 0, shard.records)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return sum(stretch.records for stretch in find_sound_stretches(split))
@@ -285,7 +285,7 @@ def test_as_many_records_are_read_as_the_graph_finds(
     path = tmp_path / "out" / shard.name
     path.write_bytes(spoil(path.read_bytes()))
     shards = Shards(tmp_path / "out")
-    parts = [(shards, Run(shard, 0, shard.records))]
+    parts = [(shards, ShardRange(shard, 0, shard.records))]
     reader = NumberedRecords(parts, Parser(NUMBERED), threads=0, on_error="skip")
     taken = reader.take(reader.submit(range(500)))
     assert len(taken.columns["x"]) == graph_finds(shards, shard)

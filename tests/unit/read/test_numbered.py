@@ -11,7 +11,7 @@ import datum
 from datum import Feature, Schema
 from datum._read import numbered as numbered_module
 from datum._read.local import find_local
-from datum._read.shards import Run
+from datum._read.shards import ShardRange
 from datum.format import Index, Parser, RecordFile, frame
 from tests.unit.read.opened import ALL, opened, parts_of, shard_path, write_parts
 from tests.unit.read.written import NUMBERED, numbered, write_dataset
@@ -96,7 +96,7 @@ def test_no_numbers_give_columns_of_no_rows(parts):
 
 def test_runs_may_be_parts_of_shards(parts):
     (shards, first), (_, _), (_, last) = parts
-    pieces = [(shards, Run(last.shard, 4, 9)), (shards, Run(first.shard, 6, 7))]
+    pieces = [(shards, ShardRange(last.shard, 4, 9)), (shards, ShardRange(first.shard, 6, 7))]
     records = opened([*pieces, pieces[0]])
     assert len(records) == 11
     assert records.read(range(11))["x"].tolist() == [12, 13, 14, 15, 16, 6, 12, 13, 14, 15, 16]

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from datum._read.progress import ByteCounter, StoppedError, WatchedFile, end_of
+from datum._read.shards import ByteCounter, StoppedError, WatchedFile, end_of
 from datum.format import RecordWriter
 
 

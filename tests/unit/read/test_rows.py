@@ -6,7 +6,7 @@ from PIL import Image
 
 import datum
 from datum import Feature, Schema, Sparse
-from datum._read.rows import iterate_rows, single_row
+from datum._read.tables import iterate_rows, single_row
 from datum.errors import SourceError
 from datum.format import encode, parse
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datum._read.split import Range, find_ranges
+from datum._read.split import SplitRange, find_ranges
 from datum.errors import SplitError
 
 RECORDS = {"train": 1000, "val": 15, "train-extra.b": 4, "none": 0}
@@ -40,7 +40,7 @@ def test_an_instruction_gives_ranges_of_records(instruction, expected):
         with pytest.raises(SplitError, match="ends after it starts, got 250 to 125"):
             find_ranges(instruction, RECORDS)
         return
-    assert find_ranges(instruction, RECORDS) == [Range(*found) for found in expected]
+    assert find_ranges(instruction, RECORDS) == [SplitRange(*found) for found in expected]
 
 
 @pytest.mark.parametrize(

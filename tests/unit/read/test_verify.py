@@ -122,7 +122,7 @@ def test_another_compression_is_told(tmp_path):
 
 
 def test_much_damage_is_told_in_short(tmp_path, monkeypatch):
-    monkeypatch.setattr("datum._read.verify_records.MAX_LISTED", 2)
+    monkeypatch.setattr("datum._read.record_checks.MAX_LISTED", 2)
     write_numbered(tmp_path)
     for at in (20, 80, 120, 180):
         change(tmp_path / SHARD, at, 0xFF)

@@ -8,7 +8,7 @@ from typing import Any
 
 from datum import Feature, Schema, _core
 from datum.format import Index, Manifest, RecordWriter, ShardInfo, SplitInfo, encode
-from datum.format.naming import shard_name
+from datum.format.manifest import shard_name
 
 NUMBERED = Schema({"x": Feature("int64"), "text": Feature("str")})
 

@@ -67,7 +67,10 @@ def test_masks_are_told_by_lists_of_pairs(tmp_path):
 def test_boxes_and_masks_at_once_must_be_chosen_from(tmp_path):
     images(tmp_path, "JPEGImages/1.jpg", "SegmentationClass/1.png")
     texts(tmp_path, "Annotations/1.xml")
-    with pytest.raises(SourceError, match=r"several that fit\nhint: give problem='image_det'.*seg"):
+    with pytest.raises(
+        SourceError,
+        match=r"several that fit: .*\nhint: pass problem='image_det' or problem='image_seg'",
+    ):
         detect(tmp_path)
     assert kind(tmp_path, "image_det") == "VocDetection"
     assert kind(tmp_path, "image_seg") == "SegmentationMasks"

@@ -7,7 +7,7 @@ import pytest
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SourceError, SplitError
 from datum.schema import Feature, Schema
-from datum.sources import Block, IndexedPart, Reject, StreamedPart
+from datum.sources import Block, IndexedPart, PartInfo, Reject, StreamedPart
 from datum.sources.wrap import limit_source
 
 
@@ -35,7 +35,7 @@ class Indexed:
 
 
 @dataclass
-class Streamed:
+class Streamed(PartInfo):
     """The same, one block after the other."""
 
     made: list

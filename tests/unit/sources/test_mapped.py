@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from datum.schema import Feature, Schema
-from datum.sources import Block, IndexedPart, StreamedPart
+from datum.sources import Block, IndexedPart, PartInfo, StreamedPart
 from datum.sources.wrap import map_source
 
 
@@ -29,7 +29,7 @@ class Indexed:
 
 
 @dataclass
-class Streamed:
+class Streamed(PartInfo):
     schema: None = None
     metadata: dict = field(default_factory=dict)
     fingerprint: None = None

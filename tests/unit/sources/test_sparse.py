@@ -8,12 +8,12 @@ from scipy import sparse as scipy_sparse
 from datum.columns import Masked, Ragged, Sparse
 from datum.errors import SchemaError, SourceError
 from datum.schema import Feature, Schema
-from datum.sources import Block
+from datum.sources import Block, PartInfo
 from datum.sources.wrap import sparse_source
 
 
 @dataclass
-class Streamed:
+class Streamed(PartInfo):
     made: list
     schema: Schema | None = None
     metadata: dict = field(default_factory=dict)

@@ -9,7 +9,7 @@ from datum._write import encoders as module
 from datum._write.encoders import apply_encoders, fit_encoders, make_encoders
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError, SourceError
-from datum.sources import Block, Reject
+from datum.sources import Block, PartInfo, Reject
 
 ROWS = [
     {"text": "a big cat", "label": "cat", "n": 1},
@@ -19,7 +19,7 @@ ROWS = [
 
 
 @dataclass
-class Streamed:
+class Streamed(PartInfo):
     made: list
     schema: None = None
     metadata: dict = field(default_factory=dict)

@@ -15,8 +15,7 @@ from datum._write.preview import Beginning, KnownSource, look_at
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(preview, "_HEAD_BYTES", 400)
-    limits = {name: (begin, 0) for name, (begin, _) in preview._BEGINNERS.items()}
-    monkeypatch.setattr(preview, "_BEGINNERS", limits)
+    monkeypatch.setattr(preview, "LARGE_BYTES", 0)
 
 
 def write_csv(path, count):

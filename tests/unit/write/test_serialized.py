@@ -8,13 +8,13 @@ from datum._write.serialized import serialized_source
 from datum.errors import SchemaError, SourceError
 from datum.format import encode
 from datum.schema import Feature, Schema
-from datum.sources import Block, Reject, StreamedPart
+from datum.sources import Block, PartInfo, Reject, StreamedPart
 
 NO_EXAMPLE = "expected a serialized tf.train.Example, got other bytes"
 
 
 @dataclass
-class Streamed:
+class Streamed(PartInfo):
     made: list
     schema: None = None
     metadata: dict = field(default_factory=dict)

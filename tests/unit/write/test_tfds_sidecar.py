@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 import datum
 from datum import Feature, Schema
 from datum.schema import numpy_dtype
-from tests.unit.read.adopt.tfds_written import read_tfds
+from tests.unit.read.foreign.tfds_written import read_tfds
 from tests.unit.write.datasets import write
 
 PIXELS = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)

@@ -70,7 +70,7 @@ def _batch_by_length(records: Any, options: TfOptions) -> Any:
     return records.group_by_window(
         key_func=bucket_of,
         reduce_func=lambda bucket, window: _batch(
-            window, sizes[bucket], is_full=options.drop_remainder
+            window, sizes[bucket], is_full=options.remainder == "drop"
         ),
         window_size_func=lambda bucket: sizes[bucket],
     )

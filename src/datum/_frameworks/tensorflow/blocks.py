@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 
 from datum._frameworks.tensorflow.ops import trace
 from datum._optional import require
+from datum._options import thread_count
 from datum._read.local import process_folder
-from datum._read.shards import Run, Shards
+from datum._read.shards import ShardRange, Shards
 from datum._read.split import Split
-from datum.errors import Damage, Message
+from datum.errors import Damage, Message, count_of
 from datum.format import Compression, Index, RecordFile, RecordWriter, frame
+from datum.format.framing import HEADER_BYTES
 from datum.format.index import FRAME_BYTES
-from datum.format.records import HEADER_BYTES
-from datum.format.threads import thread_count
-from datum.format.wording import count_of
 from datum.transforms.graph import leave_as_is
 
 __all__ = [
@@ -132,16 +131,16 @@ def find_stretches(split: Split) -> list[Stretch]:
     return [_find_stretch(shards, run, may_scan=may_scan) for run in split.runs]
 
 
-def _path(shards: Shards, run: Run) -> Path:
+def _path(shards: Shards, run: ShardRange) -> Path:
     return shards.folder / run.shard.name
 
 
-def _has_index(shards: Shards, run: Run) -> bool:
+def _has_index(shards: Shards, run: ShardRange) -> bool:
     is_ours = shards.writer == "datum"  # files of that name by others are something else
     return is_ours and Index.find(_path(shards, run)) is not None
 
 
-def _find_stretch(shards: Shards, run: Run, *, may_scan: bool) -> Stretch:
+def _find_stretch(shards: Shards, run: ShardRange, *, may_scan: bool) -> Stretch:
     path = _path(shards, run)
     if run.shard.compression is None and (may_scan or _has_index(shards, run)):
         index = shards.open_indexed(run.shard).index
@@ -153,7 +152,7 @@ def _find_stretch(shards: Shards, run: Run, *, may_scan: bool) -> Stretch:
     return unindexed_stretch(path, run, len(run))
 
 
-def unindexed_stretch(path: Path, run: Run, records: int) -> Stretch:
+def unindexed_stretch(path: Path, run: ShardRange, records: int) -> Stretch:
     """The records of a run whose file must be read from its start."""
     nbytes = run.shard.bytes * len(run) // max(1, run.shard.records)
     nbytes *= 1 if run.shard.compression is None else INFLATION
@@ -274,7 +273,7 @@ def _level_of_caller() -> int:
     return level
 
 
-def _scan(shards: Shards, run: Run) -> _Scan:
+def _scan(shards: Shards, run: ShardRange) -> _Scan:
     with shards.open_around(run.shard) as file:
         places = _sound_places(file, run)
         if run.shard.name in shards.left_out:  # `load` has warned of it
@@ -289,7 +288,7 @@ def _scan(shards: Shards, run: Run) -> _Scan:
         return _Scan(places, damage, not file.damage, file.compression is None)
 
 
-def _stretches_of(shards: Shards, run: Run, found: _Scan) -> Iterator[Stretch]:
+def _stretches_of(shards: Shards, run: ShardRange, found: _Scan) -> Iterator[Stretch]:
     path = shards.folder / run.shard.name
     if found.is_plain:
         yield from stretches_between(str(path), *found.places)
@@ -299,7 +298,7 @@ def _stretches_of(shards: Shards, run: Run, found: _Scan) -> Iterator[Stretch]:
         yield from _salvage(shards, run)
 
 
-def _sound_places(file: RecordFile, run: Run) -> _Places:
+def _sound_places(file: RecordFile, run: ShardRange) -> _Places:
     """Number, start and length of each sound record of a run."""
     parts = [
         np.stack([c.numbers, c.starts + ((c.base or 0) - HEADER_BYTES), c.lengths])
@@ -311,7 +310,7 @@ def _sound_places(file: RecordFile, run: Run) -> _Places:
     return numbers, starts, lengths
 
 
-def _salvage(shards: Shards, run: Run) -> Iterator[Stretch]:
+def _salvage(shards: Shards, run: ShardRange) -> Iterator[Stretch]:
     """The sound records of a damaged compressed run, copied to a file that can be read.
 
     The copy lies there until the program ends: a graph may read it for as long as that.

@@ -220,7 +220,6 @@ class Pipeline:
 
 
 def _make_pipeline(split: Split, options: TfOptions, metadata: Metadata) -> Pipeline:
-    options.check_names(split.schema)
     request = ReadRequest(
         split=split,
         schema=options.selected(split.schema),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -169,16 +168,12 @@ def find_host(host: Any) -> tuple[int, int]:
         return int(host.input_pipeline_id), int(host.num_input_pipelines)
     if isinstance(host, tf.distribute.Strategy):
         return _place_in_cluster(host.cluster_resolver)
-    try:
-        index, count = (operator.index(number) for number in host)
-    except (TypeError, ValueError):
-        raise TypeError(
-            "expected `host` to be (index, count), a tf.distribute.InputContext, a strategy,"
-            f" or {SERVICE!r}, got {host!r}"
-        ) from None
-    if not 0 <= index < count:
-        raise ValueError(f"expected `host` with an index from 0 to its count - 1, got {host!r}")
-    return index, count
+    if isinstance(host, tuple):  # checked with the other options
+        return host
+    raise TypeError(
+        "expected `host` to be (index, count), a tf.distribute.InputContext, a strategy,"
+        f" or {SERVICE!r}, got {host!r}"
+    )
 
 
 def _place_in_cluster(resolver: Any) -> tuple[int, int]:

@@ -23,11 +23,11 @@ from datum._frameworks.tensorflow.ops import flat_map, interleave, map_each
 from datum._frameworks.tensorflow.parse import GraphParser
 from datum._frameworks.tensorflow.position import GraphPasses
 from datum._frameworks.tensorflow.readers import OrderedReader, ReadRequest, RecordSteps
+from datum._load.epoch_order import BLOCKS_PER_WINDOW, Order, key_of
 from datum._load.options import MASK
 from datum._load.stream import order_split
 from datum._optional import require
 from datum._read.local import find_local
-from datum._read.order import BLOCKS_PER_WINDOW, Order, key_of
 from datum._read.split import Split
 from datum.format import Index
 from datum.transforms.graph import leave_as_is

@@ -1,4 +1,4 @@
-"""Order of an epoch computed by graph operations, equal to `datum._read.order`."""
+"""Order of an epoch computed by graph operations, equal to `datum._load.epoch_order`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from datum._frameworks.tensorflow.ops import trace
+from datum._load.epoch_order import BLOCKS_PER_WINDOW, Order, key_of
 from datum._optional import require
-from datum._read.order import BLOCKS_PER_WINDOW, Order, key_of
 
 __all__ = ["GraphOrder", "extend_key", "seeds_at"]
 
@@ -192,6 +192,6 @@ class GraphOrder:
 
 
 def seeds_at(key: Any, positions: Any) -> Any:
-    """Two random numbers for each position, equal to `datum._read.order.seeds_at`."""
+    """Two random numbers for each position, equal to `datum._load.epoch_order.seeds_at`."""
     places = _u64(positions)[:, tf.newaxis] * _u64(2) + tf.constant([0, 1], tf.uint64)
     return tf.bitcast(_mix((places + _u64(1)) * _u64(_GOLDEN) + key), tf.int64)

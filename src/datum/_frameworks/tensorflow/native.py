@@ -27,15 +27,15 @@ from datum._frameworks.tensorflow.transfer import (
 from datum._load.buckets import Bucketed, LengthReader
 from datum._load.cache import RecordCache, copy_column
 from datum._load.collate import Finisher
+from datum._load.epoch_order import key_of, seeds_at
 from datum._load.options import MASK
 from datum._load.pipeline import Pipeline
 from datum._load.stream import BatchPlan, EpochOrder, OrderWithout, Place, Stream, order_split
 from datum._optional import require
+from datum._options import thread_count
 from datum._read.numbered import NumberedRecords
-from datum._read.order import key_of, seeds_at
 from datum.errors import CorruptRecordError, Damage
 from datum.format import Parser
-from datum.format.threads import thread_count
 from datum.schema import Feature, Schema
 from datum.transforms.graph import leave_as_is
 

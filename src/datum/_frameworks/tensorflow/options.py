@@ -1,178 +1,197 @@
-"""Options of `to_tf`, checked before TensorFlow is loaded."""
+"""Options of `to_tf`, checked before TensorFlow is imported."""
 
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
 
-from datum._load.checks import (
-    check_choice,
-    check_count,
-    check_function,
-    check_graph_function,
-    check_kind,
-    check_known,
-)
-from datum._load.missing import Missing, check_missing, fill_missing
-from datum._load.options import (
-    MASK,
-    SEED_BITS,
-    Cast,
-    LoadOptions,
-    Remainder,
-    Shuffle,
-    Supervised,
-    check_cast,
-    check_presence,
-    find_casts,
-    owners_of,
-    supervised_names,
-)
-from datum._load.padding import PadOption, check_pad, mask_owners
+from datum._load.checks import check_function, check_graph_function, check_known
+from datum._load.options import LoadOptions, Remainder, SharedKeywords
+from datum._options import check_choice, check_count, check_kind, fields_of, refuse_unknown
 from datum.configs import BucketConfigs, TFRReadConfigs
 from datum.configs.tfr_configs import AUTOTUNE, ENGINES
-from datum.errors import Message, suggest
+from datum.errors import Message
 from datum.schema import Schema
 
-__all__ = ["SERVICE", "Engine", "TfOptions", "refuse_mask"]
+__all__ = ["SERVICE", "Engine", "TfKeywords", "TfOptions"]
+
 Engine = Literal["auto", "graph", "native"]
 SERVICE = "service"  # the `host` of datasets that the tf.data service distributes
-_FLAGS = ("drop_remainder", "reshuffle", "shuffle_files")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TfOptions:
-    """The keywords of `Dataset.to_tf`, which documents each of them."""
+class TfKeywords(SharedKeywords, total=False):
+    """The keywords of `to_tf`; `TfOptions` documents each of them."""
 
-    batch_size: int | None = 32
-    shuffle: Shuffle = False
-    seed: Any = 0  # an int: None draws one
-    epochs: int | None = 1
-    columns: Iterable[str] | None = None
-    drop_remainder: bool = False
-    remainder: Remainder | None = None
+    host: Any
+    cache: bool | str | os.PathLike[str]
+    engine: Engine
+    echo: int
+    bucket_fn: Callable[[Any], Any] | None
+    bucket_op: BucketConfigs | None
+    deterministic: bool | None
+    shuffle_files: bool
+    num_parallel_calls: int | None
+    read: TFRReadConfigs | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TfOptions(LoadOptions):
+    """Options of `to_tf`: those of every loader, and some that only tf.data has.
+
+    Attributes:
+        batch_size: Number of records in a batch on this host. None gives single records.
+        host: Part of each global batch that this host reads: (index, count), a
+            tf.distribute.InputContext or a tf.distribute.Strategy. "service" lets the tf.data
+            service distribute the records; the number of batches and their order are then
+            unknown.
+        decode: False keeps images encoded. A dict does that by feature: False to keep the bytes,
+            True to decode a feature of bytes that holds an image, or a function of the bytes; see
+            `datum.transforms`.
+        map: Function of each record, a dict of tensors, which returns what takes its place.
+            TensorFlow traces it into a graph.
+        batch_map: Function of each batch, likewise.
+        cache: Keep decoded records: True in memory, a file name in files whose names start with
+            it.
+        bucket_by: Name of a feature. Records of about the same length of it share a batch. The
+            lengths of all records are read once, when the dataset is made.
+        prefetch: Number of batches made ahead. None and `tf.data.AUTOTUNE` let tf.data choose.
+        on_error: "skip" leaves out damaged records, with a warning that lists them. The whole
+            split is read and checked before the first batch. "raise" raises.
+        engine: "native" reads with the native core, within this process only. "graph" reads with
+            TensorFlow's own operations. "auto" is "native" where that is possible; `repr` of the
+            dataset shows the choice and the reason.
+        echo: Number of times that each batch is returned.
+        bucket_fn: Function that returns the length of a record. Records of about the same length
+            share a batch.
+        bucket_op: Bounds of these lengths, and the batch size of each bucket.
+        deterministic: False returns records in any order, where that is faster. None takes the
+            value of `read.options`, or else True.
+        shuffle_files: Whether a shuffle also mixes blocks from the whole split.
+        num_parallel_calls: Number of records or batches processed at once. None and
+            `tf.data.AUTOTUNE` let tf.data choose.
+        read: Further settings of how files are read.
+    """
+
     host: Any = None
+    cache: bool | str | os.PathLike[str] = False  # type: ignore[assignment]  # or a file name
     engine: Engine = "auto"
-    supervised: Supervised | None = None
-    missing: Missing = None
-    decode: bool | Mapping[str, bool | Callable[[Any], Any]] = True
-    cast: Cast = None
-    map: Callable[..., Any] | None = None
-    batch_map: Callable[..., Any] | None = None
-    cache: bool | str | os.PathLike[str] = False
-    cache_after: Literal["decode", "map"] = "decode"
     echo: int = 1
     bucket_fn: Callable[[Any], Any] | None = None
     bucket_op: BucketConfigs | None = None
-    bucket_by: str | None = None
-    pad: PadOption = False
     deterministic: bool | None = None
-    prefetch: int | None = None
-    on_error: Literal["raise", "skip"] = "raise"
-    reshuffle: bool = True
     shuffle_files: bool = True
     num_parallel_calls: int | None = None
     read: TFRReadConfigs | None = None
-    is_seed_drawn: bool = field(default=False, init=False)
+    # Options of the other loaders that `to_tf` lacks.
+    threads: int | None = field(default=None, init=False)
+    batch_tokens: int | None = field(default=None, init=False)
+    buckets: Iterable[int] | None = field(default=None, init=False)
 
     @classmethod
-    def refuse_unknown(cls, keywords: Iterable[str]) -> None:
-        """Raise TypeError for keywords that `to_tf` does not have, with the nearest one."""
-        known = [option.name for option in fields(cls) if option.init]
-        for name in keywords:
-            hint = suggest(name, known, f"there are {', '.join(known)}", shown="`{}`".format)
-            if name in ("batch_tokens", "buckets"):
-                hint = "`bucket_fn` and `bucket_op` give a batch size for each range of lengths"
-            raise TypeError(Message(f"to_tf: got an unknown option `{name}`", hint=hint))
+    def of(cls, keywords: Mapping[str, Any], *, caller: str) -> Self:
+        """The options of some keywords; a misspelt one raises TypeError with the nearest name."""
+        for name in ("batch_tokens", "buckets"):
+            if name in keywords:
+                hint = "`bucket_fn` and `bucket_op` set a batch size for each range of lengths"
+                raise TypeError(Message(f"{caller}: got an unknown option `{name}`", hint=hint))
+        refuse_unknown(keywords, fields_of(cls), caller=caller)
+        return cls(**keywords)
 
     def __post_init__(self) -> None:
         for name in ("prefetch", "num_parallel_calls"):
             if getattr(self, name) == AUTOTUNE:
                 object.__setattr__(self, name, None)
-        if self.columns is not None and not isinstance(self.columns, str):
-            object.__setattr__(self, "columns", tuple(self.columns))  # read more than once
-        self._check_numbers()
+        super().__post_init__()
         check_choice("engine", self.engine, ENGINES)
-        check_choice("on_error", self.on_error, ("raise", "skip"))
-        check_choice("cache_after", self.cache_after, ("decode", "map"))
-        self._check_remainder()
-        for name in _FLAGS:
-            check_kind(name, getattr(self, name), bool, "True or False")
+        check_count("echo", self.echo, least=1)
+        if self.num_parallel_calls is not None:
+            check_count("num_parallel_calls", self.num_parallel_calls, least=1)
+        check_kind("shuffle_files", self.shuffle_files, bool, "True or False")
         check_kind("deterministic", self.deterministic, (bool, type(None)), "True, False or None")
-        expected = "True, False, or a dict by feature"
-        check_kind("decode", self.decode, (bool, Mapping), expected)
-        check_pad(self.pad)
-        check_cast(self.cast)
-        check_kind("cache", self.cache, (bool, str, os.PathLike), "True, False, or a file name")
-        for name in ("map", "batch_map"):
-            check_graph_function(name, getattr(self, name))
-        for feature, how in self.decode.items() if isinstance(self.decode, Mapping) else ():
-            if callable(how):
-                check_graph_function("decode", how, feature=feature)
-        check_function("bucket_fn", self.bucket_fn)
         if self.read is not None:
             check_kind("read", self.read, TFRReadConfigs, "a datum.configs.TFRReadConfigs")
-        check_missing(self.missing)
-        self._check_buckets()
-        self.supervised_names()
+        self._check_bucket_sizes()
 
     @property
     def is_deterministic(self) -> bool:
         """Whether the order is fixed: `deterministic`, or that of `read.options`, or True."""
         if self.deterministic is not None:
             return self.deterministic
-        given = self.read.options if self.read is not None else None
-        return given is None or given.deterministic is not False
+        chosen = self.read.options if self.read is not None else None
+        return chosen is None or chosen.deterministic is not False
 
     @property
     def is_served(self) -> bool:
         """Whether the tf.data service distributes the dataset."""
         return isinstance(self.host, str) and self.host == SERVICE
 
-    def _check_numbers(self) -> None:
-        hints = {"epochs": "epochs=None has no end"}
-        for name in ("batch_size", "epochs", "num_parallel_calls"):
-            if getattr(self, name) is not None:
-                check_count(name, getattr(self, name), least=1, hint=hints.get(name, ""))
-        check_count("echo", self.echo, least=1)
-        if self.prefetch is not None:
-            check_count("prefetch", self.prefetch, least=0)
-        if isinstance(self.shuffle, str):
-            check_choice("shuffle", self.shuffle, ("full", "blocks"))
-        elif not isinstance(self.shuffle, bool):
-            check_count("shuffle", self.shuffle, least=0)
-        if self.seed is None:
-            object.__setattr__(self, "is_seed_drawn", True)
-            object.__setattr__(self, "seed", secrets.randbits(SEED_BITS))
-        check_count("seed", self.seed, least=0)
+    # The shared options that mean more here.
 
-    def _check_remainder(self) -> None:
-        if self.remainder is not None:
-            check_choice("remainder", self.remainder, ("keep", "drop", "pad", "wrap"))
-            if self.drop_remainder and self.remainder != "drop":
-                raise ValueError(
-                    f"expected `drop_remainder` or `remainder`, got both: {self.remainder!r}"
-                )
-            if self.bucket_fn is not None and self.remainder in ("pad", "wrap"):
-                raise ValueError(
-                    Message(
-                        f"expected no remainder={self.remainder!r} with `bucket_fn`, whose"
-                        " buckets have sizes of their own",
-                        hint="bucket_by='<feature>' has batches of `batch_size`",
-                    )
-                )
-            object.__setattr__(self, "drop_remainder", self.remainder == "drop")
+    def _keep_prefetch(self) -> None:
+        if self.prefetch is not None:
+            self._keep_count("prefetch", least=0)
+
+    def _check_cache(self) -> None:
+        check_kind("cache", self.cache, (bool, str, os.PathLike), "True, False, or a file name")
+
+    def _check_functions(self, check: Callable[..., None]) -> None:  # noqa: ARG002
+        super()._check_functions(check_graph_function)
+        check_function("bucket_fn", self.bucket_fn)
+
+    def _check_host(self) -> None:
+        # `find_host` checks what only TensorFlow knows.
+        if isinstance(self.host, Iterable) and not self.is_served:
+            super()._check_host()
+
+    def _refuse_what_needs_batches(self) -> None:
+        """Nothing: `batch_map` is called with single records then, which need no padding."""
 
     def remainder_on(self, hosts: int) -> Remainder:
         """How the last records of an epoch are treated with this number of hosts."""
-        if self.bucket_fn is not None or (self.batch_size is None and self.drop_remainder):
+        if self.bucket_fn is not None or (self.batch_size is None and self.remainder == "drop"):
             return "keep"
-        if self.drop_remainder:
-            return "drop"
-        return self.remainder or ("keep" if hosts == 1 else "wrap")
+        return super().remainder_on(hosts)
+
+    def selected(self, schema: Schema) -> Schema:
+        """The schema of the features to read; ValueError for names that the dataset lacks."""
+        if isinstance(self.pad, Mapping) and self.map is None:
+            check_known("pad", self.pad, schema)
+        return super().selected(schema)
+
+    def _chosen(self, schema: Schema) -> Schema:
+        if self.columns is None and self.bucket_fn is not None:  # which may use any feature
+            return schema
+        return super()._chosen(schema)
+
+    def _check_bucket_sizes(self) -> None:
+        if self.bucket_fn is None:
+            if self.bucket_op is not None:
+                raise ValueError("expected a `bucket_fn` with `bucket_op`, got None")
+            return
+        if self.bucket_by is not None:
+            raise ValueError("expected `bucket_by` or `bucket_fn`, got both")
+        if self.bucket_op is None:
+            raise ValueError(
+                Message(
+                    "expected a `bucket_op` with `bucket_fn`, got None",
+                    hint="bucket_op=datum.configs.BucketConfigs(bucket_boundaries=[10],"
+                    " bucket_batch_sizes=[64, 32])",
+                )
+            )
+        check_kind("bucket_op", self.bucket_op, BucketConfigs, "a datum.configs.BucketConfigs")
+        self.bucket_op.check()
+        if self.batch_size is None:
+            raise ValueError("expected a `batch_size` with `bucket_fn`, got None")
+        if self.remainder in ("pad", "wrap"):
+            raise ValueError(
+                Message(
+                    f"expected no remainder={self.remainder!r} with `bucket_fn`, whose"
+                    " buckets have their own batch sizes",
+                    hint="bucket_by='<feature>' has batches of `batch_size`",
+                )
+            )
 
     def load_options(self, schema: Schema) -> LoadOptions:
         """The options that the order of records depends on, as the other frameworks take them.
@@ -190,72 +209,4 @@ class TfOptions:
             decode=False,  # by the reader, or in the graph
             bucket_by=self.bucket_by,
             on_error=self.on_error,
-        )
-
-    def _check_buckets(self) -> None:
-        if self.bucket_by is not None:
-            check_kind("bucket_by", self.bucket_by, str, "the name of a feature")
-            if self.bucket_fn is not None:
-                raise ValueError("expected `bucket_by` or `bucket_fn`, got both")
-        if self.bucket_fn is None and self.bucket_op is None:
-            return
-        if self.bucket_fn is None:
-            raise ValueError("expected a `bucket_fn` with `bucket_op`, got None")
-        if self.bucket_op is None:
-            raise ValueError(
-                Message(
-                    "expected a `bucket_op` with `bucket_fn`, got None",
-                    hint="bucket_op=datum.configs.BucketConfigs(bucket_boundaries=[10],"
-                    " bucket_batch_sizes=[64, 32])",
-                )
-            )
-        check_kind("bucket_op", self.bucket_op, BucketConfigs, "a datum.configs.BucketConfigs")
-        self.bucket_op.check()
-        if self.batch_size is None:
-            raise ValueError("expected a `batch_size` with `bucket_fn`, got None")
-
-    def supervised_names(self) -> list[str]:
-        """The names of all columns in `supervised`."""
-        return supervised_names(self.supervised)
-
-    def check_names(self, schema: Schema) -> None:
-        """Raise ValueError for names that the dataset does not have."""
-        if isinstance(self.decode, Mapping):
-            check_known("decode", self.decode, schema)
-        if isinstance(self.cast, Mapping):
-            check_known("cast", self.cast, schema)
-        find_casts(self.cast, schema, self.decode)
-        if self.bucket_by is not None:
-            check_known("bucket_by", [self.bucket_by], schema)
-        if isinstance(self.pad, Mapping) and self.map is None:
-            check_known("pad", self.pad, schema)
-        if self.map is None and self.batch_map is None:
-            columns = owners_of(fill_missing(schema, self.missing)) | mask_owners(self.pad, schema)
-            check_known("supervised", self.supervised_names(), columns)
-            check_presence(self.supervised_names(), columns)
-
-    def selected(self, schema: Schema) -> Schema:
-        """The schema of the features to read: `columns`, or those that the result needs."""
-        schema = fill_missing(schema, self.missing)
-        if self.columns is not None:
-            columns = [self.columns] if isinstance(self.columns, str) else list(self.columns)
-            if not columns:
-                raise ValueError("expected `columns` to name at least one feature, got none")
-            check_known("columns", columns, schema)
-            return schema.select(columns)
-        has_functions = any((self.map, self.batch_map, self.bucket_fn))
-        if self.supervised is None or has_functions:
-            return schema
-        owners = owners_of(schema) | mask_owners(self.pad, schema)
-        return schema.select(dict.fromkeys(owners[name] for name in self.supervised_names()))
-
-
-def refuse_mask(schema: Schema) -> None:
-    """Raise ValueError for a feature with the name of the mask that remainder="pad" adds."""
-    if MASK in schema:
-        raise ValueError(
-            Message(
-                f"expected no feature {MASK!r} with remainder='pad', whose mask has that name",
-                hint="leave it out with `columns`, or choose another remainder",
-            )
         )

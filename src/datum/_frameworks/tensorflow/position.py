@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from datum._load.checks import check_count
 from datum._load.stream import Place, Progress, Stream, check_state, to_state
 from datum._optional import require
+from datum._options import check_count
 from datum.errors import StateError
 
 __all__ = ["GraphPasses", "Passes", "Position", "PythonPasses", "batches_per_epoch"]

@@ -15,7 +15,7 @@ from datum._frameworks.tensorflow.mapping import (
     apply,
     with_extra_columns,
 )
-from datum._frameworks.tensorflow.options import TfOptions, refuse_mask
+from datum._frameworks.tensorflow.options import TfOptions
 from datum._frameworks.tensorflow.position import Passes, Position, batches_per_epoch
 from datum._load.options import MASK
 from datum._load.stream import EpochOrder, Stream
@@ -139,8 +139,6 @@ class OrderedReader(Generic[AnyPasses]):
     ) -> None:
         split, options = request.split, request.options
         remainder = options.remainder_on(request.host[1])
-        if remainder == "pad":
-            refuse_mask(request.schema)
         wanted = {SEED: request.needs_seeds, MASK: remainder == "pad"}
         self.extra_columns = tuple(name for name, is_wanted in wanted.items() if is_wanted)
         self.stream = Stream(

@@ -38,7 +38,7 @@ from datum._frameworks.tensorflow.readers import (
 )
 from datum._optional import require
 from datum._read.local import tell_content
-from datum._read.shards import Run
+from datum._read.shards import ShardRange
 from datum._read.split import Split
 from datum.configs import TFRReadConfigs
 from datum.schema import Schema
@@ -99,7 +99,7 @@ class WindowedReader:
         self._cache = _Cache(options.cache, split, request.schema, self._plan)
         parser = GraphParser(request.schema, is_trusted=request.is_trusted)
         self._parse = leave_as_is(lambda records: parser.parse(refuse_marks(records)))
-        self.has_full_batches = options.drop_remainder
+        self.has_full_batches = options.remainder == "drop"
 
     @property
     def batches_per_epoch(self) -> int:
@@ -117,10 +117,10 @@ class WindowedReader:
             if options.cache is not False:
                 chunks = self._shuffle_cached(self._cache.keep(chunks, plan.reading.chunk))
             chunks = shuffle_chunks(chunks, plan.shuffling, deterministic=options.is_deterministic)
-        chunks = chunks.rebatch(options.batch_size, drop_remainder=options.drop_remainder)
+        chunks = chunks.rebatch(options.batch_size, drop_remainder=self.has_full_batches)
         batches = finish_batches(apply(chunks, self._parse, options), options)
         if options.cache is not False and plan.shuffling is None:
-            form = (options.batch_size, options.drop_remainder, options.pad)
+            form = (options.batch_size, self.has_full_batches, options.pad)
             batches = self._cache.keep(batches, *form)
         return batches if options.epochs == 1 else batches.repeat(options.epochs)
 
@@ -204,7 +204,7 @@ class _Cache:
             [(b.path, b.first, b.records) for b in plan.table.blocks],
         ]
 
-    def _content(self, folder: Path, run: Run) -> str | None:
+    def _content(self, folder: Path, run: ShardRange) -> str | None:
         """What tells a shard from one put in its place; only files outlast the one opened."""
         return None if isinstance(self._where, bool) else tell_content(folder, run.shard)
 
@@ -316,11 +316,12 @@ def make_plan(split: Split, options: TfOptions, *, is_cached: bool = False) -> W
 def _find_shuffling(
     options: TfOptions, read: TFRReadConfigs, record_bytes: int
 ) -> Shuffling | None:
-    if options.shuffle is False or options.shuffle == 0:
+    if not options.shuffle:
         return None
-    window = int(options.shuffle)
-    if options.shuffle is True:
+    if options.shuffle is True or isinstance(options.shuffle, str):
         window = max(2, min(WINDOW_RECORDS, WINDOW_BYTES // record_bytes))
+    else:
+        window = options.shuffle
     block_seed = read.seed if options.read is not None else options.seed
     block_seed = secrets.randbits(62) if block_seed is None else block_seed
     return Shuffling(

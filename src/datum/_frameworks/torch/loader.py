@@ -13,11 +13,11 @@ from types import FrameType
 from typing import Any
 
 from datum._frameworks.torch.tensors import TOOLS, to_own_tensors, to_pinned, to_shipped, to_tensors
-from datum._load.checks import check_kind
 from datum._load.loader import Loader
 from datum._load.options import LoadOptions
 from datum._load.stream import Ordered, Place, Progress, Stream
 from datum._optional import require
+from datum._options import check_kind
 from datum.errors import Message, StateError
 
 __all__ = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from datum._inspect.measure.contenders import MEASURED, STAGES
 from datum._inspect.measure.measurement import Advice, Bottleneck, Paid, Stage
-from datum.format.wording import count_of, format_bytes
+from datum.errors import count_of, format_bytes
 
 __all__ = [
     "CACHED",

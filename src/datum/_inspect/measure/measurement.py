@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from datum.errors import inert
-from datum.format.threads import thread_count
-from datum.format.wording import count_of, format_bytes
+from datum._options import thread_count
+from datum.errors import count_of, format_bytes, inert
 
 __all__ = [
     "Advice",

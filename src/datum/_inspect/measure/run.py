@@ -54,14 +54,13 @@ from datum._inspect.measure.timing import (
     race,
     take_sample,
 )
-from datum._load.checks import check_count
 from datum._load.loader import Loader
 from datum._load.options import LoadOptions, Shuffle
 from datum._load.stream import order_split
+from datum._options import check_count, thread_count
 from datum._read.split import Split
 from datum.dataset import Dataset
 from datum.errors import DatumError, SplitError, inert
-from datum.format.threads import thread_count
 from datum.reader import load
 
 __all__ = [

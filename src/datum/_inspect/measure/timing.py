@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from datum import _core
 from datum._read.local import LocalShard, find_local
-from datum._read.shards import Run
+from datum._read.shards import ShardRange
 from datum._read.split import Split
 from datum.format import Index
 from datum.format.file import change_error, refuse_changes
@@ -279,20 +279,20 @@ def take_sample(split: Split, wanted: int) -> Sample:
     is_compressed = any(run.shard.compression is not None for run in runs)
     parts = spread([len(run) for run in runs], wanted, _inflated(runs) if is_compressed else SHARDS)
     chosen = [
-        Run(runs[at].shard, runs[at].start, runs[at].start + count)
+        ShardRange(runs[at].shard, runs[at].start, runs[at].start + count)
         for at, count in parts[:MAX_SHARDS]
     ]
     taken = Split(split.name, split.schema, split.shards, chosen)
     return Sample(taken, tuple(_piece(find_local(split.shards, run.shard), run) for run in chosen))
 
 
-def _inflated(runs: Sequence[Run]) -> int:
+def _inflated(runs: Sequence[ShardRange]) -> int:
     """How many compressed shards may be inflated without much waiting."""
     mean = sum(run.shard.bytes for run in runs) / len(runs)
     return max(1, min(SHARDS, int(MAX_COMPRESSED_BYTES / max(1.0, mean))))
 
 
-def _piece(local: LocalShard, run: Run) -> Piece:
+def _piece(local: LocalShard, run: ShardRange) -> Piece:
     if local.offsets is not None:  # of sound records among damaged ones
         offsets = local.offsets[run.start : run.stop]
         return Piece(local.path, run.start, offsets, _lengths_at(local.path, offsets))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from datum._inspect.profile.results import Duplicates
 from datum._inspect.profile.tally import FeatureTally, PayloadTally, tally_column, tally_payloads
-from datum._read.shards import Run
+from datum._read.shards import ShardRange
 from datum._read.split import Split
 from datum.errors import DatumError, Message
 from datum.format import Index, Parser, Records
@@ -75,7 +75,7 @@ class _Block:
         is_leading: whether it is at the start of its shard, and to be read in order.
     """
 
-    run: Run
+    run: ShardRange
     first: int
     is_leading: bool
 
@@ -127,7 +127,7 @@ def _bytes(pieces: list[Piece]) -> int:
 # Where to look.
 
 
-def _numbered(split: Split) -> Iterator[tuple[Run, int]]:
+def _numbered(split: Split) -> Iterator[tuple[ShardRange, int]]:
     """The runs of a split, each with the number of its first record."""
     first = 0
     for run in split.runs:
@@ -172,7 +172,7 @@ def _leading(split: Split, sample: int) -> list[_Block]:
         size = min(-(-wanted // (count - place)), len(run))
         wanted -= size
         if size:
-            found.append(_Block(Run(run.shard, run.start, run.start + size), first, True))
+            found.append(_Block(ShardRange(run.shard, run.start, run.start + size), first, True))
     return found
 
 
@@ -217,7 +217,7 @@ def _read(split: Split, block: _Block) -> Iterator[Records]:
                 return
 
 
-def _piece_size(run: Run) -> int:
+def _piece_size(run: ShardRange) -> int:
     """How many records of a shard are read at a time."""
     size = max(1, run.shard.bytes // max(1, run.shard.records))
     return max(1, min(PIECE_RECORDS, PIECE_BYTES // size))

@@ -9,11 +9,10 @@ from typing import Any
 
 from datum._read.contents import Writer
 from datum._write.report import FloatReport
-from datum.errors import ManifestError, WriteError, inert
+from datum.errors import ManifestError, WriteError, count_of, format_bytes, inert
 from datum.format import Compression, Manifest, Statistics
-from datum.format.naming import MANIFEST_NAME
+from datum.format.manifest import MANIFEST_NAME
 from datum.format.statistics import MAX_DISTINCT, Counts, FeatureStatistics, Range
-from datum.format.wording import count_of, format_bytes
 from datum.schema import Feature
 
 __all__ = [

@@ -21,6 +21,7 @@ from datum._inspect.profile.results import (
 from datum._inspect.profile.sketch import NumberTally
 from datum._inspect.profile.tally import FeatureTally
 from datum._inspect.profile.warnings import find_warnings
+from datum._options import thread_count
 from datum._read.split import Split
 from datum._write.report import FloatReport
 from datum.dataset import Dataset
@@ -28,7 +29,6 @@ from datum.errors import SchemaError
 from datum.format import Statistics
 from datum.format.manifest import VERSION
 from datum.format.statistics import Counts, FeatureStatistics, Range
-from datum.format.threads import thread_count
 from datum.reader import load
 from datum.schema import Schema
 

@@ -15,7 +15,7 @@ from datum._inspect.profile.results import (
     ValueCounts,
     percent,
 )
-from datum.format.wording import count_of, format_bytes
+from datum.errors import count_of, format_bytes
 
 __all__ = [
     "find_class_warnings",

@@ -9,13 +9,20 @@ from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
+from datum._options import thread_count
 from datum._read.contents import Contents
-from datum._read.foreign.files import no_record_file, size_of, split_order
-from datum._read.progress import ByteCounter, Progress, WatchedFile
-from datum.errors import CorruptRecordError, Damage, ManifestError, SchemaError
+from datum._read.foreign.record_files import no_record_file, size_of, split_order
+from datum._read.shards import ByteCounter, Progress, WatchedFile
+from datum.errors import (
+    CorruptRecordError,
+    Damage,
+    ManifestError,
+    Option,
+    SchemaError,
+    Text,
+    count_of,
+)
 from datum.format import Compression, Discovery, ShardInfo, SplitInfo, discover
-from datum.format.threads import thread_count
-from datum.format.wording import count_of
 from datum.schema import Schema
 
 __all__ = [
@@ -33,7 +40,7 @@ _DEFAULT = Discovery(0, {}, {})
 
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
-    """What a pass over a file told.
+    """Results of one pass over a file.
 
     Attributes:
         records: how many are sound.
@@ -185,7 +192,7 @@ def _contradiction(name: str, problem: str) -> SchemaError:
     return SchemaError(
         problem,
         where=f"feature {name!r}",
-        hint="load the files apart, or pass schema= with the features to read",
+        hint=Text("load the files separately, or list the features to read in ", Option("schema")),
         feature=name,
     )
 
@@ -260,5 +267,5 @@ def _no_features(folder: Path, files: Sequence[ScannedFile]) -> SchemaError:
     return SchemaError(
         f"expected records to tell the features from, got a file without any{others}",
         where=where,
-        hint="pass schema= with the features",
+        hint=Text("list the features in ", Option("schema")),
     )

@@ -1,4 +1,4 @@
-"""The owner of a dataset at a path, recognized by its files."""
+"""Datasets recognized by their files, whoever wrote them; manifests for those without one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import glob
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from datum._options import thread_count
 from datum._read.contents import Contents
 from datum._read.foreign.bare import open_files
-from datum._read.foreign.files import (
+from datum._read.foreign.older import MAPPING_FILE, SHARD_FILE, open_older
+from datum._read.foreign.record_files import (
     check_sets,
     is_beside,
     list_folder,
@@ -22,17 +25,17 @@ from datum._read.foreign.files import (
     split_of_file,
     split_of_folder,
 )
-from datum._read.foreign.older import MAPPING_FILE, SHARD_FILE, open_older
 from datum._read.foreign.tfds import FEATURES_FILE, INFO_FILE, open_tfds, read_tfds_features
-from datum._read.progress import Progress
-from datum.errors import CorruptRecordError, ManifestError
+from datum._read.shards import Progress, Shards, checksum_file, tail_checksum
+from datum.errors import CorruptRecordError, ManifestError, Option, Text, WriteError, count_of
 from datum.format import Manifest, ShardInfo, SplitInfo
 from datum.format.durable import find_unfinished
-from datum.format.naming import MANIFEST_NAME
+from datum.format.manifest import MANIFEST_NAME
 from datum.schema import Schema
 
 __all__ = [
     "open_dataset",
+    "save_manifest",
 ]
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -188,7 +191,7 @@ def _open_named(files: Sequence[Path], asked: _Asked, *, missing: Sequence[Path]
         raise CorruptRecordError(
             f"expected {found[path][1].bytes} bytes, as the manifest says, got {size_of(path)}",
             where=path,
-            hint="restore the file, or load with on_error='skip' what is sound of it",
+            hint=Text("restore the file; ", Option("on_error", "skip"), " reads its sound records"),
         )
     known = replace(asked, schema=asked.schema if asked.schema is not None else manifest.schema)
     splits = {path: split for path, (split, _) in found.items()}
@@ -377,3 +380,75 @@ def _nothing_in(folder: Path) -> ManifestError:
     for staging in find_unfinished(folder):
         hint = f"a write did not finish; the same call again continues what is in {staging}"
     return ManifestError(found, where=folder, hint=hint)
+
+
+CHUNK_RECORDS = 4096
+
+
+def save_manifest(contents: Contents, *, threads: int | None = None) -> Path:
+    """Write `datum.json` beside the files of a dataset, and return its path.
+
+    Every shard is read through: its records are counted and checked, and the checksum of the file
+    is taken. WriteError, before anything is read, if there is a manifest already, if files lie in
+    several folders, or if they are compressed in different ways; CorruptRecordError if a shard is
+    not what it should be.
+    """
+    path = contents.folder / MANIFEST_NAME
+    shards = [shard for split in contents.splits.values() for shard in split.shards]
+    _check_place(path, shards)
+    _describe(contents, {shard: replace(shard, crc32c=0) for shard in shards})  # or it cannot be
+    opener = Shards(contents.folder, contents.writer)
+    with ThreadPoolExecutor(thread_count(threads), "datum-save") as pool:
+        checked = list(pool.map(lambda shard: _check_shard(opener, shard), shards))
+    manifest = _describe(contents, dict(zip(shards, checked, strict=True)))
+    manifest.save(path, overwrite=False)  # nor one that was made meanwhile
+    return path
+
+
+def _check_place(path: Path, shards: list[ShardInfo]) -> None:
+    if path.exists():
+        raise WriteError(
+            "expected a dataset without a manifest, got one with a manifest",
+            where=path,
+            hint="delete it to write another one",
+        )
+    strays = [shard.name for shard in shards if Path(shard.name).name != shard.name]
+    if strays:
+        raise WriteError(
+            f"expected all files in the folder of the manifest, got {strays[0]!r}",
+            where=path,
+            hint="move them into one folder, or write them with datum.write",
+        )
+    ways = sorted({str(shard.compression) for shard in shards if shard.bytes})
+    if len(ways) > 1:
+        raise WriteError(
+            f"expected files that are compressed in one way, got {' and '.join(ways)}",
+            where=path,
+            hint="save a manifest for those of one kind, or write them with datum.write",
+        )
+
+
+def _describe(contents: Contents, shards: Mapping[ShardInfo, ShardInfo]) -> Manifest:
+    splits = {
+        name: SplitInfo(tuple(shards[shard] for shard in split.shards))
+        for name, split in contents.splits.items()
+    }
+    return Manifest(
+        contents.schema, splits, contents.metadata, contents.statistics, contents.compression
+    )
+
+
+def _check_shard(opener: Shards, shard: ShardInfo) -> ShardInfo:
+    """A shard with its checksum, after all its records have been read."""
+    with opener.open(shard) as file:
+        records = sum(map(len, file.chunks(CHUNK_RECORDS)))
+        if records != shard.records:
+            raise CorruptRecordError(
+                f"expected {count_of(shard.records, 'record')}, {opener.known_from}, got {records}",
+                where=file.name,
+            )
+        nbytes, crc = checksum_file(file)
+        tail = tail_checksum(file)
+    if nbytes != shard.bytes:
+        raise CorruptRecordError(f"expected {shard.bytes} bytes, got {nbytes}", where=file.name)
+    return replace(shard, crc32c=crc, tail_crc32c=tail)

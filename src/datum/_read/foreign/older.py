@@ -14,10 +14,10 @@ from typing import Any
 
 from datum._read.contents import Contents
 from datum._read.foreign.bare import ScannedFile, common_compression, merge_found, scan_files
-from datum._read.foreign.files import check_member, expect, read_json, size_of
+from datum._read.foreign.record_files import check_member, expect, read_json, size_of
 from datum.errors import ManifestError, SplitError
 from datum.format import DiscoveredFeature, RecordFile, SplitInfo, parse
-from datum.format.naming import check_split_name
+from datum.format.manifest import check_split_name
 from datum.schema import Feature, Schema
 
 __all__ = [

@@ -14,16 +14,23 @@ import numpy as np
 from datum._optional import require
 from datum._read.contents import Contents
 from datum._read.foreign.bare import ScannedFile, common_compression, scan_files, schema_of
-from datum._read.foreign.files import check_member, expect, read_json, size_of
+from datum._read.foreign.record_files import check_member, expect, read_json, size_of
 from datum._read.foreign.tfds_features import parse_labels, read_features
 from datum._read.local import cache_folder, check_unchanged, keep, name_for, places
-from datum.errors import CorruptRecordError, ManifestError, Message, SchemaError, SplitError
+from datum.errors import (
+    CorruptRecordError,
+    ManifestError,
+    Message,
+    SchemaError,
+    SplitError,
+    count_of,
+    format_bytes,
+)
 from datum.format import Index, ShardInfo, SplitInfo
+from datum.format.framing import frame
 from datum.format.index import FRAME_BYTES
-from datum.format.naming import check_split_name
+from datum.format.manifest import check_split_name
 from datum.format.strict_json import describe
-from datum.format.wording import count_of, format_bytes
-from datum.format.writer import frame
 from datum.schema import Schema
 
 __all__ = [

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 import datum
 from datum.cli.app import app
 from datum.format import Index, RecordFile, frame
-from tests.unit.read.adopt.files_written import write_file
+from tests.unit.read.foreign.files_written import write_file
 from tests.unit.read.written import write_numbered
 
 

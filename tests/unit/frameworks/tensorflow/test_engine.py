@@ -148,19 +148,19 @@ class Placed(tf.distribute.Strategy):
     ],
 )
 def test_a_host_is_found(host, found):
-    assert find_host(host) == found
+    assert find_host(TfOptions(host=host).host) == found
 
 
 @pytest.mark.parametrize("host", [(3, 3), (-1, 2), (0, 0)])
 def test_a_host_outside_its_count_is_refused(host):
     with pytest.raises(ValueError, match="an index from 0"):
-        find_host(host)
+        find_host(TfOptions(host=host).host)
 
 
 @pytest.mark.parametrize("host", [3, "01", (1, 2, 3), (0.5, 2)])
 def test_what_tells_no_host_is_refused(host):
     with pytest.raises(TypeError, match=r"\(index, count\)"):
-        find_host(host)
+        find_host(TfOptions(host=host).host)
 
 
 @pytest.mark.parametrize("count", range(1, 9))

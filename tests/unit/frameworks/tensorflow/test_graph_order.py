@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from datum._frameworks.tensorflow.graph_order import GraphOrder
-from datum._read.order import Order
+from datum._load.epoch_order import Order
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,11 @@
+import inspect
+
 import pytest
 
-from datum._frameworks.tensorflow.options import TfOptions
+import datum
+from datum._frameworks.tensorflow.options import TfKeywords, TfOptions
+from datum._load.options import LoadKeywords, LoadOptions
+from datum._options import fields_of, help_of
 from datum.configs import BucketConfigs
 from datum.schema import Feature, Schema
 
@@ -75,10 +80,8 @@ def test_an_option_of_another_kind_is_refused(options, message):
     ],
 )
 def test_a_misspelt_feature_is_refused_and_the_nearest_named(options):
-    checked = TfOptions(**options)
-    check = checked.selected if "columns" in options else checked.check_names
     with pytest.raises(ValueError, match="hint: did you mean 'label'"):
-        check(SCHEMA)
+        TfOptions(**options).selected(SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +100,46 @@ def test_only_what_is_asked_for_is_read():
 
 
 def test_names_that_a_callback_makes_are_its_own_affair():
-    TfOptions(supervised=("pixels", "label"), map=lambda record: record).check_names(SCHEMA)
+    TfOptions(supervised=("pixels", "label"), map=lambda record: record).selected(SCHEMA)
 
 
 def test_at_least_one_column_is_read():
     with pytest.raises(ValueError, match="at least one feature, got none"):
         TfOptions(columns=[]).selected(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("declared", "keywords"), [(TfOptions, TfKeywords), (LoadOptions, LoadKeywords)]
+)
+def test_options_and_the_keywords_of_editors_agree(declared, keywords):
+    assert set(fields_of(declared)) == set(keywords.__annotations__) == set(help_of(declared))
+
+
+def test_to_tf_shows_every_option_with_its_default_and_help():
+    parameters = inspect.signature(datum.Dataset.to_tf).parameters
+    for name, option in fields_of(TfOptions).items():
+        assert parameters[name].default == option.default
+        assert f"    {name}: " in datum.Dataset.to_tf.__doc__
+    assert not {"threads", "batch_tokens", "buckets"} & set(parameters)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "hint"),
+    [
+        ("bucket_fun", "did you mean `bucket_fn`"),
+        ("buckets", "`bucket_fn` and `bucket_op` set a batch size"),
+        ("batch_tokens", "`bucket_fn` and `bucket_op` set a batch size"),
+        ("threads", "to_tf: got an unknown option `threads`"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_a_way_out(keyword, hint):
+    with pytest.raises(TypeError, match=hint):
+        TfOptions.of({keyword: 1}, caller="to_tf")
+
+
+def test_a_padded_batch_needs_its_mask_among_the_supervised_names():
+    padded = {"remainder": "pad"}
+    with pytest.raises(ValueError, match="expected 'batch_mask' among the names"):
+        TfOptions(supervised=("image", "label"), **padded).selected(SCHEMA)
+    masked = TfOptions(supervised=("image", "label", "batch_mask"), **padded)
+    assert list(masked.selected(SCHEMA)) == ["image", "label"]

@@ -3,7 +3,7 @@ import pytest
 from datum._read.verify import verify_path
 from datum.errors import CorruptRecordError, ManifestError
 from datum.format import RecordWriter, frame
-from tests.unit.read.adopt.files_written import write_file
+from tests.unit.read.foreign.files_written import write_file
 from tests.unit.read.written import write_numbered
 
 SHARD = "train-00002-of-00003.tfrecord"

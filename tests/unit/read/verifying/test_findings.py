@@ -1,7 +1,7 @@
 import pytest
 
-from datum._read import verify_records
-from datum._read.verify_records import Findings
+from datum._read import record_checks
+from datum._read.record_checks import Findings
 from datum.errors import Damage
 
 
@@ -44,7 +44,7 @@ def test_damage_of_a_kind_yet_unknown_is_told(found):
 
 
 def test_what_is_too_much_is_counted(found, monkeypatch):
-    monkeypatch.setattr(verify_records, "MAX_LISTED", 2)
+    monkeypatch.setattr(record_checks, "MAX_LISTED", 2)
     for number in range(5):
         found.tell_damage(Damage("a", number, number + 1, number, "torn header"))
     found.tell_record("image", "expected an image", (7, None))

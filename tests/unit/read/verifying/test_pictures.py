@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from datum import Feature, Schema
-from datum._read.verify_records import Findings, PictureChecks, find_fault
+from datum._read.record_checks import Findings, PictureChecks, find_fault
 from datum.format import RecordFile, encode, parse
 
 GREY = Feature("uint8", (None, None, 1), encoding="image")

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from datum import Feature, Schema
-from datum._read import verify_records as checking
-from datum._read.verify_records import Findings, RecordChecks, cut_records, make_parser, slices_of
+from datum._read import record_checks as checking
+from datum._read.record_checks import Findings, RecordChecks, cut_records, make_parser, slices_of
 from datum.format import RecordFile, Records, encode, frame
 
 LOOSE = Schema(

@@ -2,7 +2,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from datum._read.verify_records import Problem, VerifyReport
+from datum._read.record_checks import Problem, VerifyReport
 
 DAMAGE = Problem("train", "a.tfrecord", "payload checksum", "expected x, got y", 7, 312, 400)
 REPORT = VerifyReport(Path("photos"), 1000, 2_500_000, 4, ())

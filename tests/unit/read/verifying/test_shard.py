@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 
 from datum import _core
+from datum._read import shards
 from datum._read import verify as verifying
-from datum._read.verify import Checksum, verify_shard
-from datum._read.verify_records import Findings, RecordChecks
+from datum._read.record_checks import Findings, RecordChecks
+from datum._read.shards import Checksum
+from datum._read.verify import verify_shard
 from datum.format import Index, RecordFile, RecordWriter, ShardInfo
 
 
@@ -106,7 +108,7 @@ def test_much_damage_is_not_kept(tmp_path):
 
 
 def test_a_checksum_is_taken_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr(verifying, "READ_BYTES", 7)
+    monkeypatch.setattr(shards, "CHECKSUM_BYTES", 7)
     data = bytes(range(256))
     (tmp_path / "a").write_bytes(data)
     checksum = Checksum("a", _core.MappedFile(tmp_path / "a"))

@@ -3,7 +3,7 @@ import pytest
 
 import datum
 from datum import Feature, Schema, Sparse
-from datum._read.verify_records import compare_statistics, summarize_columns
+from datum._read.record_checks import compare_statistics, summarize_columns
 from datum.format import Parser, RecordFile, Statistics, encode
 
 

@@ -3,14 +3,13 @@ from dataclasses import replace
 import pytest
 
 from datum import Feature
-from datum._read.foreign import save
-from datum._read.foreign.detect import open_dataset
-from datum._read.foreign.save import save_manifest
+from datum._read.foreign import detect
+from datum._read.foreign.detect import open_dataset, save_manifest
 from datum._read.verify import verify_shards
 from datum.errors import CorruptRecordError, ManifestError, WriteError
 from datum.format import Manifest
-from tests.unit.read.adopt.files_written import numbers, write_file, write_numbers
-from tests.unit.read.adopt.test_detect import write_prepared
+from tests.unit.read.foreign.files_written import numbers, write_file, write_numbers
+from tests.unit.read.foreign.test_detect import write_prepared
 
 NAMES = ["train-00000-of-00002.tfrecord", "train-00001-of-00002.tfrecord", "test.record"]
 
@@ -84,7 +83,7 @@ def test_a_manifest_that_was_made_meanwhile_is_not_replaced(tmp_path, monkeypatc
     write_numbers(tmp_path, *NAMES)
     found = open_dataset(tmp_path)
     made_meanwhile = lambda *_: (tmp_path / "datum.json").write_text("x")  # noqa: E731
-    monkeypatch.setattr(save, "_check_place", made_meanwhile)
+    monkeypatch.setattr(detect, "_check_place", made_meanwhile)
     with pytest.raises(WriteError, match=r"datum.json: expected to write the manifest, got"):
         save_manifest(found)
     assert (tmp_path / "datum.json").read_text() == "x"

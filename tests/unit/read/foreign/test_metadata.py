@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from datum._read.foreign.files import check_member, expect, read_json, size_of
+from datum._read.foreign.record_files import check_member, expect, read_json, size_of
 from datum.errors import ManifestError
 
 

@@ -5,12 +5,11 @@ import pytest
 
 import datum._read.foreign.bare as scanning
 from datum import Feature, Schema
-from datum._read.foreign.detect import open_dataset
-from datum._read.foreign.save import save_manifest
+from datum._read.foreign.detect import open_dataset, save_manifest
 from datum._read.verify import verify_shards
 from datum.errors import CorruptRecordError, ManifestError, SchemaError
-from tests.unit.read.adopt.files_written import numbers, split_of, write_file
-from tests.unit.read.adopt.tfds_written import read_tfds, tfds, write_tfds
+from tests.unit.read.foreign.files_written import numbers, split_of, write_file
+from tests.unit.read.foreign.tfds_written import read_tfds, tfds, write_tfds
 
 SHARD = "d-train.tfrecord-00000-of-00001"
 
@@ -62,7 +61,7 @@ def test_no_shard_is_read_to_open_it(prepared, monkeypatch):
         raise AssertionError("a shard was opened")
 
     monkeypatch.setattr(scanning, "WatchedFile", refuse)
-    monkeypatch.setattr("datum._read.foreign.files.sniff", refuse)
+    monkeypatch.setattr("datum._read.foreign.record_files.sniff", refuse)
     monkeypatch.setattr("datum._read.shards.RecordFile", refuse)
     assert open_dataset(prepared).splits["train"].records == 25
     assert open_dataset(prepared.parent).splits["train"].records == 25

@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from datum._read.foreign.files import (
+from datum._read.foreign.record_files import (
     is_beside,
     list_folder,
     select_record_files,

@@ -11,7 +11,7 @@ from datum._read.foreign.bare import (
 )
 from datum.errors import CorruptRecordError, ManifestError, SchemaError
 from datum.format import ShardInfo, frame
-from tests.unit.read.adopt.files_written import write_file
+from tests.unit.read.foreign.files_written import write_file
 
 STEPS = {"x": Feature("int64", (None,), sequence=True)}
 

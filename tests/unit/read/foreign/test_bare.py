@@ -8,7 +8,7 @@ from datum._read.foreign.bare import open_files
 from datum._read.foreign.detect import open_dataset
 from datum.errors import CorruptRecordError, DatumError, SchemaError
 from datum.format import frame
-from tests.unit.read.adopt.files_written import numbers, split_of, write_file, write_numbers
+from tests.unit.read.foreign.files_written import numbers, split_of, write_file, write_numbers
 
 EXAMPLES = ("Example", "SequenceExample")
 
@@ -49,7 +49,7 @@ def test_files_without_records_need_a_schema(tmp_path):
     path = tmp_path / "a"
     path.touch()
     with pytest.raises(
-        SchemaError, match="/a: expected records.*got a file without any.*\nhint: pass"
+        SchemaError, match="/a: expected records.*got a file without any.*\nhint: list"
     ):
         open_files(tmp_path, {path: "train"}, None)
     contents = open_files(tmp_path, {path: "train"}, Schema({"x": Feature("int64")}))

@@ -13,10 +13,10 @@ from PIL import Image
 import datum
 from datum import Feature
 from datum._read.foreign.tfds_features import parse_labels, read_features
-from datum._read.rows import iterate_rows
+from datum._read.tables import iterate_rows
 from datum.format import RecordFile, parse
-from tests.unit.read.adopt.tfds_cases import EQUAL, EXAMPLES, FEATURES, RANDOM, encoded, pixels
-from tests.unit.read.adopt.tfds_written import read_tfds, write_tfds
+from tests.unit.read.foreign.tfds_cases import EQUAL, EXAMPLES, FEATURES, RANDOM, encoded, pixels
+from tests.unit.read.foreign.tfds_written import read_tfds, write_tfds
 
 f = tfds.features
 

@@ -13,12 +13,11 @@ import numpy as np
 
 from datum import _core
 from datum.columns import BytesColumn, Masked, Ragged
-from datum.errors import Damage, DatumError, Message, SchemaError, inert
+from datum.errors import Damage, DatumError, Message, SchemaError, count_of, format_bytes, inert
 from datum.format import Parser, Records, Statistics
-from datum.format.collect import collect, summarize
+from datum.format.encode import collect
 from datum.format.parse import place_of
-from datum.format.statistics import Counts, FeatureStatistics, Range
-from datum.format.wording import count_of, format_bytes
+from datum.format.statistics import Counts, FeatureStatistics, Range, summarize
 from datum.schema import Feature, Schema
 
 __all__ = [
@@ -212,7 +211,7 @@ _EXPLAINED = {
     "torn payload": "expected a whole record, got the end after {size} of it",
     "length checksum": "expected a length that fits its CRC, got another; {size} lost",
     "payload checksum": "expected a payload that fits its CRC, got another; {size} lost",
-    "oversized record": "expected a record that memory is risked for, got a larger one",
+    "oversized record": "the record exceeds the size limit of compressed streams",
     "compressed stream": "expected a whole compressed stream, got damage, or its end",
 }
 

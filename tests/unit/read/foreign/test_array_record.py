@@ -9,7 +9,7 @@ import pytest
 import tensorflow_datasets as tfds
 
 import datum
-from tests.unit.read.adopt.tfds_written import write_tfds
+from tests.unit.read.foreign.tfds_written import write_tfds
 
 f = tfds.features
 

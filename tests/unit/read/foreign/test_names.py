@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from datum._read.foreign.files import (
+from datum._read.foreign.record_files import (
     check_sets,
     natural_order,
     split_of_file,

@@ -11,7 +11,7 @@
 
 namespace datum::python {
 
-struct Source {
+struct ColumnInput {
   ColumnSource column;
   std::vector<std::unique_ptr<BufferView>> views;
   std::vector<nb::object> owners;

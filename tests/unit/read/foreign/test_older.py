@@ -10,7 +10,7 @@ from datum import Feature, Schema
 from datum._read.foreign.detect import open_dataset
 from datum._read.foreign.older import MAPPING_FILE, SHARD_FILE
 from datum.errors import CorruptRecordError, ManifestError, SchemaError
-from tests.unit.read.adopt.files_written import numbers, split_of, write_file
+from tests.unit.read.foreign.files_written import numbers, split_of, write_file
 
 SHARD = "train-00000-of-00001.tfrecord"
 

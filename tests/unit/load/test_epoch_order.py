@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datum._read.order import BLOCKS_PER_WINDOW, Order, key_of
+from datum._load.epoch_order import BLOCKS_PER_WINDOW, Order, key_of
 
 MODES = ["none", "full", "blocks"]
 KEY = 5533503609948066460

@@ -1,4 +1,4 @@
-"""Files of a foreign dataset: records found by content, splits by name, JSON beside them."""
+"""Record files of a foreign dataset: content, split names, shard sets and JSON descriptions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 from datum import _core
 from datum.errors import CorruptRecordError, ManifestError, SplitError
-from datum.format.compression import CompressedStreamError, detect_compression, inflate
-from datum.format.manifest import read_manifest
-from datum.format.naming import check_split_name
+from datum.format.framing import CompressedStreamError, detect_compression, inflate
+from datum.format.manifest import check_split_name, read_manifest
 from datum.format.strict_json import describe, parse_json
 
 __all__ = [
@@ -106,7 +105,7 @@ def natural_order(name: str) -> list[str | int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shard:
+class _NumberedFile:
     """A file that says which one of how many it is."""
 
     path: Path
@@ -126,11 +125,11 @@ def check_sets(paths: Iterable[Path], *, may_miss: bool = False) -> list[Path]:
     Numbers may start at 0 or at 1. ManifestError names what is missing; where some `may_miss`, it
     is returned.
     """
-    sets: dict[tuple[Path, str, str], list[_Shard]] = defaultdict(list)
+    sets: dict[tuple[Path, str, str], list[_NumberedFile]] = defaultdict(list)
     for path in paths:
         found = _SHARD.fullmatch(path.name)
         if found is not None and int(found[2]) <= int(found[3]):
-            shard = _Shard(path, int(found[2]), int(found[3]), found.span(2))
+            shard = _NumberedFile(path, int(found[2]), int(found[3]), found.span(2))
             sets[path.parent, found[1], _COMPRESSED.sub("", found[4])].append(shard)
     absent: list[Path] = []
     for shards in sets.values():
@@ -142,8 +141,8 @@ def check_sets(paths: Iterable[Path], *, may_miss: bool = False) -> list[Path]:
     return absent
 
 
-def _check_one_set(shards: list[_Shard]) -> None:
-    seen: dict[int, _Shard] = {}
+def _check_one_set(shards: list[_NumberedFile]) -> None:
+    seen: dict[int, _NumberedFile] = {}
     for shard in shards:
         other = seen.setdefault(shard.number, shard)
         if shard.count != shards[0].count or other is not shard:
@@ -155,7 +154,7 @@ def _check_one_set(shards: list[_Shard]) -> None:
             )
 
 
-def _find_missing(shards: list[_Shard], limit: int) -> list[Path]:
+def _find_missing(shards: list[_NumberedFile], limit: int) -> list[Path]:
     """The first shards that are neither given nor on the disk."""
     numbers, count = {shard.number for shard in shards}, shards[0].count
     first = 1 if count in numbers else 0
@@ -167,13 +166,13 @@ def _find_missing(shards: list[_Shard], limit: int) -> list[Path]:
     return missing
 
 
-def _absent(shard: _Shard, numbers: set[int], wanted: range) -> Iterator[Path]:
+def _absent(shard: _NumberedFile, numbers: set[int], wanted: range) -> Iterator[Path]:
     for number in wanted:
         if number not in numbers and not (path := shard.sibling(number)).exists():
             yield path
 
 
-def _missing(shard: _Shard, missing: list[Path]) -> ManifestError:
+def _missing(shard: _NumberedFile, missing: list[Path]) -> ManifestError:
     shown = ", ".join(path.name for path in missing[:SHOWN_MISSING])
     more = ", ..." if len(missing) > SHOWN_MISSING else ""
     return ManifestError(

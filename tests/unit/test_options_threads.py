@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from datum.format.threads import thread_count
+from datum._options import thread_count
 
 
 def test_the_threads_asked_for_are_used():

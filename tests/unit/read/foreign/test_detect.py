@@ -8,7 +8,7 @@ from datum._read.foreign.detect import open_dataset
 from datum.errors import CorruptRecordError, ManifestError
 from datum.format import Manifest
 from datum.format.durable import hold_folder
-from tests.unit.read.adopt.files_written import numbers, write_file, write_numbers
+from tests.unit.read.foreign.files_written import numbers, write_file, write_numbers
 from tests.unit.read.written import write_numbered
 
 INFO = '{"name": "d", "splits": [{"name": "train", "shardLengths": ["1"]}]}'

@@ -1,0 +1,141 @@
+"""Options of public functions: declared once in a dataclass, shown, checked and suggested.
+
+A dataclass declares the options of a function: the type and default of each in its field, its
+help in the docstring's `Attributes:`, its check in `__post_init__`. Signatures, docstrings, flags
+of the command line and settings in TOML are derived from it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import Field, fields
+from typing import Any, TypeVar
+
+from datum.errors import Message, Option, Text, suggest
+
+__all__ = [
+    "check_choice",
+    "check_count",
+    "check_kind",
+    "fields_of",
+    "help_of",
+    "lists_options",
+    "refuse_unknown",
+    "thread_count",
+    "wrong_kind",
+]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def fields_of(declared: Any) -> dict[str, Field[Any]]:
+    """The fields that are options, by name."""
+    return {option.name: option for option in fields(declared) if option.init}
+
+
+def help_of(declared: Any) -> dict[str, str]:
+    """The help text of each option, one line each, from the docstring's `Attributes:`."""
+    return {name: " ".join(words.split()) for name, words in _documented(declared).items()}
+
+
+def _documented(declared: Any) -> dict[str, str]:
+    """The text of each option in the docstrings of a dataclass and of those it extends."""
+    found: dict[str, str] = {}
+    for one in reversed(declared.__mro__):
+        text = inspect.cleandoc(one.__doc__ or "").partition("Attributes:\n")[2]
+        found |= re.findall(r"^    (\w+): (.*(?:\n        .*)*)", text, re.MULTILINE)
+    return {name: found[name] for name in fields_of(declared) if name in found}
+
+
+def lists_options(declared: Any, keywords: Any) -> Callable[[_Function], _Function]:
+    """Show each option of a function that takes `**options` in its signature and docstring.
+
+    Args:
+        declared: The dataclass that declares the options.
+        keywords: The TypedDict by which editors know them.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        own = inspect.signature(function)
+        given = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        options = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=option.default,
+                annotation=keywords.__annotations__[name].__forward_arg__,
+            )
+            for name, option in fields_of(declared).items()
+        ]
+        documented: Any = function
+        documented.__signature__ = own.replace(parameters=[*given, *options])
+        text = "\n".join(f"    {name}: {words}" for name, words in _documented(declared).items())
+        lines = inspect.cleandoc(function.__doc__ or "").splitlines()
+        listed = [text if line.strip().startswith("options:") else line for line in lines]
+        documented.__doc__ = "\n".join(listed)
+        return function
+
+    return decorate
+
+
+def refuse_unknown(names: Iterable[str], known: Iterable[str], *, caller: str) -> None:
+    """Raise TypeError for the first name that is no option, with the nearest one."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            hint = suggest(name, known, f"there are {', '.join(known)}", shown="`{}`".format)
+            raise TypeError(Message(f"{caller}: got an unknown option `{name}`", hint=hint))
+
+
+def check_count(
+    name: str, value: Any, *, least: int, most: int | None = None, hint: str = ""
+) -> int:
+    """Return a whole number from `least` to `most` as an `int`; refuse anything else.
+
+    A NumPy number would overflow in arithmetic, and does not fit into JSON.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise wrong_kind(name, "a whole number", value) from None
+    option = Option(name)
+    if isinstance(value, bool) or number < least:
+        problem = Text("expected ", option, f" of {least:,} or more, got {value!r}")
+        raise ValueError(Message(problem, hint=hint))
+    if most is not None and number > most:
+        problem = Text("expected ", option, f" of at most {most:,}, got {value!r}")
+        raise ValueError(Message(problem, hint=hint))
+    return number
+
+
+def thread_count(threads: Any) -> int:
+    """Return `threads`, or by default one for each core this process may use."""
+    if threads is None:
+        affinity = getattr(os, "sched_getaffinity", None)
+        return len(affinity(0)) if affinity else os.cpu_count() or 1
+    return check_count("threads", threads, least=1)
+
+
+def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
+    """Refuse a value that is none of the choices."""
+    choices = list(choices)
+    if value not in choices:
+        words = [choice for choice in choices if isinstance(choice, str)]
+        expected = " or ".join(map(repr, choices))
+        problem = Text("expected ", Option(name), f" to be {expected}, got {value!r}")
+        raise ValueError(Message(problem, hint=suggest(str(value).lower(), words)))
+
+
+def check_kind(name: str, value: Any, kinds: Any, expected: str) -> None:
+    """Refuse a value of another type."""
+    if not isinstance(value, kinds):
+        raise wrong_kind(name, expected, value)
+
+
+def wrong_kind(name: str, expected: str, value: Any) -> TypeError:
+    """The error for an option of another type."""
+    return TypeError(Message(Text("expected ", Option(name), f" to be {expected}, got {value!r}")))

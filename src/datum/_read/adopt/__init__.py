@@ -1,1 +1,0 @@
-"""Records that others wrote, as datasets."""
