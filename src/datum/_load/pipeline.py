@@ -237,7 +237,12 @@ def _work(pool: Pool) -> None:
 
 @atexit.register
 def _stop_all() -> None:
-    """At the end of the program, before the interpreter takes itself apart."""
+    """Stop every thread at the end of the program, before the interpreter clears its modules.
+
+    A generator that is still suspended then closes its pipeline later, when modules are gone.
+    """
+    for pipeline in list(_open):
+        pipeline.end_with_program()
     pools = list(_running)
     for pool in pools:
         pool.stop()
@@ -298,6 +303,7 @@ class Pipeline:
         self._process = os.getpid()
         self._jobs: deque[BatchJob] = deque()
         self._is_closed = False
+        _open.add(self)
         self._work, self._piece = _plan_work(
             source, schema, options, cache, finisher, tools, randomness
         )
@@ -379,8 +385,8 @@ class Pipeline:
 
     def close(self) -> None:
         """Drop what is not taken, and end every thread; may be called more than once."""
-        if self._process != os.getpid():
-            return  # the threads are the parent's, and so are the locks
+        if self._is_closed or self._process != os.getpid():
+            return  # in a forked process, the threads and locks are the parent's
         self._is_closed = True
         if self._pool is not None:
             self._pool.stop()
@@ -392,6 +398,14 @@ class Pipeline:
         self._jobs.clear()
         self._pool = None
         self._source.close()
+
+    def end_with_program(self) -> None:
+        """Make `close` do nothing: the program is ending, and its threads are stopped anyway."""
+        self._is_closed = True
+
+
+# What `_stop_all` ends.
+_open: weakref.WeakSet[Pipeline] = weakref.WeakSet()
 
 
 def _ahead(threads: int, batch_size: int, piece: int | None) -> int:

@@ -1,3 +1,7 @@
+import subprocess
+import sys
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -430,3 +434,25 @@ def test_no_rows_and_no_values_are_padded():
 def test_sparse_becomes_a_matrix_to_multiply_with():
     product = jax.jit(lambda sparse, x: to_bcoo(sparse) @ x)(SPARSE, jnp.array([10, 100]))
     assert product.tolist() == (SPARSE.to_dense() @ np.array([10, 100])).tolist()
+
+
+_SUSPENDED = """
+import sys
+import datum
+
+datum.write({"x": range(1000)}, sys.argv[1], progress=False)
+batches = iter(datum.load(sys.argv[1]).to_jax("train", batch_size=8))
+next(batches)
+"""
+
+
+def test_a_program_that_ends_within_an_epoch_ends_quietly(tmp_path: Path) -> None:
+    # JAX keeps the suspended generator until the names of modules are gone.
+    ran = subprocess.run(
+        [sys.executable, "-c", _SUSPENDED, str(tmp_path / "numbers")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert "Exception ignored" not in ran.stderr
