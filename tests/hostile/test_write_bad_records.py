@@ -203,9 +203,9 @@ def test_rejects_of_an_append_join_those_that_are_there(tmp_path):
 
 
 def test_progress_is_shown_also_when_nothing_is_good(tmp_path, monkeypatch, capsys):
-    from datum._write import progress
+    from datum._write import report
 
-    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(report, "LINE_SECONDS", 0.0)
     rows = [{"x": object()} for _ in range(5000)] + [{"x": 1}]
     for source in (rows, iter(rows)):
         datum.write(source, tmp_path / "out", on_error="skip", overwrite=True)

@@ -124,7 +124,7 @@ def closed_file():
 @pytest.mark.parametrize("stream", [None, NoTerminal(), closed_file()])
 @pytest.mark.parametrize("progress", [None, True])
 def test_a_terminal_that_is_gone_does_not_stop_a_write(tmp_path, monkeypatch, stream, progress):
-    from datum._write import progress as shown
+    from datum._write import report as shown
 
     monkeypatch.setattr(shown, "LINE_SECONDS", 0.0)
     monkeypatch.setattr(sys, "stderr", stream)

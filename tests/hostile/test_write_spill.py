@@ -127,9 +127,9 @@ def test_duplicates_are_dropped_on_disk_as_in_memory(tmp_path, monkeypatch, opti
 
 def test_records_that_cannot_be_told_apart_by_place_are_all_kept(tmp_path, monkeypatch):
     """The same place for all: no division of a file helps."""
-    from datum._write import intake
+    from datum._write import spill
 
-    monkeypatch.setattr(intake, "shuffled_places", lambda hashes, seed: np.zeros_like(hashes))
+    monkeypatch.setattr(spill, "shuffled_places", lambda hashes, seed: np.zeros_like(hashes))
     within(monkeypatch, 3000, 400)
     write(({"x": number} for number in range(COUNT)), tmp_path / "out", shards=3)
     assert [row["x"] for row in read(tmp_path / "out")] == list(range(COUNT))

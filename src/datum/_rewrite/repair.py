@@ -17,7 +17,7 @@ from datum._rewrite.reshard import check_free
 from datum._rewrite.salvage import RepairReport, Salvaged, Survey, salvage_file, survey_path
 from datum._write.api import write
 from datum._write.options import names_nearest_option
-from datum._write.progress import Progress, show_progress
+from datum._write.report import Progress, show_progress
 from datum._write.staging import open_staging
 from datum.errors import CorruptRecordError, WriteError, count_of
 from datum.format import Framed, Records, RecordWriter

@@ -17,8 +17,7 @@ from datum._read.split import Split
 from datum._read.tables import iterate_rows
 from datum._write.api import write
 from datum._write.options import names_nearest_option
-from datum._write.progress import Progress, show_progress
-from datum._write.report import WriteReport
+from datum._write.report import Progress, WriteReport, show_progress
 from datum._write.staging import check_target
 from datum.dataset import Dataset
 from datum.errors import (

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from datum._write.append import append_to
 from datum._write.blocks import OnError
-from datum._write.division import Division, divide_part
 from datum._write.encoders import fit_encoders, make_encoders, with_stored
 from datum._write.job import Job, MadeSplit
 from datum._write.options import check_options, names_nearest_option
-from datum._write.parts import Intake, Wanted, check_stratify, collect_parts
-from datum._write.progress import show_progress
-from datum._write.report import SplitReport, WriteReport
+from datum._write.order import Division, divide_part
+from datum._write.parts import Intake, SourceOptions, check_stratify, collect_parts
+from datum._write.report import SplitReport, WriteReport, show_progress
 from datum._write.staging import QUARANTINE, Staging, check_target, open_staging
 from datum.errors import Message, WriteError
 from datum.format import Compression
@@ -158,7 +157,9 @@ def write(
     made_encoders = {} if append else make_encoders(encoders or {})
     with _stage(target) as staging, show_progress(progress) as shown:
         check_target(target, overwrite=overwrite, append=append)  # nobody else can write now
-        intake = collect_parts(source, splits, problem, Wanted.of(options, encoders or (), table))
+        intake = collect_parts(
+            source, splits, problem, SourceOptions.of(options, encoders or (), table)
+        )
         division = _divide(intake, stratify)
         appended = append_to(target, options) if append else None
         if appended is not None:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from datum._write.options import WriteOptions
-from datum._write.parts import merge_schemas
 from datum._write.sidecars import find_sidecars
 from datum._write.staging import QUARANTINE
 from datum.errors import SchemaError, WriteError
 from datum.format import Manifest, SplitInfo, Statistics, stores_alike
 from datum.format.manifest import parse_shard_name
-from datum.schema import Feature, Schema
+from datum.schema import Feature, Schema, SchemaGuess
 from datum.schema.feature import FLOATS_ON_WIRE
 
 __all__ = [
     "Appended",
     "append_to",
     "join_metadata",
+    "merge_schemas",
 ]
 
 
@@ -152,3 +152,25 @@ def _join(name: str, what: str, old: Any, new: Any) -> Any:
 def _shortened(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def merge_schemas(first: Schema, second: Schema) -> Schema:
+    """A schema that holds what either holds."""
+    merged = {}
+    for name in dict.fromkeys([*first, *second]):
+        ours, theirs = first.get(name), second.get(name)
+        if ours is None or theirs is None:
+            lone = theirs if ours is None else ours
+            assert lone is not None
+            merged[name] = replace(lone, optional=True)
+        elif replace(ours, optional=True) == replace(theirs, optional=True):
+            merged[name] = theirs if theirs.optional else ours
+        else:
+            # Where they lie is not inferred: keys that both have stay.
+            keys = ours.keys if ours.keys == theirs.keys else ()
+            both = [replace(one, keys=()) if keys else one for one in (ours, theirs)]
+            # Of two records, so that an optional feature is known from one of them.
+            guesses = (SchemaGuess.from_schema(Schema({name: one}), records=2) for one in both)
+            found = next(guesses).merge(next(guesses)).to_schema()[name]
+            merged[name] = replace(found, keys=keys) if keys else found
+    return Schema(merged)

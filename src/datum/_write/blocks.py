@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from datum import _core
 from datum._write.encoders import FeatureEncoder, apply_encoders
-from datum._write.images import ImageFacts, find_images, prepare_images
+from datum._write.images import DetectionKeys, ImageFacts, find_images, prepare_images
 from datum._write.serialized import CopiedRecords, copy_stored, rows_of
 from datum.errors import SchemaError, SourceError, suggest
 from datum.format import (
@@ -38,147 +39,29 @@ from datum.schema import (
     widened,
 )
 from datum.schema.feature import read_named_floats
-from datum.sources import Block, IndexedPart, Reject
+from datum.sources import Block, IndexedPart, Reject, StreamedPart
 from datum.sources.arrow_files import cast_decimal
-from datum.sources.protocol import Stored, part_info, take_rows
+from datum.sources.protocol import Part, Stored, part_info, take_rows
 
 if TYPE_CHECKING:
     from datum.images import ImageOptions
 
 __all__ = [
-    "KEYS",
+    "BLOCK_BYTES",
+    "BLOCK_RECORDS",
     "BlockSettings",
     "BlockWriter",
     "CollectedBlock",
-    "DetectionKeys",
     "DirectSplit",
     "OnError",
     "PartWriter",
     "WrittenBlock",
     "block_bounds",
-    "find_keys",
+    "block_ranges",
+    "blocks_of",
     "first_error",
     "join_framed",
 ]
-
-KEYS = ("tf_object_detection",)
-_NEEDED = ("image", "xmin", "xmax", "ymin", "ymax", "labels")
-_BOX = "image/object/bbox/"
-_NAMES = {
-    "image": "image/encoded",
-    "format": "image/format",
-    "height": "image/height",
-    "width": "image/width",
-    "filename": "image/filename",
-    "source_id": "image/source_id",
-    **{side: f"{_BOX}{side}" for side in ("xmin", "xmax", "ymin", "ymax")},
-    "area": "image/object/area",
-    "class_text": "image/object/class/text",
-    "is_crowd": "image/object/is_crowd",
-    "is_truncated": "image/object/truncated",
-    "labels": "image/object/class/label",
-    "labels_difficult": "image/object/difficult",
-    "pose": "image/object/view",
-}
-_ADDED = {
-    "format": Feature("str"),
-    "height": Feature("int64"),
-    "width": Feature("int64"),
-    "source_id": Feature("str"),
-    "class_text": Feature("str", (None,)),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class DetectionKeys:
-    """What these keys make of detection records: other places, and what they want besides.
-
-    The features of Datum keep their names, so that the same code trains with them; only the keys
-    of the records are others. `format`, `height`, `width`, `source_id` and `class_text` are added,
-    told by the image as it is stored, its file name and the names of the classes. An area is in
-    pixels there.
-
-    Attributes:
-        class_names: of `labels`, from id 0 on; empty where nobody knows them.
-    """
-
-    class_names: tuple[str, ...]
-
-    def schema(self, schema: Schema) -> Schema:
-        """The schema of the records; SchemaError where there are no boxes."""
-        _check_boxes(schema)
-        if schema["image"].encoding != "image" or schema["image"].holds_images:
-            raise SchemaError(
-                f"keys={KEYS[0]!r}: expected feature 'image' to be an image, got"
-                f" {schema['image']!r}",
-                hint='schema={"image": datum.Feature("uint8", (None, None, 3), encoding="image")}',
-                feature="image",
-            )
-        added = {name: feature for name, feature in _ADDED.items() if self._has(name, schema)}
-        features = {**schema, **{n: one for n, one in added.items() if n not in schema}}
-        return Schema(
-            {
-                name: replace(one, keys=(_NAMES[name],)) if name in _NAMES else one
-                for name, one in features.items()
-            }
-        )
-
-    def _has(self, name: str, known: Iterable[str]) -> bool:
-        if name == "source_id":
-            return "filename" in known
-        return name != "class_text" or bool(self.class_names)
-
-    def __call__(self, block: Block) -> Block:
-        """The block with what the keys want besides; images are prepared already."""
-        data: Any = block.data
-        if isinstance(data, Mapping):
-            data = [{name: column[at] for name, column in data.items()} for at in range(len(block))]
-        return replace(block, data=[self._complete(row) for row in data])
-
-    def _complete(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        from datum.images.header import parse_header  # brings Pillow
-
-        image = row.get("image")
-        _check_boxes(row)
-        if not isinstance(image, bytes) or isinstance(row.get("format"), str):
-            return dict(row)  # no image, as the schema will tell; or done already
-        header = parse_header(image)
-        made: dict[str, Any] = {
-            "format": header.format,
-            "height": header.height,
-            "width": header.width,
-        }
-        if "filename" in row:
-            made["source_id"] = row["filename"]
-        if self.class_names:
-            made["class_text"] = [self._name(label) for label in row["labels"]]
-        if row.get("area") is not None:
-            made["area"] = np.asarray(row["area"], np.float32) * (header.height * header.width)
-        return {**row, **made}
-
-    def _name(self, label: Any) -> str:
-        number = int(label)
-        return self.class_names[number] if 0 <= number < len(self.class_names) else str(number)
-
-
-def _check_boxes(names: Iterable[str]) -> None:
-    known = set(names)
-    if any(name not in known for name in _NEEDED):
-        raise SchemaError(
-            f"keys={KEYS[0]!r}: expected records with an image and boxes,"
-            f" {', '.join(_NEEDED)}, got {', '.join(sorted(known)[:12]) or 'none'}",
-            hint="leave out keys, or write a dataset for detection: problem='image_det'",
-        )
-
-
-def find_keys(
-    keys: str | None, metadata: Sequence[Mapping[str, Mapping[str, Any]]]
-) -> DetectionKeys | None:
-    """What the option `keys` asks for, with the class names that parts tell."""
-    if keys is None:
-        return None
-    named = (one.get("labels", {}).get("class_names", ()) for one in metadata)
-    return DetectionKeys(tuple(map(str, next((names for names in named if names), ()))))
 
 
 OnError = Literal["raise", "skip", "quarantine"]
@@ -608,3 +491,33 @@ def block_bounds(first: int, last: int, record_bytes: float) -> list[tuple[int, 
     """Ranges of records that one worker makes at once."""
     step = int(np.clip(BLOCK_BYTES / max(record_bytes, 1.0), 1, BLOCK_RECORDS))
     return [(start, min(start + step, last)) for start in range(first, last, step)]
+
+
+_SIZED_RECORDS = 8
+
+
+def block_ranges(part: IndexedPart) -> Iterator[tuple[int, int]]:
+    """The blocks that a part is read in; smaller ones where each record is much work."""
+    most = SLOW_BLOCK_RECORDS if part.is_slow_python else BLOCK_RECORDS
+    step = min(most, max(1, BLOCK_BYTES // max(_record_bytes(part), 1)))
+    for first in range(0, len(part), step):
+        yield first, min(first + step, len(part))
+
+
+def _record_bytes(part: IndexedPart) -> int:
+    """About how large a record is, told by a few that are spread over the part."""
+    sample = np.linspace(0, len(part) - 1, min(len(part), _SIZED_RECORDS)).astype(np.int64)
+    rows = part.read(sample).data if len(sample) else []
+    if isinstance(rows, Stored):
+        return len(rows.frames) // max(len(rows), 1)
+    return _core.size_of(rows) // max(len(rows), 1) if isinstance(rows, list) else 0
+
+
+def blocks_of(part: Part) -> Iterator[Block]:
+    """All records of a part in order."""
+    if isinstance(part, IndexedPart):
+        for first, last in block_ranges(part):
+            yield part.read(np.arange(first, last))
+    else:
+        assert isinstance(part, StreamedPart)
+        yield from part.blocks()

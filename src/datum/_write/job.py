@@ -11,34 +11,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datum._write.append import Appended, join_metadata
-from datum._write.blocks import (
-    BlockSettings,
-    DetectionKeys,
-    DirectSplit,
-    WrittenBlock,
-    find_keys,
-    first_error,
-)
-from datum._write.division import Division, order_part
+from datum._write.append import Appended, join_metadata, merge_schemas
+from datum._write.blocks import BlockSettings, DirectSplit, WrittenBlock, first_error
 from datum._write.encoders import FeatureEncoder
-from datum._write.images import ImageFacts, describe_images, open_sizes, refine_images
-from datum._write.intake import SpilledSplit, Taken, take_in
+from datum._write.images import (
+    DetectionKeys,
+    ImageFacts,
+    describe_images,
+    find_keys,
+    open_sizes,
+    refine_images,
+)
 from datum._write.options import WriteOptions
-from datum._write.parts import Intake, known_schema, open_nested, settle
-from datum._write.progress import Progress
-from datum._write.report import FloatReport, report_floats
+from datum._write.order import Division, order_part
+from datum._write.parts import Intake
+from datum._write.report import FloatReport, Progress, report_floats
 from datum._write.shards import MadeShard, SplitPlan, WidenedError, make_shards
 from datum._write.sidecars import make_sidecars, save_sidecars
+from datum._write.spill import ReadResult, SpilledSplit, read_parts
 from datum._write.staging import QUARANTINE, Staging
 from datum.errors import SchemaError, SourceError, WriteError, json_text
 from datum.format import stores_alike
 from datum.format.durable import replace_file
 from datum.format.manifest import MANIFEST_NAME, Manifest, SplitInfo
 from datum.format.statistics import Statistics
-from datum.schema import FloatFacts, FloatRule, Schema
+from datum.schema import Feature, FloatFacts, FloatRule, Schema
 from datum.sources import IndexedPart, Reject
-from datum.sources.protocol import list_reported, part_info
+from datum.sources.protocol import Part, list_reported, part_info
 
 if TYPE_CHECKING:
     from datum.images import ImageOptions
@@ -46,6 +45,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Job",
     "MadeSplit",
+    "known_schema",
+    "open_nested",
+    "override",
+    "settle",
 ]
 
 
@@ -251,7 +254,7 @@ class Job:
 
     def _make_spilled(self, settings: BlockSettings) -> Any:
         """By way of the disk: records come one after the other, or their schema is not known."""
-        taken = take_in(
+        taken = read_parts(
             self.intake,
             replace(settings, keeps_exact=True),
             self.options,
@@ -295,7 +298,7 @@ class Job:
             return
         raise _nothing_to_write([reject for split in made.values() for reject in split.rejects])
 
-    def _check_some_left(self, taken: Taken) -> None:
+    def _check_some_left(self, taken: ReadResult) -> None:
         """Refuse to go on where nothing can be known of any record."""
         rejects = [reject for split in taken.splits.values() for reject in split.rejects]
         if rejects and not taken.schema:
@@ -387,3 +390,68 @@ def _nothing_to_write(rejects: list[Reject]) -> SourceError:
 
 def _to_json(reject: Reject) -> dict[str, Any]:
     return {name: value for name, value in asdict(reject).items() if name != "hint" or value}
+
+
+def known_schema(intake: Intake, schema: Schema | None) -> Schema | None:
+    """The schema of all parts, if it is known before they are read."""
+    if schema is not None:
+        return schema
+    found = [part.schema for part in intake.parts.values()]
+    schemas = [one for one in found if one is not None]
+    if len(schemas) < len(found):
+        return None
+    merged = schemas[0]
+    for other in schemas[1:]:
+        merged = merge_schemas(merged, other)
+    return merged
+
+
+def open_nested(schema: Schema, parts: Iterable[Part]) -> Schema:
+    """The schema with lists of any length where they were made of lists of dicts."""
+    names = set(list_reported(parts, "nested"))
+    return Schema(
+        {
+            name: replace(one, shape=(None,) * len(one.shape)) if name in names else one
+            for name, one in schema.items()
+        }
+    )
+
+
+def override(schema: Schema, features: Mapping[str, Feature]) -> Schema:
+    """The schema with some features as they were given; an empty one, of no records, stays so."""
+    if not schema:
+        return schema
+    for name in features:
+        if name not in schema:
+            schema.select([name])  # raises, with the nearest name
+    return Schema({name: features.get(name, feature) for name, feature in schema.items()})
+
+
+def settle(
+    schema: Schema,
+    encoders: Mapping[str, FeatureEncoder],
+    options: WriteOptions,
+    rule: FloatRule,
+    *,
+    is_ruled: bool = False,
+) -> tuple[Schema, frozenset[str]]:
+    """The schema with what encoders make of features, floats as told, and features as given.
+
+    Where `is_ruled`, floats are already as told, but for those of encoders. Also returns the
+    features that are stored as float32 if float32 can serve their values.
+    """
+    encoded = {
+        name: replace(encoder.feature, optional=schema[name].optional)
+        for name, encoder in encoders.items()
+        if name in schema
+    }
+    exact = override(schema, encoded)
+    is_ruled = is_ruled or options.schema is not None
+    rounded = rule.apply(exact.select(encoded) if is_ruled else exact)
+    watched = {
+        name
+        for name, feature in rounded.items()
+        if feature != exact[name] and name not in options.features
+    }
+    settled = override(exact, {name: rounded[name] for name in watched})
+    return override(settled, options.features), frozenset(watched)

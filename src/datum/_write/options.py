@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 from datum._options import thread_count
-from datum._write.blocks import KEYS, OnError
+from datum._write.blocks import OnError
+from datum._write.images import KEYS
 from datum._write.sidecars import check_sidecars
 from datum.errors import Message, SplitError, suggest
 from datum.format import Compression

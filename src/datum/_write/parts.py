@@ -3,45 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from datum import _core
-from datum._write.blocks import BLOCK_BYTES, BLOCK_RECORDS, SLOW_BLOCK_RECORDS
-from datum._write.encoders import FeatureEncoder
 from datum._write.options import WriteOptions
 from datum._write.order import check_fractions
 from datum.errors import SourceError, SplitError
 from datum.format.manifest import check_split_name
-from datum.schema import Feature, FloatRule, Schema, SchemaGuess
-from datum.sources import Block, IndexedPart, Source, StreamedPart
+from datum.schema import Feature
+from datum.sources import Source
 from datum.sources.image_columns import with_image_columns
 from datum.sources.open import find_table_roots, source_with
 from datum.sources.options import is_split_name
-from datum.sources.protocol import Part, Stored, list_reported
+from datum.sources.protocol import Part
 
 __all__ = [
     "Intake",
-    "Wanted",
-    "block_ranges",
-    "blocks_of",
+    "SourceOptions",
     "check_stratify",
     "collect_parts",
     "is_dict_of_sources",
-    "known_schema",
-    "merge_schemas",
     "only_part",
-    "open_nested",
-    "override",
     "parts_of",
-    "settle",
 ]
-
-_SAMPLE_RECORDS = 8
 
 
 @dataclass(frozen=True)
@@ -63,7 +49,7 @@ class Intake:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SourceOptions:
     """What the user has said of features, which decides what columns of text are.
 
     Attributes:
@@ -85,7 +71,7 @@ class Wanted:
     @classmethod
     def of(
         cls, options: WriteOptions, encoders: Collection[str], table: Mapping[str, Any]
-    ) -> Wanted:
+    ) -> SourceOptions:
         """What options and encoders say."""
         is_complete = options.schema is not None
         features = options.schema or options.features
@@ -130,7 +116,7 @@ def _checked_root(root: Any) -> Path:
     return folder
 
 
-def parts_of(given: Any, problem: str | None, wanted: Wanted) -> dict[str, Part]:
+def parts_of(given: Any, problem: str | None, wanted: SourceOptions) -> dict[str, Part]:
     """The records of each split of what the user has given as a source."""
     source = wanted.source_of(given, problem)
     parts = source.parts()
@@ -141,10 +127,10 @@ def collect_parts(
     source: Any,
     splits: Mapping[str, Any] | None,
     problem: str | None,
-    wanted: Wanted | None = None,
+    wanted: SourceOptions | None = None,
 ) -> Intake:
     """Make out what the arguments of a write mean."""
-    wanted = Wanted() if wanted is None else wanted
+    wanted = SourceOptions() if wanted is None else wanted
     if is_dict_of_sources(source):
         if splits is not None:
             raise SplitError(
@@ -235,117 +221,3 @@ def _is_source(value: Any) -> bool:
         return bool(value) and isinstance(value[0], Mapping)
     is_table = hasattr(value, "columns") or hasattr(value, "column_names")
     return is_table or isinstance(value, Iterator)
-
-
-def known_schema(intake: Intake, schema: Schema | None) -> Schema | None:
-    """The schema of all parts, if it is known before they are read."""
-    if schema is not None:
-        return schema
-    found = [part.schema for part in intake.parts.values()]
-    schemas = [one for one in found if one is not None]
-    if len(schemas) < len(found):
-        return None
-    merged = schemas[0]
-    for other in schemas[1:]:
-        merged = merge_schemas(merged, other)
-    return merged
-
-
-def merge_schemas(first: Schema, second: Schema) -> Schema:
-    """A schema that holds what either holds."""
-    merged = {}
-    for name in dict.fromkeys([*first, *second]):
-        ours, theirs = first.get(name), second.get(name)
-        if ours is None or theirs is None:
-            lone = theirs if ours is None else ours
-            assert lone is not None
-            merged[name] = replace(lone, optional=True)
-        elif replace(ours, optional=True) == replace(theirs, optional=True):
-            merged[name] = theirs if theirs.optional else ours
-        else:
-            # Where they lie is not inferred: keys that both have stay.
-            keys = ours.keys if ours.keys == theirs.keys else ()
-            both = [replace(one, keys=()) if keys else one for one in (ours, theirs)]
-            # Of two records, so that an optional feature is known from one of them.
-            guesses = (SchemaGuess.from_schema(Schema({name: one}), records=2) for one in both)
-            found = next(guesses).merge(next(guesses)).to_schema()[name]
-            merged[name] = replace(found, keys=keys) if keys else found
-    return Schema(merged)
-
-
-def open_nested(schema: Schema, parts: Iterable[Part]) -> Schema:
-    """The schema with lists of any length where they were made of lists of dicts."""
-    names = set(list_reported(parts, "nested"))
-    return Schema(
-        {
-            name: replace(one, shape=(None,) * len(one.shape)) if name in names else one
-            for name, one in schema.items()
-        }
-    )
-
-
-def override(schema: Schema, features: Mapping[str, Feature]) -> Schema:
-    """The schema with some features as they were given; an empty one, of no records, stays so."""
-    if not schema:
-        return schema
-    for name in features:
-        if name not in schema:
-            schema.select([name])  # raises, with the nearest name
-    return Schema({name: features.get(name, feature) for name, feature in schema.items()})
-
-
-def settle(
-    schema: Schema,
-    encoders: Mapping[str, FeatureEncoder],
-    options: WriteOptions,
-    rule: FloatRule,
-    *,
-    is_ruled: bool = False,
-) -> tuple[Schema, frozenset[str]]:
-    """The schema with what encoders make of features, floats as told, and features as given.
-
-    Where `is_ruled`, floats are already as told, but for those of encoders. Also returns the
-    features that are stored as float32 if float32 can serve their values.
-    """
-    encoded = {
-        name: replace(encoder.feature, optional=schema[name].optional)
-        for name, encoder in encoders.items()
-        if name in schema
-    }
-    exact = override(schema, encoded)
-    is_ruled = is_ruled or options.schema is not None
-    rounded = rule.apply(exact.select(encoded) if is_ruled else exact)
-    watched = {
-        name
-        for name, feature in rounded.items()
-        if feature != exact[name] and name not in options.features
-    }
-    settled = override(exact, {name: rounded[name] for name in watched})
-    return override(settled, options.features), frozenset(watched)
-
-
-def block_ranges(part: IndexedPart) -> Iterator[tuple[int, int]]:
-    """The blocks that a part is read in; smaller ones where each record is much work."""
-    most = SLOW_BLOCK_RECORDS if part.is_slow_python else BLOCK_RECORDS
-    step = min(most, max(1, BLOCK_BYTES // max(_record_bytes(part), 1)))
-    for first in range(0, len(part), step):
-        yield first, min(first + step, len(part))
-
-
-def _record_bytes(part: IndexedPart) -> int:
-    """About how large a record is, told by a few that are spread over the part."""
-    sample = np.linspace(0, len(part) - 1, min(len(part), _SAMPLE_RECORDS)).astype(np.int64)
-    rows = part.read(sample).data if len(sample) else []
-    if isinstance(rows, Stored):
-        return len(rows.frames) // max(len(rows), 1)
-    return _core.size_of(rows) // max(len(rows), 1) if isinstance(rows, list) else 0
-
-
-def blocks_of(part: Part) -> Iterator[Block]:
-    """All records of a part in order."""
-    if isinstance(part, IndexedPart):
-        for first, last in block_ranges(part):
-            yield part.read(np.arange(first, last))
-    else:
-        assert isinstance(part, StreamedPart)
-        yield from part.blocks()

@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from datum._write.append import join_metadata
-from datum._write.blocks import BlockSettings, BlockWriter, DirectSplit, OnError, find_keys
-from datum._write.division import Division, order_part
+from datum._write.blocks import BlockSettings, BlockWriter, DirectSplit, OnError
 from datum._write.encoders import FeatureEncoder, fit_encoders, make_encoders
-from datum._write.images import ImageFacts, refine_images
+from datum._write.images import ImageFacts, find_keys, refine_images
+from datum._write.job import known_schema, open_nested, settle
 from datum._write.options import WriteOptions, check_options, names_nearest_option
+from datum._write.order import Division, order_part
 from datum._write.parts import (
     Intake,
-    Wanted,
+    SourceOptions,
     check_stratify,
     collect_parts,
     is_dict_of_sources,
-    known_schema,
     only_part,
-    open_nested,
-    settle,
 )
 from datum._write.preview import Beginning, Glimpse, KnownSource, PartSample, look_at, sample_part
 from datum._write.report import PlannedSplit, WritePlan
@@ -210,7 +208,7 @@ def plan(
     )
     images = ImageOptions(max_side=max_side, quality=quality, verify=verify)
     made = make_encoders(encoders or {})
-    wanted = Wanted.of(options, encoders or (), table)
+    wanted = SourceOptions.of(options, encoders or (), table)
     found = _look(source, splits, lambda given: look_at(given, problem, wanted))
     options.check_split_names(found.intake.splits)
     check_stratify(found.intake, stratify)

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
-from datum._write.parts import Wanted, blocks_of
+from datum._write.blocks import blocks_of
+from datum._write.parts import SourceOptions
 from datum.errors import SourceError
 from datum.schema import Schema
 from datum.sources import Reject, Source
@@ -309,9 +310,9 @@ class Glimpse:
     unread: Sequence[str] = ()
 
 
-def look_at(given: Any, problem: str | None, wanted: Wanted | None = None) -> Glimpse:
+def look_at(given: Any, problem: str | None, wanted: SourceOptions | None = None) -> Glimpse:
     """Find out what `given` is, without reading more of it than a plan needs."""
-    wanted = Wanted() if wanted is None else wanted
+    wanted = SourceOptions() if wanted is None else wanted
     source = wanted.source_of(given, problem)
     files = find_table_files(given, source)
     raw = KnownSource(source.parts)
@@ -341,7 +342,11 @@ def look_at(given: Any, problem: str | None, wanted: Wanted | None = None) -> Gl
 
 
 def _with_images(
-    given: Any, source: Source, parts: Mapping[str, Part], problem: str | None, wanted: Wanted
+    given: Any,
+    source: Source,
+    parts: Mapping[str, Part],
+    problem: str | None,
+    wanted: SourceOptions,
 ) -> dict[str, Part]:
     roots = find_table_roots(given, source, parts, problem)
     found = wanted.find_images(parts, roots, problem)

@@ -15,7 +15,7 @@ from datum import _core
 from datum._write.blocks import DirectSplit, WrittenBlock
 from datum._write.images import ImageFacts
 from datum._write.options import WriteOptions
-from datum._write.progress import Progress
+from datum._write.report import Progress
 from datum._write.staging import Staging
 from datum._write.workers import WorkerProcesses, can_use_processes, describe_records, map_ordered
 from datum.errors import SplitError, suggest
@@ -190,7 +190,7 @@ class MadeShard:
 
 
 @dataclass
-class _Job:
+class _ShardTask:
     """One shard that is to be made."""
 
     split: str
@@ -228,7 +228,7 @@ def make_shards(
                     shards[split].append(MadeShard.from_json(done))
                     progress.advance(last - first, 0)
                     continue
-                job = _Job(split, name, plan.pieces(first, last), work, plan.schema)
+                job = _ShardTask(split, name, plan.pieces(first, last), work, plan.schema)
                 shards[split].append(job.made)
                 jobs.append(job)
         _run(jobs, options, staging, progress)
@@ -267,7 +267,9 @@ def _worker(plan: SplitPlan, options: WriteOptions) -> Callable[[Any], WrittenBl
     )
 
 
-def _run(jobs: list[_Job], options: WriteOptions, staging: Staging, progress: Progress) -> None:
+def _run(
+    jobs: list[_ShardTask], options: WriteOptions, staging: Staging, progress: Progress
+) -> None:
     flat = ((job.work, piece) for job in jobs for piece in job.pieces)
 
     def stop() -> None:
@@ -296,7 +298,7 @@ def _run(jobs: list[_Job], options: WriteOptions, staging: Staging, progress: Pr
     staging.sync()
 
 
-def _write(made: Any, job: _Job, writer: ShardWriter, progress: Progress) -> None:
+def _write(made: Any, job: _ShardTask, writer: ShardWriter, progress: Progress) -> None:
     framed = made
     if isinstance(made, WrittenBlock):
         if made.schema != job.schema:
@@ -307,6 +309,6 @@ def _write(made: Any, job: _Job, writer: ShardWriter, progress: Progress) -> Non
     progress.advance(len(framed), framed.nbytes)
 
 
-def _finish(job: _Job, writer: ShardWriter, staging: Staging) -> None:
+def _finish(job: _ShardTask, writer: ShardWriter, staging: Staging) -> None:
     job.made.shard = writer.finish()
     staging.save_done(job.name, job.made.to_json())

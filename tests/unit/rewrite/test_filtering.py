@@ -5,7 +5,7 @@ import pytest
 
 import datum
 from datum._rewrite.reshard import filter_part
-from datum._write.progress import Progress
+from datum._write.report import Progress
 from datum.format import Parser
 from tests.unit.rewrite.damaged import KINDS, write_kinds, write_numbers
 

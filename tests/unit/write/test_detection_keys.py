@@ -129,7 +129,7 @@ def test_rows_of_python_with_boxes_are_written_so_too(tmp_path):
     report = datum.write(
         rows(tmp_path), out, keys="tf_object_detection", shuffle=False, progress=False
     )
-    assert report.notes == ("label_map: not written, as no feature has names of classes",)
+    assert report.notes == ("label_map: not written, as no feature has class names",)
     found = records_of(out, "train")
     assert [len(one["boxes"]) for one in found] == [0, 1, 2]
     assert found[2]["object/class/label"].tolist() == [1, 2]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from datum import SourceError
-from datum._write.division import divide_part, order_part
 from datum._write.options import check_options
+from datum._write.order import divide_part, order_part
 from tests.unit.write.parts import Numbers
 
 DEFAULTS = {

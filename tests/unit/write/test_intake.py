@@ -4,10 +4,10 @@ import pytest
 
 from datum import Feature, Schema
 from datum._write.blocks import BlockSettings
-from datum._write.division import divide_part
-from datum._write.intake import take_in
+from datum._write.order import divide_part
 from datum._write.parts import Intake
-from datum._write.progress import Progress
+from datum._write.report import Progress
+from datum._write.spill import read_parts
 from datum.format import parse
 from datum.images import ImageOptions
 from tests.unit.write.parts import Numbers
@@ -26,7 +26,7 @@ def read(split):
 
 def take(part, folder, *, fractions=None, **given):
     division = None if fractions is None else divide_part(part, fractions, stratify=None)
-    return take_in(
+    return read_parts(
         Intake({"train": part}, fractions),
         SETTINGS,
         options(**given),
@@ -58,7 +58,7 @@ def test_keys_that_come_twice_are_dropped_from_every_split(tmp_path):
     keys = [f"k{i % 90}" for i in range(100)]
     part = Numbers(100, keys=keys, schema=None)
     settings = BlockSettings(None, {}, ImageOptions(), {}, "skip")
-    taken = take_in(
+    taken = read_parts(
         Intake({"train": part}, None),
         settings,
         options(on_error="skip"),

@@ -4,7 +4,10 @@ import pandas as pd
 import pytest
 
 from datum import Feature, Schema, SchemaError, SourceError, SplitError
-from datum._write.parts import blocks_of, collect_parts, known_schema, merge_schemas, override
+from datum._write.append import merge_schemas
+from datum._write.blocks import blocks_of
+from datum._write.job import known_schema, override
+from datum._write.parts import collect_parts
 from tests.unit.write.parts import Numbers, NumbersSource
 
 

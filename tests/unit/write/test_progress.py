@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from datum._write import progress
-from datum._write.progress import show_progress
+from datum._write import report
+from datum._write.report import show_progress
 
 
 def test_nothing_is_said_when_nothing_is_wanted(capfd):
@@ -17,7 +17,7 @@ def test_nothing_is_said_when_nothing_is_wanted(capfd):
 
 
 def test_without_a_terminal_there_is_a_line_now_and_then(capfd, monkeypatch):
-    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(report, "LINE_SECONDS", 0.0)
     with show_progress(None) as shown:
         shown.stage("writing", 10)
         shown.advance(5, 100)

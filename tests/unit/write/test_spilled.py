@@ -4,8 +4,7 @@ import numpy as np
 
 from datum import Feature, Schema
 from datum._write import spill as spill_module
-from datum._write.intake import SpilledSplit
-from datum._write.spill import Spill
+from datum._write.spill import Spill, SpilledSplit
 from datum.format import encode, parse
 
 SCHEMA = Schema({"x": Feature("int64")})
