@@ -1,10 +1,12 @@
-"""The steps of `datum demo`."""
+"""The steps of `datum demo`, and the calls that they show and run."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import os
+import re
 import statistics
 import tempfile
 import textwrap
@@ -23,8 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 import datum
-from datum import MissingDependencyError
-from datum.cli import demo_calls
+from datum import Dataset, MissingDependencyError, WriteReport
 from datum.cli.info_page import render
 from datum.cli.terminal import data, is_plain, show_bar
 
@@ -35,8 +36,15 @@ __all__ = [
     "ACCURACY",
     "Digits",
     "Story",
+    "code_of",
     "compare",
+    "compare_with_tensorflow",
     "draw_digits",
+    "feed_numpy",
+    "feed_pixels_by_hand",
+    "feed_tensorflow",
+    "feed_tensorflow_by_hand",
+    "go_on_from_state",
     "load_tensorflow",
     "look",
     "make_images",
@@ -46,10 +54,118 @@ __all__ = [
     "save_images",
     "show_rates",
     "train",
+    "train_model",
     "write",
+    "write_dataset",
     "write_larger_copy",
     "write_pixels",
 ]
+
+# What is not what one would type: types, and how the demo shows each epoch in its own way.
+_LEFT_OUT = re.compile(r": Any\b| -> Any\b|, verbose=0, callbacks=callbacks")
+
+
+def write_dataset() -> WriteReport:
+    """Write the folders of images as a dataset."""
+    splits = {"train": 0.8, "val": 0.2}
+    return datum.write("images", "digits", splits=splits, stratify="label")
+
+
+def train_model(ds: Dataset, tf: Any, epochs: int, *, callbacks: list[Any]) -> Any:
+    """Train a small Keras model on the dataset."""
+    pair = ("image", "label")
+    train = ds.to_tf("train", batch_size=32, shuffle=True, supervised=pair)
+    val = ds.to_tf("val", batch_size=64, supervised=pair)
+
+    tf.keras.utils.set_random_seed(0)
+    layers = tf.keras.layers
+    model = tf.keras.Sequential()
+    model.add(layers.Rescaling(1 / 255))
+    model.add(layers.Conv2D(32, 3, activation="relu"))
+    model.add(layers.Conv2D(64, 3, activation="relu"))
+    model.add(layers.Flatten())
+    model.add(layers.Dense(10))
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile("adam", loss, metrics=["accuracy"])
+    return model.fit(train, validation_data=val, epochs=epochs, verbose=0, callbacks=callbacks)
+
+
+def compare_with_tensorflow(ds: Dataset) -> int:
+    """Count the records that NumPy and TensorFlow see alike, at the same place of the order."""
+    arrays = ds.to_numpy("train", shuffle=True, seed=1)
+    tensors = ds.to_tf("train", shuffle=True, seed=1, engine="native")
+    same = 0
+    for a, b in zip(arrays, tensors, strict=True):
+        alike = (a["image"] == b["image"].numpy()).all(axis=(1, 2, 3))
+        same += int((alike & (a["label"] == b["label"].numpy())).sum())
+    return same
+
+
+def go_on_from_state(ds: Dataset) -> bool:
+    """Whether a loader that is given the state of another goes on with the same records."""
+    loader = ds.to_numpy("train", batch_size=64, shuffle=True, seed=1)
+    batches = iter(loader)
+    next(batches)
+    state = loader.state_dict()  # a few numbers, for the checkpoint
+    rest = np.concatenate([batch["label"] for batch in batches])
+
+    again = ds.to_numpy("train", batch_size=64, shuffle=True, seed=1)
+    again.load_state_dict(state)
+    return np.array_equal(rest, np.concatenate([batch["label"] for batch in again]))
+
+
+def feed_tensorflow_by_hand(tf: Any, files: list[str]) -> Any:
+    """What one writes without Datum."""
+    spec = {
+        "image": tf.io.FixedLenFeature([], tf.string),
+        "label": tf.io.FixedLenFeature([], tf.int64),
+    }
+    decode, kind = tf.io.decode_png, tf.TensorSpec((8, 8, 1), tf.uint8)
+
+    def parse(serialized: Any) -> Any:
+        batch = tf.io.parse_example(serialized, spec)
+        images = tf.map_fn(decode, batch["image"], fn_output_signature=kind)
+        return {"image": images, "label": batch["label"]}
+
+    records = tf.data.TFRecordDataset(files).repeat().shuffle(8192)
+    return records.batch(256).map(parse, tf.data.AUTOTUNE).prefetch(2)
+
+
+def feed_pixels_by_hand(tf: Any, files: list[str]) -> Any:
+    """What one writes without Datum where images are stored as numbers."""
+    spec = {
+        "image": tf.io.FixedLenFeature((8, 8, 1), tf.int64),
+        "label": tf.io.FixedLenFeature([], tf.int64),
+    }
+
+    def parse(serialized: Any) -> Any:
+        batch = tf.io.parse_example(serialized, spec)
+        images = tf.cast(batch["image"], tf.uint8)
+        return {"image": images, "label": batch["label"]}
+
+    records = tf.data.TFRecordDataset(files).repeat().shuffle(8192)
+    return records.batch(256).map(parse, tf.data.AUTOTUNE).prefetch(2)
+
+
+def feed_tensorflow(ds: Dataset) -> Any:
+    """Feed the same to TensorFlow with Datum."""
+    return ds.to_tf("train", batch_size=256, shuffle=True, epochs=None)
+
+
+def feed_numpy(ds: Dataset) -> Any:
+    """Feed the same to NumPy with Datum."""
+    return ds.to_numpy("train", batch_size=256, shuffle=True, epochs=None)
+
+
+def code_of(function: Callable[..., Any]) -> str:
+    """The lines of a function, without its name and docstring, as one would type them."""
+    source = textwrap.dedent(inspect.getsource(function))
+    _, _, body = source.partition('"""')
+    _, _, body = body.partition('"""\n')
+    lines = _LEFT_OUT.sub("", textwrap.dedent(body)).rstrip().splitlines()
+    last = lines[-1].removeprefix("return ")
+    return "\n".join(lines[:-1] if last.isidentifier() else [*lines[:-1], last])
+
 
 _MAX_WIDTH = 88  # of lines that are easy to read
 _INDENT = 3
@@ -169,16 +285,14 @@ def train(story: Story, ds: Dataset, epochs: int) -> float:
     except MissingDependencyError as error:
         story.note_missing(error)
         return 0.0
-    story.python(
-        f"import tensorflow as tf\nepochs = {epochs}\n{demo_calls.code_of(demo_calls.train_model)}"
-    )
+    story.python(f"import tensorflow as tf\nepochs = {epochs}\n{code_of(train_model)}")
     tell = tf.keras.callbacks.LambdaCallback(
         on_epoch_end=lambda epoch, logs: _tell_epoch(story, epoch, epochs, logs["val_accuracy"])
     )
     with warnings.catch_warnings():
         # Keras cannot shuffle a tf.data.Dataset, and says so at every fit.
         warnings.filterwarnings("ignore", message=".*shuffle=True.*", category=UserWarning)
-        history = demo_calls.train_model(ds, tf, epochs, callbacks=[tell])
+        history = train_model(ds, tf, epochs, callbacks=[tell])
     accuracy = float(history.history["val_accuracy"][-1])
     count = len(ds["val"])
     known = f"{round(accuracy * count):,} of {count:,} digits that it has not seen: {accuracy:.1%}"
@@ -370,9 +484,9 @@ def write(story: Story) -> Dataset:
     story.step("Write it as a dataset")
     story.say("The folders are the classes; types and shapes are found out. One call, here in")
     story.say("Python (>>>), with the command that does the same in a shell ($):")
-    story.python(f"import datum\n{demo_calls.code_of(demo_calls.write_dataset)}")
+    story.python(f"import datum\n{code_of(write_dataset)}")
     story.shell("datum write images digits --splits train=0.8,val=0.2 --stratify label")
-    story.show(Text(str(demo_calls.write_dataset())))
+    story.show(Text(str(write_dataset())))
     files = sorted(path.name for path in Path("digits").iterdir())
     story.say(f"Plain TFRecord files, their indexes, a manifest: {', '.join(files)}.")
     return datum.load("digits")
@@ -396,16 +510,16 @@ def compare(story: Story, ds: Dataset) -> None:
     story.say(f"{same:,} of {len(ds['all']):,} are equal, pixel for pixel.")
     story.show(Text())
     if _tensorflow_or_note(story, "the comparison with it") is not None:
-        story.python(demo_calls.code_of(demo_calls.compare_with_tensorflow))
-        alike = demo_calls.compare_with_tensorflow(ds)
+        story.python(code_of(compare_with_tensorflow))
+        alike = compare_with_tensorflow(ds)
         story.say(
             f"The same records in the same order in both: {alike:,} of {len(ds['train']):,}."
             " `to_torch` and `to_jax` have that order, too."
         )
     story.show(Text())
     story.say("A run that stopped goes on where it was, with the very next record:")
-    story.python(f"import numpy as np\n{demo_calls.code_of(demo_calls.go_on_from_state)}")
-    story.show(Text(str(demo_calls.go_on_from_state(ds)), "bold"))
+    story.python(f"import numpy as np\n{code_of(go_on_from_state)}")
+    story.show(Text(str(go_on_from_state(ds)), "bold"))
 
 
 def _same_pixels(ds: Dataset) -> int:
@@ -426,20 +540,20 @@ def measure(story: Story, ds: Dataset, digits: Digits) -> None:
     if tf is not None:
         story.say("What one writes without Datum:")
         files = 'from glob import glob\nfiles = sorted(glob("larger/train-*.tfrecord"))'
-        story.python(f"{files}\n{demo_calls.code_of(demo_calls.feed_tensorflow_by_hand)}")
+        story.python(f"{files}\n{code_of(feed_tensorflow_by_hand)}")
         story.say("With Datum:")
-        story.python(f'ds = datum.load("larger")\n{demo_calls.code_of(demo_calls.feed_tensorflow)}')
-    story.python(demo_calls.code_of(demo_calls.feed_numpy))
+        story.python(f'ds = datum.load("larger")\n{code_of(feed_tensorflow)}')
+    story.python(code_of(feed_numpy))
     story.shell("datum bench digits")
     with tempfile.TemporaryDirectory(prefix="datum-demo-") as folder:
         copy = write_larger_copy(digits.files, ds, Path(folder, "png"), copies=COPIES)
         story.show(Text())
         story.say(f"{len(copy['train']):,} records: the digits {COPIES} times, as PNG:")
-        _measure_one(story, copy, tf, demo_calls.feed_tensorflow_by_hand)
+        _measure_one(story, copy, tf, feed_tensorflow_by_hand)
         copy = write_pixels(digits.pixels, digits.labels, Path(folder, "pixels"), copies=COPIES)
         story.show(Text())
         story.say("The same with pixels stored as numbers, which cost no decoding:")
-        _measure_one(story, copy, tf, demo_calls.feed_pixels_by_hand)
+        _measure_one(story, copy, tf, feed_pixels_by_hand)
     story.show(Text())
     where = f"{os.cpu_count()} cores" + ("" if tf is None else f", TensorFlow {tf.__version__}")
     story.say(
@@ -459,8 +573,8 @@ def _measure_one(
     feeds: dict[str, Callable[[], Any]] = {}
     if tf is not None:
         feeds["hand-written tf.data"] = lambda: by_hand(tf, files)
-        feeds["ds.to_tf"] = lambda: demo_calls.feed_tensorflow(ds)
-    feeds["ds.to_numpy"] = lambda: demo_calls.feed_numpy(ds)
+        feeds["ds.to_tf"] = lambda: feed_tensorflow(ds)
+    feeds["ds.to_numpy"] = lambda: feed_numpy(ds)
     with show_bar("measuring") as tell:
         rates = measure_in_turn(feeds, turns=TURNS, seconds=SECONDS, tell=tell)
     story.show(show_rates(rates, story.console))

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from datum import Feature
-from datum.cli.terminal import FILE_WIDTH, Signs
-from datum.cli.words import (
+from datum.cli.formatting import (
     Column,
-    count_of,
     cut,
     cut_middle,
     describe_number,
     describe_range,
     describe_share,
-    describe_size,
     lay_out,
     one_line,
 )
+from datum.cli.terminal import FILE_WIDTH, Signs
+from datum.errors import count_of, format_bytes
 
 if TYPE_CHECKING:
     from datum import Profile
@@ -327,7 +326,7 @@ def _quote(example: str | bytes) -> str:
 
 
 def _sizes(sizes: Distribution, signs: Signs) -> str:
-    low, high = describe_size(sizes.lowest), describe_size(sizes.highest)
+    low, high = format_bytes(sizes.lowest), format_bytes(sizes.highest)
     if low == high:
         return low
     if low.split()[1] == high.split()[1]:

@@ -17,20 +17,18 @@ from rich.text import Text
 
 from datum import DatumError, specs
 from datum.cli.feature_table import balance, balanced_features, bar, feature_table
-from datum.cli.terminal import FILE_WIDTH, Signs, data
-from datum.cli.words import (
+from datum.cli.formatting import (
     Column,
     Sized,
-    count_of,
     cut,
     cut_middle,
     describe_range,
     describe_share,
-    describe_size,
     lay_out,
     one_line,
 )
-from datum.errors import shell_word
+from datum.cli.terminal import FILE_WIDTH, Signs, data
+from datum.errors import count_of, format_bytes, shell_word
 
 if TYPE_CHECKING:
     from datum import Dataset, Profile
@@ -282,7 +280,7 @@ def show_heading(profile: Profile, title: str, width: int, signs: Signs) -> list
     facts = [
         f"{writer}{version}",
         count_of(profile.records, "record"),
-        describe_size(profile.bytes),
+        format_bytes(profile.bytes),
         count_of(profile.shards, "shard" if profile.writer != "tfrecord files" else "file"),
         compression,
     ]
@@ -320,7 +318,7 @@ def show_splits(profile: Profile, width: int, signs: Signs) -> list[Text]:
         Column(
             "", [bar(split.records / total, SHARE_WIDTH, signs) for split in splits], style="blue"
         ),
-        Column("size", [describe_size(split.bytes) for split in splits], "right"),
+        Column("size", [format_bytes(split.bytes) for split in splits], "right"),
         Column("shards", [f"{split.shards:,}" for split in splits], "right"),
         Column("a record", [_bytes_each(split) for split in splits], "right"),
     ]
@@ -335,7 +333,7 @@ def show_splits(profile: Profile, width: int, signs: Signs) -> list[Text]:
 
 
 def _bytes_each(split: Any) -> str:
-    return describe_size(split.bytes / split.records) if split.records else ""
+    return format_bytes(split.bytes / split.records) if split.records else ""
 
 
 def describe_look(profile: Profile, *, how_to_see_all: str = "--full looks at all") -> str:

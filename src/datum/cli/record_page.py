@@ -33,7 +33,7 @@ from datum.cli.record_values import (
 from datum.cli.running import tell
 from datum.cli.terminal import data, is_plain, print_json, talk
 from datum.cli.terminal_images import Picture, choose_style, show_pictures
-from datum.cli.words import count_of
+from datum.errors import count_of
 
 __all__ = [
     "Options",

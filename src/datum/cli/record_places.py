@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datum import CorruptIndexError, CorruptRecordError, Damage
-from datum.cli.opening import open_any
+from datum.cli.arguments import open_any
 from datum.format import Index, RecordFile, Recovery
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from datum import BytesColumn, DatumError, Feature, Masked, Ragged, Schema, Sparse, format, images
-from datum.cli.words import count_of, describe_size
-from datum.errors import Message, inert, suggest
+from datum.errors import Message, count_of, format_bytes, inert, suggest
 
 __all__ = [
     "Cell",
@@ -61,7 +60,7 @@ def look_at(data: bytes, room: int, *, is_short: bool = False) -> str:
     >>> look_at(b"\x1f\x8b\x08\x00", 80), look_at(b"hello", 80)
     ('4 B, gzip', '5 B, text "hello"')
     """
-    size = describe_size(len(data))
+    size = format_bytes(len(data))
     header = read_image_header(data)
     if header is not None:
         image = f"{header.format.upper()} {header.width} x {header.height}{_colours(header)}"
@@ -423,7 +422,7 @@ def _describe_strings(value: list[bytes]) -> str:
         return f" of {max(sizes)} B: {' '.join(one.hex() for one in value[:FEW_VALUES])}{more}"
     kinds = dict.fromkeys(look_at(one, UNLIMITED, is_short=True) for one in value[:EDGE_VALUES])
     more = f", {DOTS}" if len(value) > EDGE_VALUES and len(kinds) > 1 else ""
-    return f", {describe_size(sum(map(len, value)))}: {', '.join(kinds)}{more}"
+    return f", {format_bytes(sum(map(len, value)))}: {', '.join(kinds)}{more}"
 
 
 def _has_rows(value: list[Any]) -> bool:

@@ -17,6 +17,16 @@ from datum.cli.feature_table import (
     describe_type,
     rows,
 )
+from datum.cli.formatting import (
+    Column,
+    Sized,
+    cut,
+    describe_number,
+    describe_range,
+    describe_share,
+    lay_out,
+    one_line,
+)
 from datum.cli.info_page import (
     describe_look,
     show_heading,
@@ -25,17 +35,7 @@ from datum.cli.info_page import (
     show_warnings,
 )
 from datum.cli.terminal import Signs
-from datum.cli.words import (
-    Column,
-    Sized,
-    count_of,
-    cut,
-    describe_number,
-    describe_range,
-    describe_share,
-    lay_out,
-    one_line,
-)
+from datum.errors import count_of
 
 if TYPE_CHECKING:
     from datum import Profile

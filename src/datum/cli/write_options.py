@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import datum
 from datum import Feature, MissingDependencyError, SourceError, sources
-from datum.cli.words import parse_bytes, parse_pairs, read_toml
+from datum.cli.arguments import parse_bytes, parse_pairs, read_toml
 from datum.errors import Message, suggest
 
 __all__ = [

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from datum.cli.formatting import describe_feature
 from datum.cli.running import tell
 from datum.cli.shell import say_for_shell
 from datum.cli.terminal import data
-from datum.cli.words import count_of, describe_feature, describe_size
 from datum.cli.write_options import spell_feature
-from datum.errors import inert
+from datum.errors import count_of, format_bytes, inert
 
 if TYPE_CHECKING:
     from datum import WritePlan, WriteReport
@@ -37,7 +37,7 @@ def tell_plan(plan: WritePlan) -> None:
         for name, split in plan.splits.items()
     )
     size = plan.estimated_bytes
-    about = "" if size is None else f", about {describe_size(size)}"
+    about = "" if size is None else f", about {format_bytes(size)}"
     tell("found", f"{plan.layout}; {counted}{about}")
     shown = [f"{name}={spell_feature(one)}" for name, one in plan.schema.items()]
     more = len(shown) - _SHOWN_FEATURES
@@ -125,7 +125,7 @@ def _count(exact: int | None, guess: int | None) -> str:
 
 
 def _size(nbytes: int | None) -> str:
-    return "?" if nbytes is None else f"~{describe_size(nbytes)}"
+    return "?" if nbytes is None else f"~{format_bytes(nbytes)}"
 
 
 def _feature_table(plan: WritePlan) -> Table:

@@ -111,6 +111,6 @@ def test_an_interrupt_is_one_word(monkeypatch, capsys):
     def stop(path: str, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("datum.cli.opening.datum.load", stop)
+    monkeypatch.setattr("datum.cli.arguments.datum.load", stop)
     assert code_of("info", "x") == 130
     assert capsys.readouterr() == ("", "stopped\n")

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 import datum
-from datum.cli.opening import complete_split, complete_words, open_any
+from datum.cli.arguments import complete_split, complete_words, open_any
 
 
 @pytest.fixture

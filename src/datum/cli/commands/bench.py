@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from datum.cli.opening import complete_split
+from datum.cli.arguments import complete_split
 from datum.cli.terminal import data, print_json, show_bar, talk
 from datum.errors import Message, inert, suggest
 
@@ -99,7 +99,7 @@ def command(
     if json:
         print_json([found.to_json()])
     else:
-        from datum.cli.bench_chart import show
+        from datum.cli.bench_page import show
 
         show(found, data())
 

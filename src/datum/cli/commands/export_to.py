@@ -11,7 +11,7 @@ from rich.text import Text
 
 import datum
 from datum import Feature
-from datum.cli.opening import FollowLinks, complete_split, complete_words, open_any
+from datum.cli.arguments import FollowLinks, complete_split, complete_words, open_any
 from datum.cli.running import tell
 from datum.cli.shell import find_hint, told_for_shell
 from datum.cli.terminal import data, print_json, show_bar

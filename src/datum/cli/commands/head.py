@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from datum.cli.opening import FollowLinks, complete_split
+from datum.cli.arguments import FollowLinks, complete_split
 
 __all__ = ["command"]
 

@@ -20,8 +20,7 @@ from datum import CorruptIndexError, CorruptRecordError, DatumError
 from datum.cli.running import BAD_DATA
 from datum.cli.shell import told_for_shell
 from datum.cli.terminal import data, print_json, show_bar, talk
-from datum.cli.words import count_of
-from datum.errors import Message, inert
+from datum.errors import Message, count_of, inert
 from datum.format import Index, RecordFile
 
 __all__ = ["Form", "Indexed", "command"]

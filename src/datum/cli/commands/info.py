@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from datum.cli.opening import FollowLinks, Opened, complete_split, open_any
+from datum.cli.arguments import FollowLinks, Opened, complete_split, open_any
 from datum.cli.terminal import data, print_json
 
 if TYPE_CHECKING:

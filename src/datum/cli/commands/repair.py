@@ -13,8 +13,7 @@ from rich.text import Text
 import datum
 from datum.cli.shell import told_for_shell
 from datum.cli.terminal import data, print_json, talk
-from datum.cli.words import count_of, describe_size
-from datum.errors import inert, shell_word
+from datum.errors import count_of, format_bytes, inert, shell_word
 
 if TYPE_CHECKING:
     from datum import RepairReport
@@ -108,7 +107,7 @@ def _loss_table(losses: Sequence[Any]) -> Table:
             "",
             *places,
             "?" if loss.records is None else f"{loss.records:,}",
-            describe_size(loss.bytes) if loss.bytes else "?",
+            format_bytes(loss.bytes) if loss.bytes else "?",
             Text(inert(f"{damage.kind}{reason}")),
         )
     return table

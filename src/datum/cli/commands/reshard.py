@@ -11,11 +11,10 @@ from rich.text import Text
 
 import datum
 from datum import DatumError
-from datum.cli.opening import complete_words
+from datum.cli.arguments import complete_words, parse_bytes, parse_pairs
 from datum.cli.shell import told_for_shell
 from datum.cli.terminal import print_json, talk
-from datum.cli.words import count_of, parse_bytes, parse_pairs
-from datum.errors import Message, shell_word
+from datum.errors import Message, count_of, shell_word
 
 __all__ = ["command", "parse_names", "parse_splits"]
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from datum.cli.opening import FollowLinks, complete_split, open_any
+from datum.cli.arguments import FollowLinks, complete_split, open_any
 from datum.cli.running import tell
 from datum.cli.terminal import data, print_json, show_bar
 

@@ -13,8 +13,7 @@ from rich.text import Text
 
 from datum.cli.running import BAD_DATA
 from datum.cli.terminal import data, print_json, show_bar, talk
-from datum.cli.words import count_of, describe_size
-from datum.errors import inert, shell_word
+from datum.errors import count_of, format_bytes, inert, shell_word
 
 if TYPE_CHECKING:
     from datum import VerifyReport
@@ -106,8 +105,8 @@ def _describe(problem: Any) -> str:
 
 
 def _summarize(report: VerifyReport) -> Text:
-    read = f"{count_of(report.shards, 'shard')}, {describe_size(report.bytes)}"
-    rate = describe_size(report.bytes / max(report.seconds, 1e-9))
+    read = f"{count_of(report.shards, 'shard')}, {format_bytes(report.bytes)}"
+    rate = format_bytes(report.bytes / max(report.seconds, 1e-9))
     speed = f"{report.seconds:.{1 if report.seconds >= 0.1 else 2}f} s, {rate}/s"
     if report.is_sound:
         deep = f", {count_of(report.images, 'image')} decoded" if report.is_deep else ""

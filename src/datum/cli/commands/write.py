@@ -11,7 +11,7 @@ import typer
 
 import datum
 from datum import SourceError, WriteError, sources
-from datum.cli.opening import complete_words
+from datum.cli.arguments import complete_words
 from datum.cli.running import tell
 from datum.cli.shell import told_for_shell
 from datum.cli.terminal import print_json

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import datum
-from datum.cli import demo_calls
+from datum.cli import demo_steps
 from datum.cli.demo_steps import save_images
 
 
@@ -17,7 +17,7 @@ def digits(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = np.random.default_rng(0).integers(0, 256, (200, 8, 8)).astype(np.uint8)
     save_images(tmp_path / "images", made, np.arange(200) % 2)
-    demo_calls.write_dataset()
+    demo_steps.write_dataset()
     return datum.load("digits")
 
 
@@ -39,7 +39,7 @@ def returns_a_name() -> int:
 
 
 def test_code_is_shown_without_name_docstring_types_and_return():
-    assert demo_calls.code_of(example).splitlines() == [
+    assert demo_steps.code_of(example).splitlines() == [
         "made = ds",
         "",
         "def inner(x):",
@@ -50,12 +50,24 @@ def test_code_is_shown_without_name_docstring_types_and_return():
 
 
 def test_a_name_that_is_returned_is_not_shown():
-    assert demo_calls.code_of(returns_a_name) == "count = 1\ncount += 1"
+    assert demo_steps.code_of(returns_a_name) == "count = 1\ncount += 1"
 
 
-@pytest.mark.parametrize("name", [name for name in demo_calls.__all__ if name != "code_of"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "compare_with_tensorflow",
+        "feed_numpy",
+        "feed_pixels_by_hand",
+        "feed_tensorflow",
+        "feed_tensorflow_by_hand",
+        "go_on_from_state",
+        "train_model",
+        "write_dataset",
+    ],
+)
 def test_what_is_shown_can_be_typed(name):
-    code = demo_calls.code_of(getattr(demo_calls, name))
+    code = demo_steps.code_of(getattr(demo_steps, name))
     ast.parse(code)
     assert "Any" not in code
     assert max(map(len, code.splitlines())) <= 80 - len("   >>> ")
@@ -70,11 +82,11 @@ def test_a_dataset_is_written_from_folders(digits):
 
 
 def test_numpy_and_tensorflow_see_the_same(digits):
-    assert demo_calls.compare_with_tensorflow(digits) == 160
+    assert demo_steps.compare_with_tensorflow(digits) == 160
 
 
 def test_a_state_goes_on_with_the_same_records(digits):
-    assert demo_calls.go_on_from_state(digits) is True
+    assert demo_steps.go_on_from_state(digits) is True
 
 
 def test_pipelines_by_hand_give_what_datum_gives(digits, tmp_path):
@@ -84,12 +96,12 @@ def test_pipelines_by_hand_give_what_datum_gives(digits, tmp_path):
     labels = np.array([record["label"] for record in digits["all"]])
     datum.write({"image": pixels, "label": labels}, "pixels", progress=False)
     feeds = [
-        demo_calls.feed_tensorflow_by_hand(tf, ["digits/train-00000-of-00001.tfrecord"]),
-        demo_calls.feed_pixels_by_hand(tf, ["pixels/train-00000-of-00001.tfrecord"]),
-        demo_calls.feed_tensorflow(digits),
+        demo_steps.feed_tensorflow_by_hand(tf, ["digits/train-00000-of-00001.tfrecord"]),
+        demo_steps.feed_pixels_by_hand(tf, ["pixels/train-00000-of-00001.tfrecord"]),
+        demo_steps.feed_tensorflow(digits),
     ]
     batches = [next(iter(feed)) for feed in feeds]
-    batches.append(next(iter(demo_calls.feed_numpy(digits))))
+    batches.append(next(iter(demo_steps.feed_numpy(digits))))
     known = {image.tobytes(): label for image, label in zip(pixels, labels, strict=True)}
     for batch in batches:
         assert batch["image"].shape[1:] == (8, 8, 1)

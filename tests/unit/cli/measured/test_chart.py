@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from datum._inspect.measure.measurement import Speed
-from datum.cli.bench_chart import draw_bar, show
+from datum.cli.bench_page import show
 from tests.unit.measure.made import make_measurement
 
 
@@ -19,24 +19,6 @@ def shown(found, *, width=100, encoding="utf-8", terminal=False):
     show(found, console)
     file.flush()
     return buffer.getvalue().decode(encoding)
-
-
-@pytest.mark.parametrize(
-    ("share", "plain", "expected"),
-    [
-        (0.0, False, ""),
-        (0.0001, False, "▏"),
-        (0.5, False, "████"),
-        (0.51, False, "████▏"),
-        (1.0, False, "████████"),
-        (7.0, False, "████████"),
-        (0.0, True, ""),
-        (0.0001, True, "|"),
-        (1.0, True, "########"),
-    ],
-)
-def test_a_bar_is_as_long_as_its_share(share, plain, expected):
-    assert draw_bar(share, 8, plain=plain) == expected
 
 
 def test_everything_is_shown():

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from datum.cli.terminal import ASCII, UNICODE
-from datum.cli.words import (
+from datum.cli.formatting import (
     cut,
     cut_middle,
     describe_number,
@@ -10,6 +9,7 @@ from datum.cli.words import (
     describe_share,
     one_line,
 )
+from datum.cli.terminal import ASCII, UNICODE
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ import io
 from rich.console import Console
 from rich.text import Text
 
+from datum.cli.formatting import Column, Sized, lay_out
 from datum.cli.terminal import UNICODE
-from datum.cli.words import Column, Sized, lay_out
 
 
 def plain(columns, **options):

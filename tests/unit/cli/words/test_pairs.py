@@ -2,7 +2,7 @@
 
 import pytest
 
-from datum.cli.words import parse_pairs
+from datum.cli.arguments import parse_pairs
 
 
 @pytest.mark.parametrize(

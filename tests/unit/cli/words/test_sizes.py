@@ -2,7 +2,7 @@
 
 import pytest
 
-from datum.cli.words import parse_bytes
+from datum.cli.arguments import parse_bytes
 
 
 @pytest.mark.parametrize(

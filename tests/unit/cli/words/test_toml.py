@@ -2,7 +2,7 @@
 
 import pytest
 
-from datum.cli.words import read_toml
+from datum.cli.arguments import read_toml
 
 
 def test_a_file_is_a_dict(tmp_path):

@@ -3,7 +3,8 @@
 import pytest
 
 from datum import Feature
-from datum.cli.words import count_of, describe_feature, describe_size
+from datum.cli.formatting import describe_feature
+from datum.errors import count_of, format_bytes
 
 
 def test_counts_have_separators_and_the_right_number():
@@ -16,7 +17,7 @@ def test_counts_have_separators_and_the_right_number():
     ("nbytes", "text"), [(0, "0 B"), (1000, "1.0 kB"), (10**9, "1.0 GB"), (5 * 10**15, "5000.0 TB")]
 )
 def test_sizes_have_units(nbytes, text):
-    assert describe_size(nbytes) == text
+    assert format_bytes(nbytes) == text
 
 
 @pytest.mark.parametrize(

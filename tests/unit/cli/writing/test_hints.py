@@ -4,8 +4,8 @@ import shlex
 import subprocess
 
 import datum
+from datum.cli.arguments import read_toml
 from datum.cli.shell import find_hint
-from datum.cli.words import read_toml
 from datum.cli.write_options import read_options
 from tests.unit.images.samples import pixels, save
 

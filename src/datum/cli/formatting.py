@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
-import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -18,24 +14,19 @@ from rich.text import Text
 
 from datum import Feature
 from datum.cli.terminal import Signs, signs_for
-from datum.errors import Message, inert
+from datum.errors import inert
 
 __all__ = [
     "Column",
     "Sized",
-    "count_of",
     "cut",
     "cut_middle",
     "describe_feature",
     "describe_number",
     "describe_range",
     "describe_share",
-    "describe_size",
     "lay_out",
     "one_line",
-    "parse_bytes",
-    "parse_pairs",
-    "read_toml",
 ]
 
 _DIGITS = 4  # of a number: more are noise in a table
@@ -206,108 +197,6 @@ class Sized:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from self.make(options.max_width, signs_for(options))
-
-
-# A comma parts two pairs only where a name and `=` follow, so that values may hold commas:
-# "a=1,2,b=3" is {"a": "1,2", "b": "3"}.
-_BETWEEN = re.compile(r",(?=\s*[^\s,=\[\]+]+\s*=(?!=))")
-
-
-def parse_pairs(texts: Iterable[str], *, option: str = "option") -> dict[str, str]:
-    """The values by name of an option that may be given several times, and hold several pairs.
-
-    Spaces around names and values do not count. A pair without `=`, an empty side and a name given
-    twice are a ValueError that calls the option by the name `option`.
-
-    >>> parse_pairs(["train=0.9,val=0.1", "test=train[:10%]"])
-    {'train': '0.9', 'val': '0.1', 'test': 'train[:10%]'}
-    """
-    pairs: dict[str, str] = {}
-    for text in texts:
-        for pair in _BETWEEN.split(text):
-            name, equals, value = (part.strip() for part in pair.partition("="))
-            if not (name and equals and value):
-                raise ValueError(
-                    Message(
-                        f"{option}: expected name=value, got {pair.strip()!r}",
-                        hint="part several by commas, as in train=0.9,val=0.1",
-                    )
-                )
-            if name in pairs:
-                raise ValueError(f"{option}: expected {name!r} once, got it twice")
-            pairs[name] = value
-    return pairs
-
-
-_SIZE = re.compile(r"(?P<number>\d[\d_,]*(?:\.\d+)?|\.\d+)\s*(?P<unit>[a-z]*)", re.IGNORECASE)
-_LETTERS = "kmgtp"
-
-
-def _units() -> dict[str, int]:
-    """What each unit stands for, in lower case: as for GNU, `k` is KiB and `kB` is 1,000."""
-    units = {"": 1, "b": 1, "byte": 1, "bytes": 1}
-    for power, letter in enumerate(_LETTERS, start=1):
-        units |= {letter: 1024**power, f"{letter}ib": 1024**power, f"{letter}i": 1024**power}
-        units[f"{letter}b"] = 1000**power
-    return units
-
-
-_BYTE_UNITS = _units()
-
-
-def parse_bytes(text: str) -> int:
-    """The bytes that a text like `128MiB`, `1.5 GB`, `500k` or `1048576` stands for.
-
-    `KiB` and a bare letter are powers of 1,024, `kB` is a power of 1,000, as for GNU's tools; case
-    is not looked at. Anything else, and less than one byte, is a ValueError.
-
-    >>> parse_bytes("128MiB"), parse_bytes("1 GB"), parse_bytes("500k")
-    (134217728, 1000000000, 512000)
-    """
-    found = _SIZE.fullmatch(text.strip())
-    unit = _BYTE_UNITS.get(found["unit"].lower()) if found is not None else None
-    if found is None or unit is None:
-        raise ValueError(
-            Message(
-                f"size: expected a number of bytes, got {text!r}",
-                hint="write it as 128MiB, 1.5GB, 500k or 1048576",
-            )
-        )
-    size = int(Decimal(found["number"].replace("_", "").replace(",", "")) * unit)
-    if size < 1:
-        raise ValueError(f"size: expected at least one byte, got {text!r}")
-    return size
-
-
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """What a file holds; a ValueError that names the file where it is no TOML."""
-    try:
-        found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(Message(f"expected TOML, got: {error}", where=path)) from None
-    return found
-
-
-def count_of(count: int, what: str, several: str | None = None) -> str:
-    """A number of things.
-
-    >>> count_of(1, "record"), count_of(1200, "record"), count_of(2, "class", "classes")
-    ('1 record', '1,200 records', '2 classes')
-    """
-    return f"{count:,} {what if count == 1 else several or what + 's'}"
-
-
-def describe_size(nbytes: float) -> str:
-    """A number of bytes in units of 1,000.
-
-    >>> describe_size(999), describe_size(1_500_000)
-    ('999 B', '1.5 MB')
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if nbytes < 1000:
-            return f"{nbytes:.0f} {unit}" if unit == "B" else f"{nbytes:.1f} {unit}"
-        nbytes /= 1000
-    return f"{nbytes:.1f} TB"
 
 
 def describe_feature(feature: Feature) -> str:
