@@ -1,8 +1,13 @@
+"""Rows and columns encoded as records."""
+
 import collections
+import dataclasses
 import enum
 import io
+import pathlib
 import pickle
 import re
+import threading
 import types
 
 import numpy as np
@@ -11,8 +16,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from datum import BytesColumn, Feature, Masked, Ragged, Schema, SchemaError, Sparse
-from datum.format import encode, parse
-from datum.schema import DTYPES, numpy_dtype
+from datum._core import Fault, RowCollector
+from datum.format import RowEncoder, encode, parse
+from datum.format.encode import collect, collect_guessing
+from datum.format.row_input import (
+    GivenPlan,
+    GuessedPlan,
+    collect_rows,
+    is_collectable,
+    row_feature,
+    skipped_feature,
+)
+from datum.format.statistics import MAX_DISTINCT, Counts, Statistics
+from datum.schema import DTYPES, ImageBytes, SchemaGuess, guess_value, numpy_dtype
 from datum.schema.feature import STRINGS, TIMES
 
 NUMBERS = [dtype for dtype in DTYPES if dtype not in (*STRINGS, *TIMES)]
@@ -38,8 +54,6 @@ def refusal(rows, feature: Feature) -> str:
 
 
 # Bytes.
-
-
 def test_an_example_has_the_bytes_of_protobuf():
     schema = {"b": Feature("float32", (2,)), "a": Feature("int64"), "c": Feature("bytes")}
     (payload,) = encode([{"c": b"xy", "a": -1, "b": [1, 0.5]}], schema)
@@ -124,8 +138,6 @@ def test_threads_below_one_are_refused(threads):
 
 
 # What rows may be.
-
-
 @pytest.mark.parametrize(
     "row",
     [
@@ -212,8 +224,6 @@ def test_the_schema_may_be_any_mapping():
 
 
 # Without a schema.
-
-
 def test_without_a_schema_types_are_taken_from_the_data():
     rows = [{"x": 1, "name": "a", "v": [0.5]}, {"x": 2, "name": "b", "v": [1.5, 2.5]}]
     schema = {"x": Feature("int64"), "name": Feature("str"), "v": Feature("float32", (None,))}
@@ -279,8 +289,6 @@ def test_a_record_above_what_protobuf_allows_is_refused():
 
 
 # Kinds of values.
-
-
 @pytest.mark.parametrize(("dtype", "encoding"), STORED)
 @pytest.mark.parametrize(
     "make",
@@ -422,8 +430,6 @@ def options(feature: Feature) -> dict:
 
 
 # Exactness.
-
-
 @pytest.mark.parametrize(
     "dtype", ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 )
@@ -606,8 +612,6 @@ def test_an_integer_is_written_exactly_or_refused(value):
 
 
 # Objects.
-
-
 class Explosive:
     """Pickles to something that fails loudly if it is ever executed."""
 
@@ -631,3 +635,507 @@ def test_a_pickled_array_is_only_bytes():
     np.save(file, np.array([Explosive()], object), allow_pickle=True)
     framed = encode([{"x": file.getvalue()}])
     assert parse(framed, {"x": Feature("bytes")})["x"][0] == file.getvalue()
+
+
+def guess(data, known=None):
+    return collect_guessing(data, known or SchemaGuess(), {})
+
+
+def test_columns_of_every_kind_are_guessed_together():
+    found = guess(
+        {
+            "typed": np.array([1, 2], np.int8),
+            "list": [1, None],
+            "objects": np.array(["a", None], object),
+            "masked": Masked(np.array(["a", "b"]), np.array([True, False])),
+            "nothing": [None, None],
+        }
+    )
+    assert dict(found.schema) == {
+        "list": Feature("int64", optional=True),
+        "objects": Feature("str", optional=True),
+        "masked": Feature("str", optional=True),
+        "typed": Feature("int8"),
+    }
+    assert found.count == 2
+    assert set(found.sources) == set(found.schema)
+
+
+def test_the_guess_given_stays_as_it_was():
+    known = SchemaGuess()
+    known.add_rows([{"x": 1}])
+    found = guess({"x": np.array([0.5])}, known)
+    assert known.to_schema() == Schema({"x": Feature("int64")})
+    assert found.guess is not None
+    assert found.guess.to_schema() == found.schema == Schema({"x": Feature("float64")})
+
+
+def test_columns_that_others_have_are_optional():
+    known = SchemaGuess()
+    known.add_rows([{"x": 1, "y": 1}])
+    assert guess({"x": [2]}, known).schema["y"] == Feature("int64", optional=True)
+
+
+def test_whatever_makes_an_array_is_a_column():
+    pandas = pytest.importorskip("pandas")
+    found = guess({"x": pandas.Series([1, 2]), "y": pandas.Series(["a", "b"], dtype=object)})
+    assert dict(found.schema) == {"y": Feature("str"), "x": Feature("int64")}
+
+
+@pytest.mark.parametrize("schema", [None, Schema({"x": Feature("int64")})])
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({"x": np.ma.masked_array([1], [True])}, "feature 'x': expected a column without a mask"),
+        ({"x": [1], "y": [1, 2]}, "expected columns of one length, got {'x': 1, 'y': 2}"),
+        ({"x": 3}, "feature 'x': expected a column, got <class 'int'>"),
+        ({"x": "ab"}, "feature 'x': expected a column, got <class 'str'>"),
+    ],
+    ids=str,
+)
+def test_what_is_no_column_is_refused(columns, problem, schema):
+    with pytest.raises(SchemaError, match=problem):
+        guess(columns) if schema is None else collect(columns, schema)
+
+
+def test_two_features_that_would_lie_under_one_key_are_refused():
+    with pytest.raises(SchemaError, match="both lie under the key 'x_lengths_1'"):
+        guess([{"x": [[1], [2, 3]], "x_lengths_1": 1}])
+
+
+def test_text_that_is_not_utf8_is_refused():
+    from datum import BytesColumn
+
+    slices = np.array([[0, 1], [1, 2]])
+    column = BytesColumn(b"a\xff\xfe", slices, is_text=True)
+    with pytest.raises(
+        SchemaError, match="record 1, feature 'x': expected text in UTF-8"
+    ) as caught:
+        guess({"x": column})
+    assert (caught.value.record, caught.value.feature) == (1, "x")
+
+
+def test_a_schema_given_is_kept_and_enforced():
+    schema = Schema({"x": Feature("int64"), "s": Feature("str", optional=True)})
+    encoder = RowEncoder(schema)
+    rows = [{"x": 1}, {"x": 2, "s": "a"}]
+    block = encoder.encode(rows)
+    assert block.framed.to_bytes() == encode(rows, schema).to_bytes()
+    assert block.schema is schema
+    assert encoder.guess is None
+    with pytest.raises(SchemaError, match="record 0, feature 'x': expected int64"):
+        encoder.encode([{"x": 0.5}])
+
+
+def test_each_block_is_written_under_what_is_known_by_then():
+    encoder = RowEncoder()
+    schemas = [encoder.encode(rows).schema for rows in ([{"x": 1}], [{"x": 0.5}], [{"y": "a"}])]
+    assert [dict(schema) for schema in schemas] == [
+        {"x": Feature("int64")},
+        {"x": Feature("float32")},
+        {"x": Feature("float32", optional=True), "y": Feature("str", optional=True)},
+    ]
+    assert encoder.schema == schemas[-1]
+    assert encoder.guess.records == 3
+
+
+def test_rows_and_columns_may_alternate():
+    encoder = RowEncoder()
+    encoder.encode({"x": np.array([1, 2], np.int16)})
+    block = encoder.encode([{"x": 3}])
+    assert block.schema == Schema({"x": Feature("int64")})
+    assert parse(block.framed, block.schema)["x"].tolist() == [3]
+
+
+def test_the_rows_of_the_caller_stay_as_they_are():
+    row = {"a": {"b": 1}}
+    rows = [row]
+    RowEncoder().encode(rows)
+    assert rows == [{"a": {"b": 1}}]
+    assert rows[0] is row
+
+
+def test_an_encoder_may_go_on_from_a_guess():
+    guess = SchemaGuess.from_schema(Schema({"x": Feature("float64")}), records=5)
+    encoder = RowEncoder(guess=guess)
+    assert encoder.encode([{"x": 1}]).schema == Schema({"x": Feature("float32")})
+    with pytest.raises(ValueError, match="expected `schema` or `guess`, got both"):
+        RowEncoder(Schema({}), guess=guess)
+
+
+def test_values_are_out_of_reach_once_collected():
+    row = {"s": bytearray(b"abc"), "v": np.array([1, 2]), "l": ["a" * 5000]}
+    collected = RowEncoder().collect([row])
+    row["s"][:] = b"xyz"
+    row["v"][:] = 9
+    row["l"].clear()
+    assert len(collected) == 1
+    found = parse(collected.encode().framed, collected.schema)
+    assert found["s"].to_list() == [b"abc"]
+    assert found["v"].tolist() == [[1, 2]]
+    assert found["l"].to_list() == [["a" * 5000]]
+
+
+def test_blocks_may_be_encoded_by_other_threads_while_more_are_collected():
+    rows = [
+        [{"x": n, "s": str(n), "f": n / 3} for n in range(k, k + 500)] for k in range(0, 5000, 500)
+    ]
+    encoder, wanted = RowEncoder(threads=2), RowEncoder(threads=1)
+    found = [None] * len(rows)
+
+    def work(at, collected):
+        found[at] = collected.encode()
+
+    threads = []
+    for at, block in enumerate(rows):
+        threads.append(threading.Thread(target=work, args=(at, encoder.collect(block))))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+    one, other = Statistics(), Statistics()
+    for block, again in zip(found, map(wanted.encode, rows), strict=True):
+        assert block.framed.to_bytes() == again.framed.to_bytes()
+        one, other = one.merge(block.statistics), other.merge(again.statistics)
+    assert one == other
+    assert one.features["x"].counts == Counts({}, MAX_DISTINCT)
+
+
+def test_pictures_come_as_the_bytes_of_their_files():
+    encoder = RowEncoder()
+    block = encoder.encode([{"x": ImageBytes(b"a")}, {"x": b"b"}])
+    assert block.schema == Schema({"x": Feature("uint8", (None, None, None), encoding="image")})
+    assert parse(block.framed, block.schema)["x"].to_list() == [b"a", b"b"]
+    encoder = RowEncoder()
+    encoder.encode([{"x": b"a"}])
+    assert encoder.encode([{"x": b"b"}, {"x": ImageBytes(b"c")}]).schema == block.schema
+
+
+@pytest.mark.parametrize(
+    "schema", [None, Schema({"x": Feature("uint8", (1, 1, 1), encoding="image")})]
+)
+def test_a_picture_that_nobody_read_is_refused(schema):
+    with pytest.raises(
+        SchemaError, match="record 1, feature 'x': expected bytes, got .*Path"
+    ) as caught:
+        RowEncoder(schema).encode([{"x": ImageBytes(b"a")}, {"x": pathlib.Path("a.jpg")}])
+    assert (caught.value.record, caught.value.feature) == (1, "x")
+
+
+def test_blocks_of_no_rows():
+    encoder = RowEncoder()
+    assert len(encoder.encode([]).framed) == 0
+    assert len(encoder.encode({}).framed) == 0
+    block = encoder.encode([{}, {}])
+    assert list(block.framed) == [b"\n\x00"] * 2
+    assert block.statistics == Statistics(2, {})
+    assert encoder.schema == Schema({})
+
+
+def test_only_features_that_records_have_are_looked_at():
+    encoder = RowEncoder()
+    for first in range(0, 50, 10):
+        block = encoder.encode([{"id": at, f"key {at}": at} for at in range(first, first + 10)])
+        assert len(block.statistics.features) == 11  # not those of the blocks before
+    assert len(encoder.schema) == 51
+    assert not encoder.schema["id"].optional
+    assert encoder.schema["key 0"] == encoder.schema["key 49"] == Feature("int64", optional=True)
+
+
+def test_a_feature_that_comes_back_in_another_form_keeps_what_is_known_of_it():
+    encoder = RowEncoder()
+    encoder.encode([{"box": {"x": 0.5}, "id": 1}])
+    encoder.encode([{"id": 2}])
+    for row in ({"box": {"x": 3}, "id": 3}, {"box/x": 3, "id": 4}):
+        block = encoder.encode([row])
+        assert block.schema["box/x"] == Feature("float32", optional=True)
+        assert parse(block.framed.records(), block.schema)["box/x"].values.tolist() == [3.0]
+    with pytest.raises(SchemaError, match="feature 'box/x': expected float64, got str"):
+        encoder.encode([{"box": {"x": "wide"}}])
+
+
+def collect_values(spec, *values):
+    """How many values were taken, and why the next was not."""
+    collector = RowCollector([spec], True)
+    try:
+        collector.collect([{"x": value} for value in values])
+    except Fault as fault:
+        return collector.rows_done, fault.args[0]
+    return collector.rows_done, None
+
+
+@pytest.mark.parametrize(
+    ("feature", "is_native"),
+    [
+        (Feature("int8"), True),
+        (Feature("float64", (None, 3)), True),
+        (Feature("uint8", (None, None, 3), encoding="image"), True),
+        (Feature("float16"), False),
+        (Feature("datetime64[s]"), False),
+        (Feature("int64", (None, None)), True),
+        (Feature("float64", (None, None), encoding="values"), True),
+        (Feature("float64", (None, None)), False),
+        (Feature("uint8", (None, None), encoding="raw"), False),
+        (Feature("int64", (3,), encoding="sparse"), False),
+        (Feature("int64", (None,), sequence=True), False),
+    ],
+    ids=repr,
+)
+def test_what_lies_in_lists_or_whole_is_collected_natively(feature, is_native):
+    assert is_collectable(feature) == is_native
+
+
+def test_a_given_feature_takes_what_fits():
+    spec = row_feature("x", Feature("float32"))
+    assert collect_values(spec, 0.1, True, 2**24, 7, 2**24 + 1) == (4, "range")
+    spec = row_feature("x", Feature("bool"))
+    assert collect_values(spec, True, 0, 1, 2) == (3, "range")
+    assert collect_values(row_feature("x", Feature("bytes")), b"a", bytearray(b"b"), "c") == (
+        2,
+        "type",
+    )
+
+
+def test_a_guessed_feature_takes_only_what_leaves_it_as_it_is():
+    for seen, taken, refused in (
+        (1, [5, True, -(2**63)], [0.5, "a", [1], 2**63]),
+        (np.float32(0.5), [np.float32(1.5), True, np.float16(2)], [0.5, 1]),
+        (0.1, [0.5, 3, float("nan")], [1j, "a"]),
+        (b"a", [b"b"], ["b"]),
+        ([1, 2], [[3, 4], (5, 6)], [[1], [], 1, [1, 0.5]]),
+    ):
+        guess = guess_value(seen)
+        spec = row_feature("x", guess.to_feature(), guess)
+        assert collect_values(spec, *taken) == (len(taken), None)
+        for value in refused:
+            assert collect_values(spec, value)[1] in ("type", "range", "shape"), value
+
+
+def test_a_skipped_feature_may_be_anything():
+    assert collect_values(skipped_feature("x"), 1, "a", object()) == (3, None)
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: float
+
+
+def guess_from(rows, guess=None):
+    plan = GuessedPlan(guess or SchemaGuess(), {})
+    sources = collect_rows(rows, plan)
+    found = (guess or SchemaGuess()).copy()
+    found.add_seen(plan.seen, len(rows))
+    assert list(sources) == list(found.to_schema())
+    return found.to_schema()
+
+
+def test_rows_widen_the_guess_wherever_it_no_longer_fits():
+    rows = [{"x": i, "l": [i], "s": "a"} for i in range(9)]
+    rows[3] = {"x": 0.5, "l": [1, 2], "s": "b"}
+    rows[5] = {"x": 1, "l": [], "new": b"c"}
+    rows[7] = {"x": 0.1, "l": [3], "s": None, "new": b"d"}
+    assert dict(guess_from(rows)) == {
+        "x": Feature("float64"),
+        "l": Feature("int64", (None,)),
+        "s": Feature("str", optional=True),
+        "new": Feature("bytes", optional=True),
+    }
+
+
+def test_keys_may_come_in_any_order_and_from_any_string():
+    rows = [{"a": 1, "b": 2.5}, {"b": 3.5, "a": 4}, {"".join("a"): 5, "".join("b"): 0.5}]
+    rows.append({np.str_("a"): 6, "b": 1.5})
+    assert dict(guess_from(rows)) == {"a": Feature("int64"), "b": Feature("float64")}
+
+
+def test_rows_that_are_not_plain_are_made_so_where_they_stand():
+    rows = [{"c": "blue", "p/x": 1, "p/y": 0.5}, {"c": Colour.RED, "p": Point(2, 1.5)}]
+    assert dict(guess_from(rows)) == {
+        "c": Feature("str"),
+        "p/x": Feature("int64"),
+        "p/y": Feature("float64"),
+    }
+    assert rows[1] == {"c": "red", "p/x": 2, "p/y": 1.5}
+
+
+def test_a_row_that_is_no_dict_is_made_one_or_refused():
+    assert dict(guess_from([{"x": 1, "y": 0.5}, Point(2, 1.5)]))["x"] == Feature("int64")
+    with pytest.raises(
+        SchemaError, match="record 1: expected a dict of values, got .*int"
+    ) as caught:
+        guess_from([{"x": 1}, 3])
+    assert caught.value.record == 1
+
+
+def test_integers_that_were_collected_count_as_negative():
+    guess = SchemaGuess()
+    plan = GuessedPlan(guess, {})
+    collect_rows(
+        [{"x": 1, "f": 0.1, "v": np.array([1, 2])}] * 3 + [{"x": -1, "f": -3, "v": [-1, 1]}], plan
+    )
+    for name in ("x", "f", "v"):
+        assert plan.seen[name][0].has_negative, name
+
+
+def test_a_huge_integer_after_negative_ones_is_refused_by_name():
+    with pytest.raises(SchemaError, match="feature 'x': expected integers from 0 on"):
+        guess_from([{"x": 1}, {"x": -1}, {"x": 3}, {"x": 2**63}])
+    assert guess_from([{"x": 1}, {"x": 2**63}])["x"] == Feature("uint64")
+
+
+def test_only_some_features_may_be_looked_for():
+    guess = SchemaGuess()
+    guess.add_rows([{"x": 1, "y": 2}])
+    plan = GuessedPlan(guess, {}, only={"y"})
+    collect_rows([{"y": 0.5}], plan)
+    assert {name: guess.dtype for name, (guess, _) in plan.seen.items()} == {"y": "float64"}
+
+
+def test_a_value_that_only_python_can_judge_is_gathered_there():
+    schema = Schema({"x": Feature("float32"), "y": Feature("int64")})
+    rows = [{"x": 1, "y": np.array(2)}, {"x": 2**30, "y": np.array([[1]])[0, 0]}]
+    sources = collect_rows(rows, GivenPlan(schema))
+    assert {name: len(parts) for name, parts in sources.items()} == {"x": 1, "y": 1}
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"x": 1, "z": 2}, "record 1: expected features x, y, got 'z' too"),
+        ({"y": "a"}, "record 1, feature 'x': expected a value, got none"),
+        ({"x": "a", "y": "a"}, "record 1, feature 'x': expected int64, got"),
+        ({"x": 1, "y": "\ud800"}, "record 1, feature 'y': expected text that UTF-8 can hold"),
+    ],
+    ids=str,
+)
+def test_a_row_that_does_not_fit_a_schema_is_named(row, problem):
+    schema = Schema({"x": Feature("int64"), "y": Feature("str", optional=True)})
+    with pytest.raises(SchemaError, match=problem) as caught:
+        collect_rows([{"x": 1}, row], GivenPlan(schema))
+    assert caught.value.record == 1
+    assert caught.value.feature is not None
+
+
+def test_a_key_that_no_feature_has_may_be_none():
+    schema = Schema({"x": Feature("int64")})
+    assert list(collect_rows([{"x": 1, "z": None}], GivenPlan(schema))) == ["x"]
+
+
+def test_keys_that_change_the_rows_when_compared_do_no_harm():
+    rows: list[object] = []
+
+    class Key(str):
+        __slots__ = ()
+
+        def __hash__(self):
+            return hash("x")
+
+        def __eq__(self, other):
+            rows.clear()
+            return str.__eq__(self, other)
+
+    rows += [{"x": [1.5] * 1000}, {Key("x"): [2.5] * 1000}, {"x": [3.5] * 1000}]
+    collect_rows(rows, GivenPlan(Schema({"x": Feature("float32", (None,))})))
+
+
+def test_many_rows_that_are_not_plain_are_made_so_at_once():
+    rows: list[dict[str, object]] = [{"c": Colour.RED, "p": {"x": n}} for n in range(50)]
+    assert dict(guess_from(rows)) == {"c": Feature("str"), "p/x": Feature("int64")}
+    assert rows == [{"c": "red", "p/x": n} for n in range(50)]
+    rows = [{"c": Colour.RED} for _ in range(50)]
+    rows[30] = {"c": {1}}
+    with pytest.raises(SchemaError, match="record 30, feature 'c': expected ") as caught:
+        guess_from(rows)
+    assert caught.value.record == 30
+
+
+@pytest.mark.parametrize(
+    ("values", "is_uneven"),
+    [
+        ([[[1, 2], [3, 4]], [[5]], []], False),
+        ([[[1, 2], [3, 4]], [[5], []]], True),
+        ([np.ones((2, 3), int), np.ones((1, 2), int), []], False),
+        ([[np.array([1]), np.array([2, 3])], np.ones((2, 2), int), [[4]]], True),
+    ],
+    ids=str,
+)
+def test_nested_rows_are_collected_with_their_lengths(values, is_uneven):
+    rows = [{"x": [[7, 8]]}, {"x": [[7], [8]]}, *({"x": value} for value in values)]
+    encoder = RowEncoder()
+    block = encoder.encode(rows)
+    assert block.schema == Schema({"x": Feature("int64", (None, None))})
+    assert encoder.guess.features["x"].is_uneven == is_uneven
+    found = parse(block.framed, block.schema)["x"].to_list()
+    assert found == [np.asarray(row["x"], object).tolist() for row in rows[:2]] + [
+        [list(map(int, inner)) for inner in value] for value in values
+    ]
+
+
+def test_a_nested_row_that_does_not_fit_leaves_no_trace():
+    rows = [{"x": [[1], [2, 3]]}, {"x": [[4], [5, "a"]]}, {"x": [[6]]}]
+    schema = Schema({"x": Feature("int64", (None, None))})
+    with pytest.raises(SchemaError, match="record 1, feature 'x': expected "):
+        encode(rows, schema)
+    widened = [{"x": [[1], [2, 3]]}, {"x": [[4], [5, 0.5]]}, {"x": [[6]]}, {"x": None}]
+    block = RowEncoder().encode(widened)
+    found = parse(block.framed, block.schema)["x"]
+    assert found.to_list() == [[[1], [2, 3]], [[4], [5, 0.5]], [[6]], None]
+
+
+def test_three_levels_of_rows():
+    values = [[[["a"], []], [["b", "c"]]], [], [[]], [[[]]]]
+    schema = Schema({"x": Feature("str", (None, None, None), optional=True)})
+    rows = [{}, *({"x": value} for value in values)]
+    assert parse(encode(rows, schema), schema)["x"].to_list() == [None, *values]
+
+
+def test_arrays_that_are_alike_but_fit_no_feature_are_named():
+    guess = SchemaGuess()
+    guess.add_rows([{"x": np.complex64(1)}])
+    for values in ([np.zeros(2, np.complex64)] * 2, [np.longdouble(1)] * 2):
+        with pytest.raises(SchemaError, match="record 0, feature 'x': expected ") as caught:
+            guess_from([{"x": value} for value in values], guess)
+        assert caught.value.record == 0
+
+
+def test_negative_integers_among_floats_never_join_uint64():
+    rows = [{"x": 0.1}, {"x": np.uint64(1)}, {"x": 0.2}]
+    assert guess_from(rows)["x"] == Feature("float64")
+    with pytest.raises(SchemaError, match="feature 'x': expected integers from 0 on"):
+        guess_from([*rows, {"x": -1}])
+
+
+def test_rows_whose_features_all_differ_change_the_plan_a_few_times_only():
+    rows = [{f"k{i}": i, "x": 1} for i in range(300)]
+    plan = GuessedPlan(SchemaGuess(), {})
+    asked = []
+    features = plan.features
+    plan.features = lambda: asked.append(1) or features()
+    collect_rows(rows, plan)
+    assert len(plan.seen) == 301
+    assert len(asked) < 30
+
+
+def test_a_row_that_contradicts_is_told_of_in_its_turn_among_rows_that_all_widen():
+    rows = [{f"k{i}": i, "x": 1} for i in range(50)]
+    rows[30]["x"] = "text"
+    rows[40]["x"] = object()
+    with pytest.raises(SchemaError, match="record 30, feature 'x'"):
+        guess_from(rows)
+
+
+def test_rows_that_all_widen_are_guessed_as_if_one_by_one():
+    rows = [{f"k{i % 40}": i * (0.5 if i % 3 else -1), "x": [i] * (i % 4)} for i in range(100)]
+    rows[50] = {"x": None, "color": Colour.RED}
+    whole = dict(guess_from([dict(row) for row in rows]))
+    guess = SchemaGuess()
+    for row in rows:
+        plan = GuessedPlan(guess, {})
+        collect_rows([dict(row)], plan)
+        guess = guess.copy()
+        guess.add_seen(plan.seen, 1)
+    assert whole == dict(guess.to_schema())

@@ -1,3 +1,5 @@
+"""TFRecord files read by number and in order."""
+
 import gc
 import gzip
 import os
@@ -9,8 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datum import CorruptIndexError, CorruptRecordError, Damage, Feature
+from datum import (
+    BytesColumn,
+    CorruptIndexError,
+    CorruptRecordError,
+    Damage,
+    Feature,
+    Masked,
+    Ragged,
+    SchemaError,
+    Sparse,
+    _core,
+)
 from datum.format import Index, RecordFile, Records, encode, frame, parse
+from datum.format.column_input import make_sources
 
 PAYLOADS = [b"zero", b"", b"two" * 50, b"three", b"4"]
 FRAMED = frame(PAYLOADS)
@@ -39,8 +53,6 @@ def shard(tmp_path):
 
 
 # Sources.
-
-
 def test_a_file_is_read_in_order(shard):
     file = RecordFile(shard)
     assert list(file) == PAYLOADS
@@ -113,8 +125,6 @@ def test_a_file_larger_than_the_memory_kept_is_read_whole(tmp_path):
 
 
 # Chunks.
-
-
 @pytest.mark.parametrize("max_records", [1, 2, 4, 5, 6, 1000])
 def test_chunks_are_runs_of_at_most_so_many(max_records):
     chunks = list(RecordFile(DATA).chunks(max_records))
@@ -162,8 +172,6 @@ def test_any_payloads_are_read_back(payloads, max_records):
 
 
 # Compressed files.
-
-
 @pytest.mark.parametrize(("compress", "name"), [(gzip.compress, "gzip"), (zlib.compress, "zlib")])
 def test_a_compressed_file_is_read_in_order(tmp_path, compress, name):
     path = tmp_path / "a.tfrecord"
@@ -239,8 +247,6 @@ def test_what_was_lost_before_a_compressed_file_is_cut_off_is_listed():
 
 
 # Damage.
-
-
 DAMAGED = {
     "length": (flipped(OFFSETS[3]), "length checksum", OFFSETS[4]),
     "length crc": (flipped(OFFSETS[3] + 8), "length checksum", OFFSETS[4]),
@@ -350,8 +356,6 @@ def test_a_damaged_header_that_looks_like_zlib_costs_one_record(length):
 
 
 # Random access.
-
-
 def test_records_are_found_by_number():
     file = RecordFile(DATA)
     assert len(file) == 5
@@ -427,8 +431,6 @@ def test_records_around_damage_have_no_index(position):
 
 
 # The index beside a file.
-
-
 def test_the_index_beside_a_file_is_used(shard):
     FRAMED.index.save(Index.path_for(shard))
     shard.write_bytes(flipped(OFFSETS[3]))  # so that it could not be built
@@ -461,8 +463,6 @@ def test_an_index_of_the_same_size_but_other_records_is_noticed(shard):
 
 
 # Closing, and what outlives it.
-
-
 def test_records_and_columns_outlive_the_file(tmp_path):
     path = tmp_path / "a.tfrecord"
     schema = {"x": Feature("int64"), "name": Feature("str"), "tags": Feature("bytes", (None,))}
@@ -529,3 +529,250 @@ def test_an_index_that_is_not_ours_is_passed_over_on_request(tmp_path):
     assert RecordFile(path, use_index=False)[1] == b"two"
     with pytest.raises(CorruptIndexError):
         RecordFile(path)[1]
+
+
+SMALL_PAYLOADS = [b"one", b"", b"three"]
+
+
+def test_payloads_come_back_as_they_went_in():
+    records = Records.of(SMALL_PAYLOADS)
+    assert len(records) == 3
+    assert list(records) == SMALL_PAYLOADS
+    assert [records[i] for i in range(3)] == SMALL_PAYLOADS
+    assert records[-1] == b"three"
+    assert records.lengths.tolist() == [3, 0, 5]
+    assert records.numbers.tolist() == [0, 1, 2]
+
+
+def test_payloads_may_come_from_a_generator():
+    assert list(Records.of(payload for payload in SMALL_PAYLOADS)) == SMALL_PAYLOADS
+
+
+def test_no_records():
+    assert list(Records.of([])) == []
+    assert len(Records.join([])) == 0
+
+
+@pytest.mark.parametrize("at", [3, -4])
+def test_a_record_outside_is_an_index_error(at):
+    with pytest.raises(IndexError):
+        Records.of(SMALL_PAYLOADS)[at]
+
+
+def test_one_run_is_joined_without_copying():
+    records = Records.of(SMALL_PAYLOADS)
+    assert Records.join([records]) is records
+
+
+def test_joined_runs_know_where_each_record_came_from():
+    first = Records(b"..onetwo", np.array([2, 5]), np.array([3, 3]), np.array([7, 8]), "a", 100)
+    second = Records(b"three", np.array([0]), np.array([5]), np.array([0]), "b", None)
+    joined = Records.join([first, second])
+    assert list(joined) == [b"one", b"two", b"three"]
+    assert joined.locate(0) == ("a", 7, 90)  # the header stands 12 bytes before the payload
+    assert joined.locate(1) == ("a", 8, 93)
+    assert joined.locate(2) == ("b", 0, None)
+
+
+def test_runs_joined_twice_are_still_located():
+    parts = [Records.of([b"x"]), Records.of([b"y", b"z"])]
+    again = Records.join([Records.join(parts), Records.of([b"w"])])
+    assert list(again) == [b"x", b"y", b"z", b"w"]
+    assert [again.locate(i)[1] for i in range(4)] == [0, 0, 1, 0]
+
+
+def test_records_in_memory_have_no_offset():
+    assert Records.of(SMALL_PAYLOADS).locate(1) == ("<memory>", 1, None)
+
+
+@pytest.mark.parametrize(
+    "make", [bytes, bytearray, memoryview, lambda b: np.frombuffer(b, np.uint32)]
+)
+def test_the_buffer_may_have_items_of_any_size(make):
+    records = Records(make(b"..oneone"), np.array([2, 5]), np.array([3, 3]), np.array([0, 1]))
+    assert records[0] == b"one"
+    assert list(records) == [b"one", b"one"]
+
+
+def test_a_slice_outside_the_buffer_is_refused():
+    records = Records(b"abc", np.array([1]), np.array([3]), np.array([0]))
+    with pytest.raises(IndexError, match="outside the buffer"):
+        list(records)
+
+
+def test_framed_records_lie_in_the_frames():
+    framed = frame(SMALL_PAYLOADS)
+    records = framed.records()
+    assert list(records) == SMALL_PAYLOADS
+    assert np.shares_memory(np.asarray(records.buffer), framed.data)
+    assert records.locate(1) == ("<memory>", 1, 19)
+
+
+COLUMNS = {
+    "array": (Feature("int64", (2,)), np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+    "other dtype": (Feature("int64"), np.array([1, 2], np.int8), [1, 2]),
+    "strided": (Feature("int64"), np.array([1, 9, 2, 9])[::2], [1, 2]),
+    "big-endian": (Feature("float32"), np.array([1.5, 2.5], ">f8"), [1.5, 2.5]),
+    "bools": (Feature("bool"), np.array([True, False]), [True, False]),
+    "strings": (Feature("str"), BytesColumn.from_values(["a", "ü"]), ["a", "ü"]),
+    "strings of numpy": (Feature("str"), np.array(["a", "ü"]), ["a", "ü"]),
+    "bytes of numpy": (Feature("bytes"), np.array([b"a", b"bc"]), [b"a", b"bc"]),
+    "objects": (Feature("bytes"), np.array([b"a", b"bc"], object), [b"a", b"bc"]),
+    "ragged": (Feature("int64", (None,)), Ragged.from_rows([[1], [2, 3]]), [[1], [2, 3]]),
+    "dense for ragged": (Feature("int64", (None,)), np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+    "dense for nested": (
+        Feature("int64", (None, None)),
+        np.arange(8).reshape(2, 2, 2),
+        np.arange(8).reshape(2, 2, 2).tolist(),
+    ),
+    "list": (Feature("float64"), [1.5, 2.5], [1.5, 2.5]),
+    "tuple": (Feature("float64"), (1.5, 2.5), [1.5, 2.5]),
+    "list of ints": (Feature("int64"), [1, 2], [1, 2]),
+    "shaped": (
+        Feature("float64", (1, None)),
+        [np.ones((1, 1)), np.ones((1, 3))],
+        [[[1]], [[1] * 3]],
+    ),
+    "sparse": (
+        Feature("float32", (3,), encoding="sparse"),
+        Sparse(np.array([[1, 2], [0, 1]]), np.array([7.0, 5.0]), (2, 3)),
+        [([1], [5.0]), ([2], [7.0])],
+    ),
+    "masked": (
+        Feature("int64", optional=True),
+        Masked(np.array([1, 99]), np.array([True, False])),
+        [1, None],
+    ),
+    "masked ragged": (
+        Feature("str", (None,), optional=True),
+        Masked(Ragged.from_rows([["a"], ["gone"]]), np.array([True, False])),
+        [["a"], None],
+    ),
+}
+
+
+@pytest.mark.parametrize(("feature", "column", "rows"), COLUMNS.values(), ids=COLUMNS)
+def test_a_column_in_any_form_writes_what_its_rows_write(feature, column, rows):
+    from_rows = encode([{"x": row} for row in rows], {"x": feature})
+    assert encode({"x": column}, {"x": feature}).to_bytes() == from_rows.to_bytes()
+
+
+def test_a_scipy_matrix_writes_what_its_rows_write():
+    sparse = pytest.importorskip("scipy.sparse", exc_type=ImportError)
+    feature = Feature("float32", (3,), encoding="sparse")
+    matrix = sparse.csr_array(np.array([[0, 5, 0], [0, 0, 7]], np.float32))
+    from_rows = encode([{"x": ([1], [5.0])}, {"x": ([2], [7.0])}], {"x": feature})
+    assert encode({"x": matrix}, {"x": feature}).to_bytes() == from_rows.to_bytes()
+    assert encode({"x": matrix}).to_bytes() == from_rows.to_bytes()
+
+
+def test_values_that_occur_twice_in_a_scipy_matrix_are_summed():
+    sparse = pytest.importorskip("scipy.sparse", exc_type=ImportError)
+    matrix = sparse.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 3))
+    feature = Feature("float32", (3,), encoding="sparse")
+    assert parse(encode({"x": matrix}, {"x": feature}), {"x": feature})[
+        "x"
+    ].to_dense().tolist() == [[0, 3, 0]]
+
+
+def test_sources_are_one_for_each_key():
+    rows = [[[1], [2, 3]], []]
+    sources = make_sources("x", Feature("int64", (None, None)), rows, 2)
+    assert len(sources) == 2
+    assert all(isinstance(source, _core.ColumnInput) for source in sources)
+
+
+@pytest.mark.parametrize(
+    ("feature", "column", "message"),
+    [
+        (
+            Feature("int64"),
+            Masked(np.array([1, 2]), np.array([True, False])),
+            "record 1, feature 'x': expected a value, got none\nhint: mark the feature optional",
+        ),
+        (
+            Feature("int64"),
+            np.zeros((2, 1), int),
+            "feature 'x': expected shape (2,), got ndarray of shape (2, 1)",
+        ),
+        (Feature("int64", (3,)), np.zeros((2, 2), int), "feature 'x': expected shape (2, 3), got"),
+        (Feature("uint8"), np.array([1, 300]), "record 1, feature 'x': expected uint8, got 300"),
+        (Feature("uint8"), np.array([1, -1]), "record 1, feature 'x': expected uint8, got -1"),
+        (
+            Feature("float32"),
+            np.array([1, 1e300]),
+            "record 1, feature 'x': expected float32, got",
+        ),
+        (Feature("int64"), np.array([1.5, 2]), "record 0, feature 'x': expected int64, got"),
+        (Feature("str"), BytesColumn.from_values([b"a", b"b"]), "expected str, got bytes"),
+        (Feature("bytes"), BytesColumn.from_values(["a", "b"]), "expected bytes, got str"),
+        (
+            Feature("int64", (None,)),
+            Ragged(Ragged.from_rows([[1], [2]]), np.array([0, 1, 2])),
+            "feature 'x': expected 2 rows, ragged in 1 dimension(s), got Ragged",
+        ),
+        (
+            Feature("uint8", (None,)),
+            Ragged.from_rows([[1, 2], [3, 300]]),
+            "record 1, feature 'x': expected uint8, got 300",
+        ),
+        (
+            Feature("uint8", (None, None)),
+            Ragged.from_rows([[[1], [2]], [[], [300]]], levels=2),
+            "record 1, feature 'x': expected uint8, got 300",
+        ),
+        (
+            Feature("float32", (3,), encoding="sparse"),
+            Sparse(np.array([[0, 1]]), np.array([5.0]), (2, 4)),
+            "feature 'x': expected a Sparse of shape (2, 3), got Sparse",
+        ),
+        (
+            Feature("float32", (3,), encoding="sparse"),
+            Sparse(np.array([[0, 1], [1, 3]]), np.array([5.0, 6.0]), (2, 3)),
+            "record 1, feature 'x': expected indices within (2, 3), got [1, 3]",
+        ),
+        (
+            Feature("uint8", (3,), encoding="sparse"),
+            Sparse(np.array([[1, 1], [0, 2]]), np.array([300, 1]), (2, 3)),
+            "record 1, feature 'x': expected uint8, got 300",
+        ),
+        (
+            Feature("float32", (3,), encoding="sparse"),
+            np.zeros((2, 3)),
+            "feature 'x': expected a Sparse of shape (2, 3), got ndarray of shape (2, 3)",
+        ),
+        (
+            Feature("float64", (None, 1, None)),
+            [np.ones((1, 1, 1)), np.ones((1, 2, 1))],
+            "record 1, feature 'x': expected shape (None, 1, None), got ",
+        ),
+        (
+            Feature("int16", (None, None), encoding="raw"),
+            [np.ones((1, 1), int), np.full((1, 1), 99_999)],
+            "record 1, feature 'x': expected int16, got 99999",
+        ),
+    ],
+    ids=repr,
+)
+def test_a_column_that_does_not_fit_is_refused(feature, column, message):
+    with pytest.raises(SchemaError, match=re.escape(message)):
+        make_sources("x", feature, column, 2)
+
+
+def test_a_column_of_another_length_is_refused():
+    tensors = [np.ones((1, 1)), np.ones((1, 1))]
+    with pytest.raises(SchemaError, match="^feature 'x': expected 3 rows, got 2$"):
+        make_sources("x", Feature("float64", (None, None)), tensors, 3)
+    with pytest.raises(SchemaError, match="^feature 'x': expected shape .3,., got ndarray"):
+        make_sources("x", Feature("int64"), np.array([1, 2]), 3)
+
+
+def test_numbers_are_no_strings():
+    with pytest.raises(SchemaError, match="^feature 'x': expected str, got ndarray of shape"):
+        make_sources("x", Feature("str"), np.array([1, 2]), 2)
+
+
+def test_masked_columns_without_gaps_fit_features_that_must_be_there():
+    masked = Masked(np.array([1, 2]), np.array([True, True]))
+    expected = encode({"x": np.array([1, 2])}, {"x": Feature("int64")}).to_bytes()
+    assert encode({"x": masked}, {"x": Feature("int64")}).to_bytes() == expected

@@ -1,5 +1,8 @@
+"""Manifests."""
+
 import json
 import math
+import os
 import pickle
 import re
 from dataclasses import replace
@@ -11,13 +14,15 @@ from hypothesis import strategies as st
 
 from datum import Feature, Schema, _core
 from datum.errors import ManifestError, SchemaError
-from datum.format import Manifest, ShardInfo, SplitInfo, strict_json
+from datum.format import Manifest, ShardInfo, SplitInfo, manifest, strict_json
+from datum.format.durable import hold_folder
+from datum.format.manifest import read_manifest
 
 SCHEMA = Schema({"image": Feature("bytes"), "label": Feature("int64"), "a": Feature("str")})
 SHARD = ShardInfo("train-00000-of-00001.tfrecord", records=2, bytes=40, crc32c=0xE3069283)
 
 
-def manifest(**changes) -> Manifest:
+def full_manifest(**changes) -> Manifest:
     whole = {
         "schema": SCHEMA,
         "splits": {"val": SplitInfo(()), "train": SplitInfo((SHARD,))},
@@ -28,8 +33,8 @@ def manifest(**changes) -> Manifest:
 
 
 def test_a_manifest_comes_back_as_it_was():
-    found = Manifest.from_bytes(manifest().to_bytes())
-    assert found == manifest()
+    found = Manifest.from_bytes(full_manifest().to_bytes())
+    assert found == full_manifest()
     assert found.schema == SCHEMA
     assert found.splits["train"] == SplitInfo((SHARD,))
     assert found.metadata["label"]["class_names"] == ["nan", "dög"]
@@ -53,29 +58,29 @@ def test_every_shard_is_compressed_as_the_manifest_says(compression):
 
 
 def test_the_order_of_features_and_splits_is_kept():
-    found = Manifest.from_bytes(manifest().to_bytes())
+    found = Manifest.from_bytes(full_manifest().to_bytes())
     assert list(found.schema) == ["image", "label", "a"]
     assert list(found.splits) == ["val", "train"]
-    turned = manifest(splits=dict(reversed(manifest().splits.items())))
-    assert turned != manifest()
+    turned = full_manifest(splits=dict(reversed(full_manifest().splits.items())))
+    assert turned != full_manifest()
 
 
 def test_the_order_of_other_names_has_no_meaning():
-    first = manifest(metadata={"a": {"x": 1, "y": 2}, "b": {}})
-    second = manifest(metadata={"b": {}, "a": {"y": 2, "x": 1}})
+    first = full_manifest(metadata={"a": {"x": 1, "y": 2}, "b": {}})
+    second = full_manifest(metadata={"b": {}, "a": {"y": 2, "x": 1}})
     assert first.to_bytes() == second.to_bytes()
     assert hash(first) == hash(second)
 
 
 def test_a_file_is_readable_json_in_utf8_that_ends_its_last_line():
-    data = manifest().to_bytes()
+    data = full_manifest().to_bytes()
     assert data.endswith(b"\n}\n")
     assert "dög".encode() in data
     assert json.loads(data)["splits"]["train"]["shards"][0]["crc32c"] == "e3069283"
 
 
 def test_the_checksum_is_that_of_the_file_with_zeros_in_its_place():
-    data = manifest().to_bytes()
+    data = full_manifest().to_bytes()
     stored = json.loads(data)["checksum"]
     zeroed = data.replace(stored.encode(), b"00000000", 1)
     assert int(stored, 16) == _core.crc32c(zeroed)
@@ -83,29 +88,29 @@ def test_the_checksum_is_that_of_the_file_with_zeros_in_its_place():
 
 def test_a_checksum_of_any_digits_is_found():
     for count in range(300):  # some begin with zeros
-        made = manifest(metadata={"a": {"count": count}})
+        made = full_manifest(metadata={"a": {"count": count}})
         assert Manifest.from_bytes(made.to_bytes()) == made
 
 
 def test_tuples_and_mappings_are_taken_as_json_has_them():
-    found = manifest(metadata={"label": {"class_names": ("a", "b")}})
+    found = full_manifest(metadata={"label": {"class_names": ("a", "b")}})
     assert found.metadata == {"label": {"class_names": ["a", "b"]}}
-    assert manifest(schema=dict(SCHEMA)) == manifest()
+    assert full_manifest(schema=dict(SCHEMA)) == full_manifest()
 
 
 def test_what_is_given_is_copied():
     classes = ["a"]
-    made = manifest(metadata={"label": {"class_names": classes}})
+    made = full_manifest(metadata={"label": {"class_names": classes}})
     classes.append("b")
     assert made.metadata["label"]["class_names"] == ["a"]
 
 
 def test_a_manifest_can_be_pickled():
-    assert pickle.loads(pickle.dumps(manifest())) == manifest()
+    assert pickle.loads(pickle.dumps(full_manifest())) == full_manifest()
 
 
 def test_a_manifest_is_not_equal_to_its_bytes():
-    assert manifest() != manifest().to_bytes()
+    assert full_manifest() != full_manifest().to_bytes()
 
 
 @given(
@@ -120,7 +125,7 @@ def test_any_shards_come_back(shards, compression):
         ShardInfo(f"{i}", n, 16 * n + extra if n or compression else 0, crc)
         for i, (n, extra, crc) in enumerate(shards)
     ]
-    made = manifest(splits={"train": SplitInfo(tuple(infos))}, compression=compression)
+    made = full_manifest(splits={"train": SplitInfo(tuple(infos))}, compression=compression)
     assert Manifest.from_bytes(made.to_bytes()).splits == made.splits
     assert made.splits["train"].records == sum(n for n, _, _ in shards)
 
@@ -163,21 +168,21 @@ def test_any_shards_come_back(shards, compression):
 )
 def test_what_cannot_be_is_refused(changes, problem):
     with pytest.raises(ManifestError, match=problem):
-        manifest(**changes)
+        full_manifest(**changes)
 
 
 def test_a_newer_version_says_what_to_do():
     with pytest.raises(ManifestError, match="hint: upgrade"):
-        manifest(version=2)
+        full_manifest(version=2)
 
 
 def edited(**changes) -> bytes:
-    found = json.loads(manifest().to_bytes())
+    found = json.loads(full_manifest().to_bytes())
     return json.dumps({**found, "checksum": None, **changes}).encode()
 
 
 def test_a_file_edited_by_hand_is_refused_until_it_says_so():
-    data = manifest().to_bytes().replace(b'"records": 2', b'"records": 1')
+    data = full_manifest().to_bytes().replace(b'"records": 2', b'"records": 1')
     with pytest.raises(ManifestError, match=r"a\.json: \$\.checksum: .*changed or damaged"):
         Manifest.from_bytes(data, file="a.json")
     checksum = json.loads(data)["checksum"].encode()
@@ -186,11 +191,11 @@ def test_a_file_edited_by_hand_is_refused_until_it_says_so():
 
 
 def test_fields_of_later_additions_are_passed_by():
-    assert Manifest.from_bytes(edited(note={"more": [1]})) == manifest()
+    assert Manifest.from_bytes(edited(note={"more": [1]})) == full_manifest()
 
 
 def test_what_no_reader_takes_is_not_written(monkeypatch):
-    made = manifest()
+    made = full_manifest()
     monkeypatch.setattr(strict_json, "MAX_BYTES", len(made.to_bytes()) - 1)
     with pytest.raises(ManifestError, match="at most"):
         made.to_bytes()
@@ -202,19 +207,19 @@ def test_what_no_reader_takes_is_not_written(monkeypatch):
 
 def test_a_default_of_many_values_is_refused_on_both_sides(monkeypatch):
     schema = Schema({"x": Feature("int64", (5,), default=1)})
-    data = manifest(schema=schema).to_bytes()
+    data = full_manifest(schema=schema).to_bytes()
     monkeypatch.setattr("datum.format.manifest.MAX_DEFAULT_VALUES", 4)
     with pytest.raises(SchemaError, match="default of at most 4 values"):
-        manifest(schema=schema)
+        full_manifest(schema=schema)
     with pytest.raises(ManifestError, match=r"\$\.schema\.x: expected a default of at most 4"):
         Manifest.from_bytes(data)
 
 
 def test_a_manifest_is_saved_to_a_folder_or_a_file(tmp_path):
-    manifest().save(tmp_path)
-    assert Manifest.load(tmp_path) == Manifest.load(tmp_path / "datum.json") == manifest()
-    manifest().save(tmp_path / "other.json")
-    assert (tmp_path / "other.json").read_bytes() == manifest().to_bytes()
+    full_manifest().save(tmp_path)
+    assert Manifest.load(tmp_path) == Manifest.load(tmp_path / "datum.json") == full_manifest()
+    full_manifest().save(tmp_path / "other.json")
+    assert (tmp_path / "other.json").read_bytes() == full_manifest().to_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["datum.json", "other.json"]
 
 
@@ -230,3 +235,44 @@ def test_the_example_of_the_documentation_is_written_so():
         {"train": {"label": {"max": 1, "mean": math.nan}}},
     )
     assert example.to_bytes().decode() == block
+
+
+def test_a_folder_or_its_manifest_is_read(tmp_path):
+    path = tmp_path / "datum.json"
+    path.write_bytes(b"{}")
+    assert read_manifest(tmp_path) == read_manifest(path) == (path, b"{}")
+
+
+def test_a_folder_without_a_manifest_was_never_published(tmp_path):
+    for path in (tmp_path, tmp_path / "datum.json"):
+        with pytest.raises(
+            ManifestError, match=r"never published: it has no datum\.json"
+        ) as caught:
+            read_manifest(path)
+        assert str(caught.value).startswith(f"{tmp_path}: ")
+
+
+def test_what_an_unfinished_write_left_is_pointed_at(tmp_path, monkeypatch):
+    os.close(hold_folder(tmp_path / ".photos.partial"))
+    with pytest.raises(ManifestError, match=r"did not finish.*\.photos\.partial"):
+        read_manifest(tmp_path / "photos")
+    (tmp_path / "photos").mkdir()
+    monkeypatch.chdir(tmp_path / "photos")
+    for path in (tmp_path / "photos", manifest.Path("."), manifest.Path("datum.json")):
+        with pytest.raises(ManifestError, match=r"never published(.|\n)*\.photos\.partial"):
+            read_manifest(path)
+
+
+def test_a_path_to_nothing_is_told(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    for path in (tmp_path / "photos", tmp_path / "file" / "datum.json"):
+        with pytest.raises(ManifestError, match="no such folder or file"):
+            read_manifest(path)
+
+
+@pytest.mark.usefixtures("permissions_count")
+def test_a_manifest_that_may_not_be_read_is_told(tmp_path):
+    path = tmp_path / "datum.json"
+    path.touch(mode=0)
+    with pytest.raises(ManifestError, match=r"datum\.json.*Permission denied"):
+        read_manifest(path)

@@ -1,23 +1,31 @@
-"""The loader: batches, where it is, and what it leaves behind."""
+"""Loaders and their options."""
 
 # ruff: noqa: NPY002 (generators that a program shares)
-
 import gc
+import inspect
 import json
 import pickle
 import random
+import re
 import threading
+from dataclasses import fields
 from functools import partial
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import datum
 from datum import StateError
-from datum._load.loader import Loader
-from datum._load.options import LoadOptions
+from datum._load.checks import check_function, check_known
+from datum._load.loader import MAX_LISTED, Loader, LoadReport
+from datum._load.options import LoadKeywords, LoadOptions, present_name
 from datum._load.stream import order_split
+from datum._options import check_choice, check_count, check_kind
+from datum.errors import Damage
+from datum.mixing import Mix
+from datum.schema import Feature, Schema
 
 RECORDS = 23
 
@@ -296,8 +304,6 @@ def test_functions_that_draw_nothing_are_called_by_threads(ds):
 
 
 # Single records.
-
-
 def one_by_one(loader):
     return [int(record["id"]) for record in loader]
 
@@ -528,3 +534,295 @@ def test_a_state_brings_its_seed_to_a_loader_without_one(ds, options):
 def test_several_hosts_need_a_seed(ds):
     with pytest.raises(ValueError, match="expected a `seed` on 2 hosts"):
         iter(ds.to_numpy(shuffle=True, seed=None, host=(0, 2)))
+
+
+SCHEMA = Schema({"image": Feature("uint8"), "label": Feature("int64")})
+
+
+def test_keywords_and_options_are_the_same():
+    options = [option.name for option in fields(LoadOptions) if option.init]
+    assert sorted(LoadKeywords.__annotations__) == sorted(options)
+
+
+def test_a_misspelt_option_names_the_nearest():
+    with pytest.raises(
+        TypeError, match="to_numpy: got an unknown option `bach_size`\nhint: did you"
+    ):
+        LoadOptions.of({"bach_size": 3}, caller="to_numpy")
+
+
+def test_an_option_like_none_lists_all():
+    with pytest.raises(TypeError, match="hint: there are batch_size, shuffle, seed"):
+        LoadOptions.of({"zzz": 3}, caller="to_numpy")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"batch_size": 0},
+        {"batch_size": -1},
+        {"batch_size": True},
+        {"epochs": 0},
+        {"seed": -1},
+        {"threads": 0},
+        {"prefetch": 0},
+        {"shuffle": -1},
+        {"shuffle": "fully"},
+        {"remainder": "dorp"},
+        {"on_error": "ignore"},
+        {"pad": 0},
+        {"host": (2, 2)},
+        {"host": (-1, 2)},
+        {"host": (0, 0)},
+        {"drop_remainder": True, "remainder": "pad"},
+    ],
+)
+def test_values_that_cannot_be_are_refused(wrong):
+    with pytest.raises(ValueError, match="expected"):
+        LoadOptions(**wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"pad": True},
+        {"bucket_by": "x"},
+        {"batch_map": len},
+        {"remainder": "pad"},
+    ],
+)
+def test_single_records_take_nothing_that_is_about_batches(wrong):
+    with pytest.raises(ValueError, match="expected a `batch_size` with .* got None: single"):
+        LoadOptions(batch_size=None, **wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"batch_size": 1.5},
+        {"shuffle": 0.5},
+        {"shuffle": None},
+        {"cache": "memory"},
+        {"drop_remainder": 1},
+        {"reshuffle": 0},
+        {"decode": "image"},
+        {"pad": 1.5},
+        {"pad": "longest"},
+        {"map": "function"},
+        {"batch_map": 3},
+        {"host": 3},
+        {"host": (0, 1, 2)},
+        {"host": ("a", "b")},
+        {"columns": 3},
+    ],
+)
+def test_values_of_another_type_are_refused(wrong):
+    (name,) = wrong
+    with pytest.raises(TypeError, match=f"expected `{name}`"):
+        LoadOptions(**wrong)
+
+
+def test_numbers_of_numpy_become_plain_ones():
+    options = LoadOptions(
+        batch_size=np.uint8(200),
+        host=(np.int32(0), np.int32(2)),
+        seed=np.uint64(2**63),
+        epochs=np.int64(2),
+        shuffle=np.int16(9),
+        threads=np.int8(1),
+    )
+    found = [options.batch_size, *options.host, options.seed, options.epochs, options.shuffle]
+    assert found == [200, 0, 2, 2**63, 2, 9]
+    assert {type(number) for number in (*found, options.threads)} == {int}
+
+
+def test_a_host_from_an_iterator_is_kept():
+    assert LoadOptions(host=iter([1, 2])).host == (1, 2)
+
+
+@pytest.mark.parametrize("wrong", [1.5, None, [3], np.True_])
+def test_all_ways_to_shuffle_are_told(wrong):
+    with pytest.raises(TypeError, match="True, False, 'full', 'blocks' or a number of records"):
+        LoadOptions(shuffle=wrong)
+
+
+def test_drop_remainder_is_a_remainder():
+    assert LoadOptions(drop_remainder=True).remainder == "drop"
+    assert LoadOptions(drop_remainder=True, remainder="drop").remainder == "drop"
+
+
+def test_columns_choose_features():
+    assert list(LoadOptions().selected(SCHEMA)) == ["image", "label"]
+    assert list(LoadOptions(columns=["label"]).selected(SCHEMA)) == ["label"]
+    assert list(LoadOptions(columns="label").selected(SCHEMA)) == ["label"]
+
+
+def test_columns_from_an_iterator_can_be_looked_through_again():
+    options = LoadOptions(columns=(name for name in ["label"]))
+    assert list(options.selected(SCHEMA)) == list(options.selected(SCHEMA)) == ["label"]
+    assert options == LoadOptions(columns=["label"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"columns": ["lable"]},
+        {"decode": {"lable": False}},
+        {"bucket_by": "lable"},
+    ],
+)
+def test_names_that_the_schema_lacks_are_refused(options):
+    with pytest.raises(ValueError, match="got 'lable'\nhint: did you mean 'label'"):
+        LoadOptions(**options).selected(SCHEMA)
+
+
+def test_no_columns_are_refused():
+    with pytest.raises(ValueError, match="at least one feature"):
+        LoadOptions(columns=[]).selected(SCHEMA)
+
+
+def test_a_feature_with_the_name_of_the_mask_is_refused_only_where_there_is_one():
+    schema = Schema({"batch_mask": Feature("bool"), "x": Feature("int64")})
+    LoadOptions().selected(schema)
+    LoadOptions(remainder="pad", columns=["x"]).selected(schema)
+    with pytest.raises(ValueError, match="no feature 'batch_mask' with remainder='pad'"):
+        LoadOptions(remainder="pad").selected(schema)
+
+
+@pytest.mark.parametrize(
+    ("feature", "expected"),
+    [
+        (Feature("float32"), None),
+        (Feature("float32", optional=True), "x_present"),
+        (Feature("float32", optional=True, default=1.0), None),
+    ],
+)
+def test_presence_is_told_where_nothing_else_tells_it(feature, expected):
+    assert present_name("x", feature) == expected
+
+
+def test_the_guide_lists_every_option():
+    guide = (Path(__file__).parents[3] / "docs/guides/loading.md").read_text()
+    listed = re.findall(r"^\| `(\w+)` ", guide.partition("## All options")[2], re.MULTILINE)
+    assert sorted(listed) == sorted(LoadKeywords.__annotations__)
+
+
+@pytest.mark.parametrize("owner", [datum.Dataset, Mix])
+@pytest.mark.parametrize("name", ["to_numpy", "to_torch", "to_jax"])
+def test_help_lists_every_option_with_its_text(owner, name):
+    method = getattr(owner, name)
+    parameters = inspect.signature(method).parameters
+    for option in LoadKeywords.__annotations__:
+        assert parameters[option].kind is inspect.Parameter.KEYWORD_ONLY
+        assert re.search(rf"^    {option}: \S", method.__doc__, re.MULTILINE), option
+    assert parameters["batch_size"].default == 32
+    assert parameters["epochs"].annotation == "int | None"
+    assert "options" not in parameters
+
+
+def test_a_seed_of_none_is_drawn():
+    first, second = LoadOptions(seed=None), LoadOptions(seed=None)
+    assert first.seed != second.seed
+    assert first.is_seed_drawn
+    assert not LoadOptions(seed=0).is_seed_drawn
+
+
+def test_a_known_name_passes():
+    check_known("columns", ["a"], ["a", "b"])
+
+
+def test_an_unknown_name_is_told_with_the_nearest():
+    with pytest.raises(ValueError, match="`columns`.*got 'lable'\nhint: did you mean 'label'\\?"):
+        check_known("columns", ["lable"], ["image", "label"])
+
+
+def test_a_name_near_to_none_is_told_with_all():
+    with pytest.raises(ValueError, match="got 'zzz'\nhint: there are image, label"):
+        check_known("columns", ["zzz"], ["image", "label"])
+
+
+def test_names_that_are_no_text_are_unknown():
+    with pytest.raises(ValueError, match="got 3\n"):
+        check_known("columns", [3], ["image"])
+
+
+@pytest.mark.parametrize("value", [1, 5, np.int64(3)])
+def test_whole_numbers_pass(value):
+    number = check_count("batch_size", value, least=1)
+    assert type(number) is int
+    assert number == value
+
+
+@pytest.mark.parametrize("value", [0, -1, True])
+def test_numbers_that_are_too_small_are_refused(value):
+    with pytest.raises(ValueError, match="expected `batch_size` of 1 or more, got"):
+        check_count("batch_size", value, least=1)
+
+
+@pytest.mark.parametrize("value", [1.0, "1", None, [1]])
+def test_what_is_no_whole_number_is_refused(value):
+    with pytest.raises(TypeError, match="expected `batch_size` to be a whole number, got"):
+        check_count("batch_size", value, least=1)
+
+
+def test_a_hint_comes_with_the_message():
+    with pytest.raises(ValueError, match="got 0\nhint: more"):
+        check_count("epochs", 0, least=1, hint="more")
+
+
+def test_choices_are_told():
+    check_choice("on_error", "skip", ("raise", "skip"))
+    with pytest.raises(ValueError, match="expected `on_error` to be 'raise' or 'skip', got 'x'"):
+        check_choice("on_error", "x", ("raise", "skip"))
+
+
+def test_another_type_is_refused():
+    check_kind("cache", True, bool, "True or False")
+    with pytest.raises(TypeError, match="expected `cache` to be True or False, got 'yes'"):
+        check_kind("cache", "yes", bool, "True or False")
+
+
+def test_only_what_can_be_called_is_a_function():
+    check_function("map", None)
+    check_function("map", len)
+    with pytest.raises(TypeError, match="expected `map` to be a function, got 3"):
+        check_function("map", 3)
+
+
+def damage(record: int) -> Damage:
+    return Damage("a.tfrecord", record * 10, record * 10 + 10, record, "payload checksum")
+
+
+def test_batches_records_and_damage_add_up():
+    report = LoadReport()
+    report.add(4, [])
+    report.add(3, [damage(5)])
+    assert (report.batches, report.records, report.skipped) == (2, 7, 1)
+    assert report.damage == [damage(5)]
+
+
+def test_all_damage_is_counted_and_the_first_is_listed():
+    report = LoadReport()
+    for first in range(0, 3000, 300):
+        report.add(0, map(damage, range(first, first + 300)))
+    assert report.skipped == 3000
+    assert report.damage == [damage(record) for record in range(MAX_LISTED)]
+
+
+def test_the_report_reads_well():
+    report = LoadReport()
+    report.add(1, [])
+    assert str(report) == "1 record in 1 batch, 0 skipped"
+    report.add(1200, [damage(7)])
+    assert str(report) == (
+        "1,201 records in 2 batches, 1 skipped\n"
+        "  a.tfrecord: record 7, bytes 70-80: payload checksum"
+    )
+
+
+def test_long_lists_are_cut_short():
+    report = LoadReport()
+    report.add(0, map(damage, range(8)))
+    lines = str(report).splitlines()
+    assert len(lines) == 7
+    assert lines[-1] == "  and 3 more"

@@ -1,4 +1,4 @@
-"""Batches in order, by any number of threads, that end whatever happens."""
+"""Batches prepared ahead on threads."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 
 import datum
+from datum._load import stream
 from datum._load.cache import RecordCache
+from datum._load.epoch_order import WINDOW_RECORDS, Order
 from datum._load.options import LoadOptions
-from datum._load.pipeline import Pipeline
+from datum._load.pipeline import Pipeline, Pool
+from datum._load.stream import OrderWithout, make_order, order_split
 from datum._read.numbered import NumberedRecords
 from datum.format import Parser
 from datum.schema import Feature
@@ -48,8 +52,6 @@ def slow_first(first: threading.Event):
 
 
 # Order.
-
-
 @pytest.mark.parametrize("threads", [0, 1, 2, 5])
 def test_batches_come_in_the_order_of_submission(source: MemorySource, threads: int) -> None:
     chance = random.Random(threads)
@@ -99,8 +101,6 @@ def test_pieces_of_one_batch_run_at_the_same_time() -> None:
 
 
 # Ends.
-
-
 def test_without_functions_and_images_there_is_no_thread(source: MemorySource) -> None:
     pipeline = open_pipeline(source)
     pipeline.submit(plan([1, 2]))
@@ -365,8 +365,6 @@ def test_a_forked_child_does_not_touch_the_pool(source: MemorySource) -> None:
 
 
 # From files.
-
-
 def test_records_of_files_come_as_those_in_memory(tmp_path) -> None:
     rows = make_rows(12)
     datum.write(rows, tmp_path / "out", schema=SCHEMA, shuffle=False, shards=2)
@@ -396,3 +394,192 @@ def test_a_cache_is_used_without_threads_too(source: MemorySource) -> None:
     (batch,) = load(source, [3, 1], cache=cache)
     assert batch["x"].tolist() == [3, 1]
     assert len(source.submitted) == 1
+
+
+class Counting:
+    """A job that notes its pieces."""
+
+    def __init__(self, pieces: int, done: list[int], *, wait: threading.Event | None = None):
+        self.pieces = pieces
+        self._done = done
+        self._wait = wait
+        self.ended = threading.Semaphore(0)
+
+    def run(self, piece: int) -> None:
+        if self._wait is not None:
+            assert self._wait.wait(20)
+        self._done.append(piece)
+        self.ended.release()
+
+
+def names() -> list[str]:
+    return sorted(t.name for t in threading.enumerate() if t.name.startswith("test-pool"))
+
+
+def test_threads_start_with_the_first_job_and_end_when_stopped() -> None:
+    pool = Pool(2, "test-pool")
+    assert not names()
+    job = Counting(3, [])
+    pool.add(job)
+    assert names() == ["test-pool-0", "test-pool-1"]
+    for _ in range(3):
+        assert job.ended.acquire(timeout=20)
+    pool.stop()
+    pool.join()
+    assert not names()
+
+
+def test_one_thread_takes_pieces_in_order() -> None:
+    done: list[int] = []
+    pool = Pool(1, "test-pool")
+    jobs = [Counting(4, done) for _ in range(3)]
+    for job in jobs:
+        pool.add(job)
+    for job in jobs:
+        for _ in range(4):
+            assert job.ended.acquire(timeout=20)
+    pool.stop()
+    pool.join()
+    assert done == [0, 1, 2, 3] * 3
+
+
+def test_what_is_queued_when_stopped_is_left() -> None:
+    done: list[int] = []
+    go_on = threading.Event()
+    pool = Pool(1, "test-pool")
+    pool.add(Counting(5, done, wait=go_on))
+    pool.stop()
+    go_on.set()
+    pool.join()
+    assert len(done) <= 1
+    pool.add(Counting(1, done))
+    assert not names()
+
+
+def test_a_thread_of_the_pool_can_join_the_others() -> None:
+    pool = Pool(2, "test-pool")
+
+    class Stopping(Counting):
+        def run(self, piece: int) -> None:
+            pool.stop()
+            pool.join()
+            super().run(piece)
+
+    job = Stopping(1, [])
+    pool.add(job)
+    assert job.ended.acquire(timeout=20)
+    pool.join()
+    assert not names()
+
+
+def test_a_time_to_wait_is_that_of_all_threads_together() -> None:
+    waited: list[float] = []
+
+    class Endless(threading.Thread):
+        def join(self, timeout: float | None = None) -> None:
+            assert timeout is not None
+            waited.append(timeout)
+            super().join(timeout)
+
+    go_on = threading.Event()
+    pool = Pool(0, "test-pool")
+    pool._threads = [Endless(target=go_on.wait, daemon=True) for _ in range(9)]
+    for thread in pool._threads:
+        thread.start()
+    pool.join(0.1)
+    go_on.set()
+    assert waited[0] <= 0.1
+    assert waited[1:] == [0.0] * 8
+
+
+def test_a_job_that_is_done_is_not_held_by_its_thread() -> None:
+    import gc
+    import weakref
+
+    pool = Pool(1, "test-pool")
+    first, second = Counting(1, []), Counting(1, [])
+    held = weakref.ref(first)
+    pool.add(first)
+    pool.add(second)
+    assert second.ended.acquire(timeout=20)
+    del first
+    gc.collect()
+    assert held() is None
+    pool.stop()
+    pool.join()
+
+
+@pytest.mark.parametrize(
+    ("shuffle", "expected"),
+    [
+        (False, Order(9)),
+        (0, Order(9)),
+        (True, Order(9, "full", 4)),
+        ("full", Order(9, "full", 4)),
+        ("blocks", Order(9, "blocks", 4, WINDOW_RECORDS)),
+        (1, Order(9, "blocks", 4, 1)),
+        (500, Order(9, "blocks", 4, 500)),
+        (np.int64(500), Order(9, "blocks", 4, 500)),
+    ],
+)
+def test_shuffle_names_an_order(shuffle, expected):
+    assert make_order(9, LoadOptions(shuffle=shuffle, seed=4)) == expected
+
+
+def test_one_order_for_all_epochs_can_be_asked_for():
+    order = make_order(9, LoadOptions(shuffle=True, reshuffle=False))
+    assert order == Order(9, "full", 0, reshuffles=False)
+
+
+@pytest.fixture
+def ds(tmp_path):
+    datum.write(
+        {"x": range(20)}, tmp_path / "d", shards=2, splits={"a": 0.5, "b": 0.5}, progress=False
+    )
+    return datum.load(tmp_path / "d")
+
+
+def test_a_split_is_told_by_name_records_and_places(ds):
+    stream = order_split(ds["a+b"], LoadOptions())
+    assert stream.name == "a+b"
+    assert stream.order.records == 20
+    assert sum(len(run) for _, run in stream.parts) == 20
+    assert set(stream.identity) == {"records", "order", "seed"}
+
+
+@pytest.mark.parametrize(
+    ("split", "options"),
+    [
+        ("b", {}),
+        ("a[:3]", {}),
+        ("a+b", {}),
+        ("a", {"shuffle": True}),
+        ("a", {"shuffle": 7}),
+        ("a", {"seed": 1}),
+    ],
+)
+def test_another_split_or_order_has_another_identity(ds, split, options):
+    plain = order_split(ds["a"], LoadOptions()).identity
+    assert order_split(ds[split], LoadOptions(**options)).identity != plain
+
+
+@pytest.mark.parametrize("options", [{"batch_size": 7}, {"threads": 3}, {"host": (1, 2)}])
+def test_batches_threads_and_hosts_are_no_part_of_the_identity(ds, options):
+    plain = order_split(ds["a"], LoadOptions()).identity
+    assert order_split(ds["a"], LoadOptions(**options)).identity == plain
+
+
+@pytest.mark.parametrize("mode", ["none", "full", "blocks"])
+@pytest.mark.parametrize("lost", [[], [0], [49], [3, 4, 5, 17], list(range(50))])
+def test_the_others_come_in_the_order_they_had(mode, lost, monkeypatch):
+    monkeypatch.setattr(stream, "SEARCHED_RECORDS", 7)
+    order = Order(50, mode, seed=3, window=16)
+    rest = OrderWithout(order, np.array(lost, np.int64))
+    assert rest.records == 50 - len(lost)
+    for epoch in (0, 1, 0):
+        whole = order.numbers(epoch, np.arange(50))
+        expected = [n for n in whole.tolist() if n not in lost]
+        assert rest.numbers(epoch, np.arange(rest.records)).tolist() == expected
+        if len(expected) > 9:
+            some = np.array([9, 2])
+            assert rest.numbers(epoch, some).tolist() == [expected[9], expected[2]]

@@ -1,11 +1,18 @@
-"""Contenders take turns; what is told is a median."""
+"""Trials, their times, and the figures made of them."""
 
 import gc
+import json
 from collections.abc import Iterator
 
 import pytest
 
-from datum._inspect.measure.timing import ROUNDS, Contender, Timing, calibrate, race
+from datum._inspect.measure import run
+from datum._inspect.measure.advice import CACHED, LARGER_BATCHES, MORE_THREADS
+from datum._inspect.measure.contenders import ImageSizes
+from datum._inspect.measure.measurement import Machine
+from datum._inspect.measure.timing import ROUNDS, Contender, Timing, calibrate, race, take_sample
+from datum._load.options import LoadOptions
+from tests.unit.measure.made import make_measurement
 
 
 class Watch:
@@ -157,3 +164,94 @@ def test_what_somebody_froze_stays_frozen():
         assert gc.get_freeze_count() > 0
     finally:
         gc.unfreeze()
+
+
+def tried(dataset, options, *, sizes=None, memory=10**9, records=96):
+    sample = take_sample(dataset["train"], 96)
+    machine = Machine("cpu", 2, memory, "Linux")
+    return list(
+        run.trial_contenders(sample, options, records=records, sizes=sizes, machine=machine)
+    )
+
+
+def names(*args, **options):
+    return [contender.name for contender in tried(*args, **options)]
+
+
+def test_larger_batches_are_tried_where_there_are_records_for_one(numbers):
+    assert names(numbers, LoadOptions(batch_size=8)) == [LARGER_BATCHES]
+    assert names(numbers, LoadOptions(batch_size=64)) == []
+
+
+def test_a_batch_of_images_or_mapped_records_is_large_enough(numbers):
+    sizes = ImageSizes(100, 10**12)
+    assert LARGER_BATCHES not in names(numbers, LoadOptions(batch_size=17), sizes=sizes)
+    assert LARGER_BATCHES in names(numbers, LoadOptions(batch_size=8), sizes=sizes)
+
+
+@pytest.mark.parametrize(("memory", "expected"), [(10**9, [CACHED]), (10**3, []), (None, [])])
+def test_a_cache_is_tried_where_memory_suffices(photos, memory, expected):
+    sizes = ImageSizes(320, 300_000)
+    assert names(photos, LoadOptions(), sizes=sizes, memory=memory) == expected
+
+
+def test_more_threads_are_tried_where_fewer_were_asked_for(numbers, monkeypatch):
+    monkeypatch.setattr(run, "thread_count", lambda threads: 4)
+    assert names(numbers, LoadOptions(batch_size=64, threads=1)) == [MORE_THREADS]
+    assert names(numbers, LoadOptions(batch_size=64, threads=4)) == []
+
+
+def test_a_trial_goes_through_all_records(numbers):
+    (trial,) = tried(numbers, LoadOptions(batch_size=8))
+    assert trial.batches == 2
+    assert len(list(trial.run(3))) == 6
+
+
+def test_a_summary_names_stages_loaders_bottleneck_and_advice():
+    text = str(make_measurement())
+    assert text.startswith("photos: split 'train': 12,345 records, 10 shards, 1.2 GB\n")
+    assert "  decode            90%      900.00 us a record         1,000 records/s so far" in text
+    assert "to_tf graph     not measured: no such <format>" in text
+    assert "decoding takes 90 % of the time" in text
+    assert "- images fit in memory: ds.to_numpy(..., cache=True) (12.3x, measured)" in text
+    assert text.endswith("the machine is busy")
+
+
+def test_a_summary_without_loaders_has_stages_alone():
+    text = str(
+        make_measurement(speeds=(), advice=(), bottleneck=None, notes=(), compression="zlib")
+    )
+    assert text.count("\n") == 3
+    assert "1.2 GB, zlib" in text
+
+
+def test_json_has_every_figure_as_plain_values():
+    found = json.loads(json.dumps(make_measurement().to_json()))
+    assert found["records_per_s"] == 1000.0
+    assert [stage["name"] for stage in found["stages"]] == ["read", "parse", "decode"]
+    assert found["stages"][2] == {
+        "name": "decode",
+        "us_per_record": 900.0,
+        "share": 0.9,
+        "records_per_s": 1000.0,
+        "mb_per_s": 100.0,
+        "spread": 0.03,
+    }
+    assert found["speeds"][2]["problem"] == "no such <format>"
+    assert found["speeds"][2]["records_per_s"] is None
+    assert found["machine"]["versions"] == {"Python": "3.12.1"}
+    assert found["paid"]["disk_mb_per_s"] == 500.0
+    assert found["bottleneck"]["stage"] == "decode"
+    assert found["advice"][0]["basis"] == "measured"
+    assert found["missing"] == ["jax"]
+    assert found["options"]["batch_size"] == 64
+
+
+def test_the_best_is_the_fastest_loader_of_datum():
+    from dataclasses import replace
+
+    found = make_measurement()
+    assert found.best.name == "to_numpy"
+    slow = replace(found.speeds[0], records_per_s=1.0)
+    assert make_measurement(speeds=(slow, found.speeds[1])).best.name == "to_numpy"
+    assert make_measurement(speeds=()).best is None

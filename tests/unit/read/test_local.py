@@ -1,20 +1,35 @@
+"""Where the plain file and the index of a shard are, and what is kept of them."""
+
+import errno
 import os
+import subprocess
+import sys
 import threading
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import datum
 from datum._frameworks.tensorflow.blocks import find_sound_stretches
+from datum._read import local
 from datum._read import local as module
-from datum._read.local import find_local
+from datum._read.local import (
+    cache_folder,
+    check_unchanged,
+    find_local,
+    keep,
+    keep_for_now,
+    name_for,
+    places,
+)
 from datum._read.numbered import NumberedRecords
-from datum._read.shards import ShardRange, Shards
+from datum._read.shards import ShardRange, Shards, SoundFile
 from datum._read.split import Split
-from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError
-from datum.format import Index, Parser, RecordFile, RecordWriter, ShardInfo, encode
+from datum.errors import CorruptIndexError, CorruptRecordError, ManifestError, WriteError
+from datum.format import Index, Parser, RecordFile, RecordWriter, ShardInfo, encode, frame
 from tests.unit.read.written import NUMBERED, numbered, write_dataset
 
 ROWS = numbered(*range(500))
@@ -54,8 +69,6 @@ def flip(path, at, count=1):
 
 
 # Plain shards.
-
-
 def test_a_shard_with_its_index_is_read_in_place(tmp_path, cache):
     shard = write_shard(tmp_path / "out")
     path = tmp_path / "out" / shard.name
@@ -171,8 +184,6 @@ def test_another_number_of_records_is_told(tmp_path, cache, compression):
 
 
 # Compressed shards.
-
-
 @pytest.mark.parametrize("compression", ["gzip", "zlib"])
 @pytest.mark.parametrize("skips_damage", [False, True])
 def test_a_compressed_shard_is_inflated_once(
@@ -237,8 +248,6 @@ def test_threads_may_ask_for_one_shard_at_once(tmp_path, cache):
 
 
 # Damage that is to be skipped.
-
-
 def graph_finds(shards, shard):
     """How many records TensorFlow's reader is left with."""
     split = Split("train", NUMBERED, shards, [ShardRange(shard, 0, shard.records)])
@@ -398,3 +407,208 @@ def test_what_is_sound_of_a_shard_known_to_be_damaged_is_found(tmp_path, cache, 
     shards = Shards(tmp_path, "tfrecord files", {path.name: (0, 6)})
     for skips_damage in (False, True):
         assert payloads_of(find_local(shards, shard, skips_damage=skips_damage)) == sound
+
+
+SHARD = ShardInfo("shard", 1, 3, None)
+
+
+def write(target):
+    target.write(b"abc")
+
+
+def test_the_cache_directory_is_told_by_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("DATUM_CACHE", "~/own")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert cache_folder() == tmp_path / "own"
+    monkeypatch.delenv("DATUM_CACHE")
+    assert cache_folder() == Path("/xdg/datum")
+    monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")
+    assert cache_folder() == tmp_path / ".cache" / "datum"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder() == tmp_path / ".cache" / "datum"
+
+
+def test_who_has_no_home_keeps_files_for_now(monkeypatch):
+    monkeypatch.delenv("DATUM_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+    def find_no_home(path):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", find_no_home)
+    assert cache_folder() is None
+    path = keep("a", write)
+    assert path in places("a")
+    assert path.read_bytes() == b"abc"
+
+
+def test_a_file_is_kept_whole_and_under_its_name_alone(cache):
+    assert keep("a", write) == cache / "a" == places("a")[0]
+    assert keep("a", write).read_bytes() == b"abc"
+    assert list(cache.iterdir()) == [cache / "a"]
+
+
+def test_what_fails_leaves_nothing(cache):
+    def fail(target):
+        target.write(b"half")
+        raise ValueError("cut short")
+
+    with pytest.raises(ValueError, match="cut short"):
+        keep("a", fail)
+    assert list(cache.iterdir()) == []
+
+
+def test_where_nothing_can_be_written_files_are_kept_for_now(cache):
+    cache.write_text("a file where the folder should be")
+    path = keep("a", write)
+    assert path.read_bytes() == b"abc"
+    assert path.parent != cache
+    assert path in places("a")
+    assert cache.read_text() == "a file where the folder should be"
+
+
+@pytest.mark.parametrize("make", [keep, keep_for_now])
+def test_a_full_disk_is_told_with_what_to_do(cache, monkeypatch, make):
+    def find_full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(local.os, "fsync", find_full)
+    with pytest.raises(WriteError, match=r"No space left on device\nhint: set DATUM_CACHE"):
+        make("a", write)
+    assert not cache.exists() or list(cache.iterdir()) == []
+
+
+def test_a_shard_that_changed_has_another_name(tmp_path):
+    path, link = tmp_path / "shard", tmp_path / "link"
+    path.write_bytes(b"abc")
+    link.symlink_to(path)
+    name = name_for(path, SHARD)
+    assert name == name_for(path, SHARD) == name_for(link, SHARD)
+    os.utime(path, ns=(5, 5))
+    assert name_for(path, SHARD) != name
+    os.utime(path, ns=(7, 7))
+    later = name_for(path, SHARD)
+    path.write_bytes(b"abcd")
+    os.utime(path, ns=(7, 7))
+    assert name_for(path, SHARD) != later
+
+
+def test_a_shard_replaced_at_the_same_size_and_time_has_another_name(tmp_path):
+    path, other = tmp_path / "shard", tmp_path / "other"
+    for one, content in ((path, b"abc"), (other, b"xyz")):
+        one.write_bytes(content)
+        os.utime(one, ns=(7, 7))
+    name = name_for(path, SHARD)
+    other.replace(path)
+    assert name_for(path, SHARD) != name
+
+
+def test_what_was_made_of_a_file_that_changed_meanwhile_is_refused(tmp_path):
+    path = tmp_path / "shard"
+    path.write_bytes(b"abc")
+    name = name_for(path, SHARD)
+    check_unchanged(path, SHARD, name)
+    path.write_bytes(b"xyz")
+    with pytest.raises(CorruptRecordError, match="shard: the file was changed while it was read"):
+        check_unchanged(path, SHARD, name)
+
+
+RUN = """
+import multiprocessing, sys
+from datum._read.local import keep_for_now
+
+def make(name):
+    return print(keep_for_now(name, lambda target: target.write(b"abc")), flush=True)
+
+if __name__ == "__main__":
+    make("parent")
+    worker = multiprocessing.get_context(sys.argv[1]).Process(target=make, args=("worker",))
+    worker.start()
+    worker.join()
+    make("again")
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_what_is_kept_for_now_goes_with_its_process(tmp_path, method):
+    script = tmp_path / "run.py"
+    script.write_text(RUN)
+    command = [sys.executable, script, method]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)
+    parent, worker, again = map(Path, ran.stdout.split())
+    assert parent.parent == again.parent != worker.parent
+    assert not parent.parent.exists()
+    assert not worker.parent.exists()
+
+
+KILLED = """
+import os, signal
+from datum._read.local import keep, keep_for_now
+
+def fill(target):
+    target.write(b"half")
+    target.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+keep_for_now("whole", lambda target: target.write(b"abc"))
+keep("a", fill)
+"""
+
+
+def test_what_killed_processes_left_is_removed_by_the_next(cache, tmp_path):
+    for _ in range(2):
+        environment = {**os.environ, "DATUM_CACHE": str(cache), "TMPDIR": str(tmp_path)}
+        ran = subprocess.run([sys.executable, "-c", KILLED], check=False, env=environment)
+        assert ran.returncode < 0
+        assert len(list(cache.iterdir())) == 1
+        assert len(list(tmp_path.glob("datum-cache-*"))) == 1
+    keep("b", write)
+    assert [path.name for path in cache.iterdir()] == ["b"]
+
+
+def write_sound(path, compression=None):
+    """Records 0 to 9, of which 3 is damaged, and half of another one."""
+    with RecordWriter(path, compression=compression) as writer:
+        for n in range(10):
+            writer.write(b"%d" % n)
+    if compression is None:
+        data = bytearray(path.read_bytes())
+        data[3 * 17 + 12] ^= 1
+        path.write_bytes(bytes(data) + frame([b"torn"]).to_bytes()[:9])
+
+
+def test_what_is_sound_is_numbered_without_gaps(tmp_path):
+    write_sound(tmp_path / "a")
+    file = SoundFile(tmp_path / "a")
+    assert list(file) == [b"0", b"1", b"2", b"4", b"5", b"6", b"7", b"8", b"9"]
+    assert [(one.record, one.kind) for one in file.damage] == [
+        (3, "payload checksum"),
+        (10, "torn header"),
+    ]
+    assert len(file) == 9
+    assert file[[0, 3, -1]] == [b"0", b"4", b"9"]
+    numbers = [n for chunk in file.chunks(2) for n in chunk.numbers.tolist()]
+    assert numbers == list(range(9))
+
+
+def test_records_are_left_out_by_the_numbers_they_had(tmp_path):
+    write_sound(tmp_path / "a")
+    file = SoundFile(tmp_path / "a", left_out=[9, 0, 4])
+    assert list(file) == [b"1", b"2", b"5", b"6", b"7", b"8"]
+    assert file[2] == b"5"
+    assert file.records([2]).locate(0)[2] == 5 * 17
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zlib"])
+def test_a_compressed_file_is_read_likewise(tmp_path, compression):
+    write_sound(tmp_path / "a", compression)
+    file = SoundFile(tmp_path / "a", left_out=[1])
+    assert b"".join(file) == b"023456789"
+    assert [len(records) for records in file.chunks(3)] == [2, 3, 3, 1]
+
+
+def test_gaps_cannot_be_indexed(tmp_path):
+    write_sound(tmp_path / "a")
+    with pytest.raises(CorruptRecordError, match="without gaps"):
+        SoundFile(tmp_path / "a").index  # noqa: B018 - it is made when asked for

@@ -1,12 +1,18 @@
+"""CSV files."""
+
 import gzip
+import io
 
 import numpy as np
 import pytest
 
 import datum.sources.csv as csv_source
-from datum import Feature, Schema
+from datum import Feature, Schema, _core
 from datum.errors import SourceError
 from datum.sources import CsvTable, IndexedPart, Source, StreamedPart, csv
+from datum.sources.csv import CsvScan, CsvWish
+from datum.sources.csv_text import CsvFile, CsvSettings
+from datum.sources.text_encoding import TextReader, check_encoding, other_encoding
 
 
 def write(tmp_path, content, name="a.csv"):
@@ -265,3 +271,240 @@ def test_a_field_without_end_names_its_row_in_bounded_memory(tmp_path, streamed,
     path = write(tmp_path, b'a,b\n1,2\n3,"' + b"x" * 1_000_000)
     with pytest.raises(SourceError, match=r"line 3: expected at most 10000 bytes in a row"):
         CsvTable(path).parts()
+
+
+def read_encoded(content, encoding=None, run_bytes=7):
+    reader = TextReader("file", encoding)
+    runs = list(reader.runs(io.BytesIO(content), run_bytes))
+    assert [is_last for _, is_last in runs] == [False] * (len(runs) - 1) + [True]
+    return b"".join(text.tobytes() for text, _ in runs).decode(), reader
+
+
+TEXT = "naïve, 12 €, \U0001f600\n" * 3
+
+
+@pytest.mark.parametrize(
+    ("encoding", "found"),
+    [
+        ("utf-8", "utf-8"),
+        ("utf-8-sig", "utf-8-sig"),
+        ("utf-16", "utf-16"),
+        ("utf-32", "utf-32"),
+    ],
+)
+@pytest.mark.parametrize("run_bytes", [1, 5, 1000])
+def test_a_byte_order_mark_tells_the_encoding(encoding, found, run_bytes):
+    if run_bytes < 4 and found != "utf-8":
+        run_bytes = 4  # what it takes to see the mark
+    text, reader = read_encoded(TEXT.encode(encoding), run_bytes=run_bytes)
+    assert text == TEXT
+    assert reader.encoding == found
+
+
+def test_a_big_endian_mark_is_known_too():
+    content = b"\xfe\xff" + TEXT.encode("utf-16-be")
+    assert read_encoded(content)[0] == TEXT
+
+
+def test_an_encoding_that_is_given_is_used():
+    text, reader = read_encoded("é€".encode("cp1252"), "cp1252")
+    assert text == "é€"
+    assert reader.encoding == "cp1252"
+
+
+def test_bytes_that_the_encoding_has_not_raise():
+    with pytest.raises(UnicodeDecodeError):
+        read_encoded(b"\x81", "cp1252")
+    with pytest.raises(UnicodeDecodeError):
+        read_encoded("é".encode("utf-16")[:-1])
+
+
+def test_the_checksum_is_that_of_the_file():
+    content = "é".encode("utf-16")
+    assert read_encoded(content)[1].crc == _core.crc32c(content)
+
+
+def test_runs_can_be_written_to():
+    reader = TextReader("file", None)
+    for text, _ in reader.runs(io.BytesIO(b"abc"), 2):
+        assert text.flags.writeable
+
+
+def test_the_usual_name_of_an_encoding_is_found():
+    assert check_encoding("UTF8") == "utf-8"
+    assert check_encoding("Windows-1252") == "cp1252"
+
+
+@pytest.mark.parametrize("name", ["latin-99", "base64", "rot13", "", 5])
+def test_an_encoding_that_is_none_is_refused(name):
+    with pytest.raises(SourceError, match="expected an encoding that Python knows"):
+        check_encoding(name)
+
+
+def test_some_damage_makes_no_other_encoding():
+    damaged = "é".encode() * 5 + b"\xff" + "ü".encode()
+    assert other_encoding(np.frombuffer(damaged, np.uint8)) is None
+    foreign = "café olé".encode("cp1252")
+    assert other_encoding(np.frombuffer(foreign, np.uint8)) == "cp1252"
+
+
+SETTINGS = CsvSettings(blank=("", "NA"))
+
+
+def scan(tmp_path, *texts, max_bytes=10_000, key=None, columns="same", suffix=""):
+    files = []
+    for number, text in enumerate(texts):
+        path = tmp_path / f"{number}.csv{suffix}"
+        content = text if isinstance(text, bytes) else text.encode()
+        path.write_bytes(gzip.compress(content) if suffix else content)
+        files.append(CsvFile(path, SETTINGS))
+    found = CsvScan(files, CsvWish(key, columns, {}))
+    found.run(max_bytes=max_bytes)
+    return found, files
+
+
+def values_of(found, files):
+    pieces = [(file, piece) for file in files for piece in found.kept[file]]
+    return {
+        name: column.tolist() if isinstance(column, np.ndarray) else column.to_list()
+        for name, column in found.take_block(pieces, 0).data.items()
+    }
+
+
+def type_of(tmp_path, *cells):
+    found, _ = scan(tmp_path, "x,y\n" + "".join(f"{cell},0\n" for cell in cells))
+    return found.schema.get("x")
+
+
+@pytest.mark.parametrize("cells", [["1", "-2", "0"], ["9223372036854775807"], ["5", ""]])
+def test_integers_as_python_writes_them_are_int64(tmp_path, cells):
+    assert type_of(tmp_path, *cells).dtype == "int64"
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["0.5"], ["1", "2.5"], ["1e5"], [".5", "5."], ["-0"], ["nan"], ["1", "NaN"], ["-inf", "1"]],
+)
+def test_numbers_with_a_point_or_an_exponent_are_float64(tmp_path, cells):
+    assert type_of(tmp_path, *cells) == Feature("float64")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["01"],
+        ["+1"],
+        ["1", "02"],
+        ["9223372036854775808"],
+        ["9007199254740993", "0.5"],  # as a float it would be another number
+        ["1e999"],
+        ["0x10"],
+        ["1_000"],
+        [" 1"],
+        ["1", "x"],
+        ["true", "1"],
+        ["NA", "x"],
+        ["NA", "NA"],
+        ["00.5"],
+        ["T"],
+        ["-"],
+        ["."],
+        ["1e"],
+        ['"a""b"'],
+    ],
+)
+def test_what_a_number_would_change_is_text(tmp_path, cells):
+    assert type_of(tmp_path, *cells) == Feature("str")
+
+
+@pytest.mark.parametrize("cells", [["true", "false"], ["True", "False"], ["TRUE"]])
+def test_truth_values_are_bool(tmp_path, cells):
+    assert type_of(tmp_path, *cells) == Feature("bool")
+
+
+def test_empty_cells_and_blanks_of_numbers_are_absent(tmp_path):
+    found, files = scan(tmp_path, "i,f,b,s\n1,NA,true,NA\n,0.5,NA,\n")
+    assert found.schema == Schema(
+        {
+            "i": Feature("int64", optional=True),
+            "f": Feature("float64", optional=True),
+            "b": Feature("bool", optional=True),
+            "s": Feature("str", optional=True),
+        }
+    )
+    assert values_of(found, files) == {
+        "i": [1, None],
+        "f": [None, 0.5],
+        "b": [True, None],
+        "s": ["NA", None],
+    }
+
+
+def test_types_are_told_over_all_files(tmp_path):
+    found, files = scan(tmp_path, "a,b,c\n1,2,x\n", "c,a,b\n,3.5,02\n", "a,b,c\n4,5,z\n")
+    assert {name: feature.dtype for name, feature in found.schema.items()} == {
+        "a": "float64",
+        "b": "str",
+        "c": "str",
+    }
+    assert values_of(found, files) == {
+        "a": [1.0, 3.5, 4.0],
+        "b": ["2", "02", "5"],
+        "c": ["x", None, "z"],
+    }
+
+
+def test_many_rows_change_their_type_together(tmp_path):
+    text = "x,y\n" + "12345,0.5\n" * 100_000 + "last,7\n"
+    found, files = scan(tmp_path, text, max_bytes=10**7)
+    values = values_of(found, files)
+    assert values["x"] == ["12345"] * 100_000 + ["last"]
+    assert values["y"] == [0.5] * 100_000 + [7.0]
+
+
+def test_a_column_without_a_value_is_left_out_and_told(tmp_path):
+    found, _ = scan(tmp_path, "a,b\n1,\n2,\n")
+    assert list(found.schema) == ["a"]
+    assert found.metadata == {"b": {"left_out": "no record has a value"}}
+
+
+def test_files_of_other_columns_are_refused(tmp_path):
+    with pytest.raises(SourceError, match=r"(?s)0.csv: a, b\n.*1.csv: lacks b\nhint: columns='un"):
+        scan(tmp_path, "a,b\n1,2\n", "a\n1\n")
+
+
+def test_columns_are_taken_by_name_and_the_key_with_them(tmp_path):
+    found, _ = scan(tmp_path, "a,b,c\n1,2,3\n", columns=["c", "b"], key="a")
+    assert list(found.schema) == ["c", "b"]
+    assert set(found.seen) == {"a", "b", "c"}
+    with pytest.raises(
+        SourceError, match=r"expected a column 'colour'\nhint: did you mean 'color'"
+    ):
+        scan(tmp_path, "color,b\n1,2\n", columns=["colour"])
+
+
+def test_text_beyond_the_limit_is_not_kept(tmp_path):
+    found, _ = scan(tmp_path, "a\n" + "1\n" * 1000, max_bytes=100)
+    assert not found.is_kept
+    assert found.schema == Schema({"a": Feature("int64")})
+
+
+def test_a_packed_file_that_is_larger_than_it_seemed_is_not_kept(tmp_path):
+    found, _ = scan(tmp_path, "a\n" + "1\n" * 100_000, max_bytes=10_000, suffix=".gz")
+    assert not found.is_kept
+    assert found.kept == {}
+
+
+def test_the_encoding_is_told_of_columns_of_text(tmp_path):
+    found, files = scan(tmp_path, "a,b\n1,café\n".encode("cp1252"))
+    assert values_of(found, files) == {"a": [1], "b": ["café"]}
+    assert found.metadata == {"b": {"encoding": "cp1252"}}
+
+
+def test_the_fingerprint_changes_with_the_text(tmp_path):
+    first, files = scan(tmp_path, "a\n1\n")
+    before = first.fingerprint(files)
+    again, files = scan(tmp_path, "a\n1\n")
+    assert again.fingerprint(files) == before
+    other, files = scan(tmp_path, "a\n2\n")
+    assert other.fingerprint(files) != before

@@ -1,12 +1,24 @@
+"""Rows and containers of Python objects."""
+
 import itertools
 import pickle
+from collections import OrderedDict
+from dataclasses import dataclass
+from decimal import Decimal
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
-from datum.errors import SourceError
+import datum
+from datum import Feature
+from datum.errors import DatumError, SourceError
 from datum.sources import IndexedPart, PythonRows, Source, StreamedPart
+from datum.sources.protocol import BLOCK_RECORDS, RowBlocks
+from datum.sources.python import RowReader, is_keyed
 
 
 def part_of(source, **options):
@@ -234,3 +246,317 @@ def test_names_are_a_list():
 def test_no_rows_are_no_records():
     assert rows_of(part_of(iter([]))) == []
     assert len(part_of([])) == 0
+
+
+class Point(NamedTuple):
+    lat: float
+    lon: float
+
+
+@dataclass
+class Sample:
+    text: str
+    label: int
+
+
+def read(items, *, names=None, keyed=False):
+    return RowReader(names, is_keyed=keyed).read(items, np.arange(10, 10 + len(items)))
+
+
+def test_dicts_are_taken_as_they_are():
+    items = [{"x": 1}, {}]
+    block = read(items)
+    assert block.data is items
+    assert block.keys is None
+
+
+@pytest.mark.parametrize(
+    ("item", "row"),
+    [
+        (OrderedDict(a=1), {"a": 1}),
+        (Sample("hi", 3), {"text": "hi", "label": 3}),
+        (Point(1.5, 2.5), {"lat": 1.5, "lon": 2.5}),
+        ((1, 2), {"x": 1, "y": 2}),
+        ((1, 2, 3), {"0": 1, "1": 2, "2": 3}),
+        ((5,), {"0": 5}),
+        (("text", 5), {"x": "text", "y": 5}),
+    ],
+)
+def test_other_rows_become_dicts(item, row):
+    block = read([{"z": 0}, item])
+    assert block.data == [{"z": 0}, row]
+    assert type(block.data[1]) is dict
+
+
+def test_tuples_have_the_names_given():
+    block = read([(1, 2), (3,)], names=("image", "label"))
+    assert block.data == [{"image": 1, "label": 2}]
+    assert block.rejects[0].reason == "expected a tuple of 2 values, got 1"
+
+
+@pytest.mark.parametrize("item", [7, None, "text", [1, 2], np.zeros(2), Sample])
+def test_what_is_no_row_is_rejected_and_others_go_on(item):
+    block = read([{"x": 0}, item, {"x": 2}])
+    assert block.data == [{"x": 0}, {"x": 2}]
+    assert block.numbers.tolist() == [10, 12]
+    assert [reject.record for reject in block.rejects] == [11]
+    assert block.rejects[0].reason.startswith("expected a dict of values, got ")
+
+
+def test_keys_are_split_off():
+    block = read([("a", {"x": 1}), (7, Sample("t", 0))], keyed=True)
+    assert block.keys == ["a", "7"]
+    assert block.data == [{"x": 1}, {"text": "t", "label": 0}]
+
+
+def test_rows_without_a_key_among_others_are_rejected():
+    block = read([("a", {"x": 1}), {"x": 2}, (1, 2)], keyed=True)
+    assert block.keys == ["a"]
+    assert [reject.record for reject in block.rejects] == [11, 12]
+    assert block.rejects[1].reason == "expected a key and a dict, as before, got a tuple of 2"
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (("a", {}), True),
+        ((np.int64(3), {}), True),
+        (("a", Sample("t", 0)), True),
+        ((True, {}), False),
+        (("a", 5), False),
+        (("a", {}, 1), False),
+        ({"a": 1}, False),
+        (Point(1, {}), False),
+        (["a", {}], False),
+    ],
+)
+def test_a_key_and_a_record_are_a_pair(item, expected):
+    assert is_keyed(item) == expected
+
+
+def test_a_reader_can_be_sent_to_another_process():
+    reader = RowReader(("a", "b"), is_keyed=False)
+    reader.read([Sample("t", 0), (1, 2)], np.arange(2))
+    copy = pickle.loads(pickle.dumps(reader))
+    assert copy.read([(1, 2)], np.arange(1)).data == [{"a": 1, "b": 2}]
+
+
+def test_numbers_go_on_from_block_to_block():
+    blocks = RowBlocks(has_keys=True)
+    blocks.add({"x": 0}, "a")
+    blocks.reject("file", "bad", "b")
+    first = blocks.take()
+    blocks.reject("file", "worse")
+    blocks.add({"x": 3}, "d")
+    second = blocks.take()
+    assert first.numbers.tolist() == [0]
+    assert [(reject.record, reject.key) for reject in first.rejects] == [(1, "b")]
+    assert second.numbers.tolist() == [3]
+    assert second.keys == ["d"]
+    assert [reject.record for reject in second.rejects] == [2]
+    assert len(blocks) == 0
+
+
+def test_without_keys_a_block_has_none():
+    blocks = RowBlocks(has_keys=False)
+    blocks.add({"x": 0})
+    assert blocks.take().keys is None
+
+
+def test_a_block_is_full_by_rows_and_rejects_together():
+    blocks = RowBlocks(has_keys=False)
+    for _ in range(BLOCK_RECORDS - 1):
+        blocks.add({})
+    assert not blocks.is_full
+    blocks.reject("", "bad")
+    assert blocks.is_full
+    assert len(blocks) == BLOCK_RECORDS
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a source; give the report and the dataset."""
+
+    def write(source, **options):
+        report = datum.write(
+            source, tmp_path / "out", shuffle=False, progress=False, overwrite=True, **options
+        )
+        return report, datum.load(tmp_path / "out")
+
+    return write
+
+
+# pandas
+def test_an_index_of_texts_is_kept(write):
+    pandas = pytest.importorskip("pandas")
+    _, ds = write(pandas.DataFrame({"x": [1, 2]}, index=["a", "b"]))
+    assert [row["index"] for row in ds["train"]] == ["a", "b"]
+    pairs = pandas.MultiIndex.from_tuples([("a", 1), ("b", 2)])
+    _, ds = write(pandas.DataFrame({"x": [1, 2]}, index=pairs))
+    assert list(ds.schema) == ["index_0", "index_1", "x"]
+    _, ds = write(pandas.DataFrame({"index": [1, 2]}, index=["a", "b"]))
+    assert list(ds.schema) == ["index_of_frame", "index"]
+
+
+def test_an_index_of_row_numbers_is_left_out_with_a_note(write):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": [1, 2, 3]})
+    report, ds = write(frame)
+    assert not report.notes
+    report, ds = write(frame[frame.x > 1])
+    assert list(ds.schema) == ["x"]
+    assert "the index of the DataFrame, integers without a name, is left out" in str(report)
+    _, ds = write(frame[frame.x > 1].reset_index())
+    assert [row["index"] for row in ds["train"]] == [1, 2]
+
+
+# Polars
+def test_categories_of_polars_are_ids_with_names(write):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(
+        {
+            "category": polars.Series(["a", "b"], dtype=polars.Categorical),
+            "enum": polars.Series(["v", "u"], dtype=polars.Enum(["u", "v", "w"])),
+            "text": ["x", None],
+            "pair": polars.Series([[1, 2], [3, 4]], dtype=polars.Array(polars.Int32, 2)),
+        }
+    )
+    _, ds = write(frame)
+    assert ds.metadata["enum"]["class_names"] == ["u", "v", "w"]
+    assert [row["enum"] for row in ds["train"]] == [1, 0]
+    names = ds.metadata["category"]["class_names"]
+    assert [names[row["category"]] for row in ds["train"]] == ["a", "b"]
+    assert ds.schema["pair"] == Feature("int32", (2,))
+    assert ds.schema["text"].optional
+
+
+def test_wide_integers_of_polars_are_int64_or_refused(write):
+    polars = pytest.importorskip("polars")
+    _, ds = write(polars.DataFrame({"x": polars.Series([1, -2], dtype=polars.Int128)}))
+    assert [row["x"] for row in ds["train"]] == [1, -2]
+    with pytest.raises(SourceError, match=r"64 bits, got larger ones\nhint: "):
+        write(polars.DataFrame({"x": polars.Series([1, 2**70], dtype=polars.Int128)}))
+
+
+def test_a_series_and_a_lazy_frame_of_polars(write):
+    polars = pytest.importorskip("polars")
+    _, ds = write(polars.Series("q", [1, 2]))
+    assert list(ds.schema) == ["q"]
+    with pytest.raises(SourceError, match=r"got a LazyFrame\nhint: frame.collect\(\)"):
+        write(polars.LazyFrame({"x": [1]}))
+
+
+# Decimals
+DECIMALS = [Decimal("1.50"), Decimal("2.25")]
+
+
+def decimal_sources(folder):
+    table = pa.table({"x": DECIMALS})
+    pyarrow.parquet.write_table(table, folder / "x.parquet")
+    yield [{"x": value} for value in DECIMALS]
+    yield lambda: ({"x": value} for value in DECIMALS)
+    yield {"x": DECIMALS}
+    yield table
+    yield folder / "x.parquet"
+    yield pytest.importorskip("pandas").DataFrame({"x": DECIMALS})
+    yield pytest.importorskip("polars").DataFrame({"x": DECIMALS})
+
+
+@pytest.mark.parametrize("at", range(7))
+def test_decimals_are_what_the_schema_says(write, tmp_path, at):
+    source = list(decimal_sources(tmp_path))[at]
+    with pytest.raises(DatumError, match=r"[dD]ecimal.*\nhint: schema="):
+        write(source)
+    for dtype, wanted in (("float32", [1.5, 2.25]), ("float64", [1.5, 2.25])):
+        _, ds = write(source, schema={"x": Feature(dtype)})
+        assert [row["x"] for row in ds["train"]] == wanted
+        assert datum.plan(source, schema={"x": Feature(dtype)}).schema["x"].dtype == dtype
+    _, ds = write(source, schema={"x": Feature("str")})
+    assert [Decimal(row["x"]) for row in ds["train"]] == DECIMALS
+    with pytest.raises(DatumError):
+        write(source, schema={"x": Feature("int64")})
+
+
+# Files of arrays
+def test_sparse_matrices_that_scipy_saved_are_read(write, tmp_path):
+    sparse = pytest.importorskip("scipy.sparse")
+    dense = np.array([[0, 1.5, 0], [2, 0, 0]], np.float32)
+    for kind in ("csr", "coo", "csc"):
+        sparse.save_npz(tmp_path / "m.npz", sparse.coo_array(dense).asformat(kind))
+        _, ds = write(tmp_path / "m.npz")
+        assert ds.schema["x"] == Feature("float32", (3,), encoding="sparse")
+        assert [row["x"].to_dense().tolist() for row in ds["train"]] == dense.tolist()
+
+
+@pytest.mark.parametrize("pattern", ["{feature}_{split}", "{split}_{feature}"])
+def test_arrays_named_after_splits_are_splits(write, tmp_path, pattern):
+    arrays = {}
+    for split, count in (("train", 4), ("test", 2)):
+        for feature in ("x", "y"):
+            name = pattern.format(feature=feature, split=split)
+            arrays[name] = np.arange(count, dtype=np.int32)
+    np.savez(tmp_path / "mnist.npz", **arrays)
+    _, ds = write(tmp_path / "mnist.npz")
+    assert {name: len(ds[name]) for name in ds.splits} == {"train": 4, "test": 2}
+    assert dict(ds.schema) == {"x": Feature("int32"), "y": Feature("int32")}
+    with pytest.raises(SourceError, match="hint: splits are a dict of tables"):
+        write(arrays)
+
+
+def test_one_name_like_a_split_is_a_column(write, tmp_path):
+    np.savez(tmp_path / "a.npz", x_train=np.arange(3), weight=np.arange(3))
+    _, ds = write(tmp_path / "a.npz")
+    assert set(ds.schema) == {"x_train", "weight"}
+
+
+# Tensors
+def test_sparse_tensors_of_tensorflow(write):
+    tf = pytest.importorskip("tensorflow")
+    dense = [[1, 0, 2], [0, 0, 3]]
+    for source in (
+        {"x": tf.sparse.from_dense(dense)},
+        [{"x": tf.sparse.from_dense(row)} for row in dense],
+        {"x": tf.SparseTensor([[1, 2], [0, 2], [0, 0]], [3, 2, 1], [2, 3])},  # in no order
+    ):
+        _, ds = write(source)
+        assert ds.schema["x"] == Feature("int32", (3,), encoding="sparse")
+        assert [row["x"].to_dense().tolist() for row in ds["train"]] == dense
+
+
+def test_tensors_of_tensorflow_of_other_kinds(write):
+    tf = pytest.importorskip("tensorflow")
+    _, ds = write([{"x": tf.ragged.constant([[1], [2, 3]])}])
+    assert [row.tolist() for row in ds["train"][0]["x"]] == [[1], [2, 3]]
+    _, ds = write(tf.zeros((3, 2)))
+    assert ds.schema["x"] == Feature("float32", (2,))
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_sparse_tensors_of_torch(write):
+    torch = pytest.importorskip("torch")
+    dense = torch.tensor([[1.0, 0, 2], [0, 0, 3]])
+    for source in (
+        {"x": dense.to_sparse()},
+        {"x": dense.to_sparse_csr()},
+        [{"x": row.to_sparse()} for row in dense],
+    ):
+        _, ds = write(source)
+        assert ds.schema["x"] == Feature("float32", (3,), encoding="sparse")
+        assert [row["x"].to_dense().tolist() for row in ds["train"]] == dense.tolist()
+
+
+def test_other_tensors_of_torch(write):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("ml_dtypes")
+    half = torch.tensor([[1.5, -2.0], [3.0, 0.1]], dtype=torch.bfloat16)
+    for source in ({"x": half}, [{"x": row} for row in half], {"x": half.T.contiguous().T}):
+        _, ds = write(source)
+        assert ds.schema["x"] == Feature("bfloat16", (2,))
+        found = [row["x"].astype(np.float32).tolist() for row in ds["train"]]
+        assert found == half.float().tolist()
+    rows = [torch.tensor([1, 2]), torch.tensor([3])]
+    nested = torch.nested.nested_tensor(rows, layout=torch.jagged)
+    _, ds = write({"x": nested})
+    assert [row["x"].tolist() for row in ds["train"]] == [[1, 2], [3]]
+    _, ds = write(torch.zeros(3, 2))
+    assert ds.schema["x"] == Feature("float32", (2,))

@@ -1,4 +1,4 @@
-"""Parts that the tests of writing read from."""
+"""Parts that the tests of writing read from, and the options of a write."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from datum import Feature, Schema
+from datum._write.options import check_options
 from datum.sources import Block
 
 
@@ -39,3 +40,25 @@ class NumbersSource:
 
     def parts(self):
         return {"train": self.part}
+
+
+DEFAULTS = {
+    "schema": None,
+    "floats": "float32",
+    "shuffle": True,
+    "seed": 0,
+    "shard_bytes": 2**20,
+    "shards": None,
+    "records_per_shard": None,
+    "compression": None,
+    "workers": 1,
+    "executor": "local",
+    "on_error": "raise",
+    "stratify": None,
+    "sidecars": (),
+    "keys": None,
+}
+
+
+def options(**given: Any) -> Any:
+    return check_options(**{**DEFAULTS, **given})

@@ -1,14 +1,29 @@
+"""Encoders of features: how they are recognised, applied and rebuilt."""
+
+import json
+import pickle
+import subprocess
+import sys
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.preprocessing import LabelBinarizer, LabelEncoder, OneHotEncoder, StandardScaler
 
+import datum
 from datum._write import encoders as module
-from datum._write.encoders import apply_encoders, fit_encoders, make_encoders
+from datum._write.encoders import (
+    FeatureEncoder,
+    apply_encoders,
+    fit_encoders,
+    make_encoders,
+    rebuild_encoder,
+)
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
-from datum.errors import SchemaError, SourceError
+from datum.errors import ManifestError, MissingDependencyError, SchemaError, SourceError
+from datum.schema import Feature
 from datum.sources import Block, PartInfo, Reject
 
 ROWS = [
@@ -289,3 +304,425 @@ def test_a_misspelt_feature_lists_those_that_there_are():
 def test_a_split_without_records_cannot_be_learned_from():
     with pytest.raises(SchemaError, match="hint: there are no records"):
         fit({"label": LabelEncoder()}, [])
+
+
+TEXTS = ["the cat sat on the cat", "the dog", None, ""]
+
+
+def fitted(estimator, values):
+    encoder = FeatureEncoder("x", estimator)
+    encoder.fit(values)
+    return encoder
+
+
+def test_words_are_counted_into_sparse_rows():
+    encoder = FeatureEncoder("text", CountVectorizer())
+    assert not encoder.is_fitted
+    encoder.fit(TEXTS)
+    assert encoder.is_fitted
+    column = encoder.transform(["cat cat the", "", "unheard"])
+    assert isinstance(column, Sparse)
+    assert column.values.dtype == np.int64
+    assert column.dense_shape == (3, 5)
+    assert column.to_list() == [[2, 0, 0, 0, 1], [0] * 5, [0] * 5]
+    assert encoder.feature == Feature("int64", (5,), encoding="sparse")
+
+
+def test_indices_rise_within_a_row():
+    encoder = fitted(CountVectorizer(), ["zebra apple mango"])
+    assert encoder.transform(["zebra apple mango"]).indices.tolist() == [[0, 0], [0, 1], [0, 2]]
+
+
+def test_weights_come_as_the_estimator_gives_them():
+    encoder = fitted(TfidfVectorizer(), TEXTS)
+    column = encoder.transform(["the cat"])
+    assert encoder.feature == Feature("float64", (5,), encoding="sparse")
+    assert column.values.dtype == np.float64
+    exact = TfidfVectorizer().fit([t for t in TEXTS if t is not None]).transform(["the cat"])
+    assert (column.to_dense() == exact.toarray()).all()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "values", "expected"),
+    [
+        (LabelEncoder(), ["a", "b"], Feature("int64")),
+        (LabelBinarizer(), ["a", "b"], Feature("int64", (1,))),
+        (LabelBinarizer(), ["a", "b", "c"], Feature("int64", (3,))),
+        (
+            LabelBinarizer(sparse_output=True),
+            ["a", "b", "c"],
+            Feature("int64", (3,), encoding="sparse"),
+        ),
+        (OneHotEncoder(), ["a", "b"], Feature("float64", (2,), encoding="sparse")),
+        (OneHotEncoder(sparse_output=False), ["a", "b"], Feature("float64", (2,))),
+        (OneHotEncoder(sparse_output=False, dtype=np.uint8), ["a", "b"], Feature("uint8", (2,))),
+        (
+            CountVectorizer(dtype=np.int32),
+            ["aa", "bb"],
+            Feature("int32", (2,), encoding="sparse"),
+        ),
+        (
+            HashingVectorizer(n_features=8),
+            ["aa"],
+            Feature("float64", (8,), encoding="sparse"),
+        ),
+    ],
+)
+def test_the_feature_is_what_transform_gives(estimator, values, expected):
+    encoder = FeatureEncoder("x", estimator)
+    if not encoder.is_fitted:
+        encoder.fit(values)
+    assert encoder.feature == expected
+    for some in (values, values[:1], []):
+        column = encoder.transform(some)
+        found = column.values if isinstance(column, Sparse) else column
+        shape = column.dense_shape if isinstance(column, Sparse) else column.shape
+        assert found.dtype.name == expected.dtype
+        assert shape == (len(some), *expected.shape)
+        assert isinstance(column, Sparse) == (expected.encoding == "sparse")
+
+
+def test_a_wide_label_is_still_stored_as_a_list_of_numbers():
+    encoder = fitted(LabelBinarizer(), [f"class {i}" for i in range(1000)])
+    assert encoder.feature == Feature("int64", (1000,), encoding="values")
+
+
+def test_a_value_that_is_refused_names_its_record():
+    encoder = fitted(LabelEncoder(), ["a", "b"])
+    with pytest.raises(SchemaError, match="record 1, feature 'x': expected one of 2") as caught:
+        encoder.transform(["a", "z"])
+    assert (caught.value.record, caught.value.feature) == (1, "x")
+
+
+def test_what_can_be_encoded_is_kept_apart_from_what_cannot():
+    encoder = fitted(LabelEncoder(), ["a", "b"])
+    column, kept, faults = encoder.transform_each(["b", "z", "a", 3])
+    assert column.tolist() == [1, 0]
+    assert kept == [0, 2]
+    assert faults == {
+        1: "expected one of 2 classes, got 'z'",
+        3: "expected one of 2 classes, got 3",
+    }
+
+
+def split_words(text):
+    if "bad" in text:
+        raise RuntimeError("cannot split")
+    return text.split()
+
+
+def test_a_function_of_the_users_own_may_fail_for_a_value():
+    encoder = fitted(CountVectorizer(tokenizer=split_words, token_pattern=None), ["a b", "b"])
+    column, kept, faults = encoder.transform_each(["a", "bad", "b b"])
+    assert column.to_list() == [[1, 0], [0, 2]]
+    assert kept == [0, 2]
+    assert faults == {1: "CountVectorizer: RuntimeError: cannot split"}
+
+
+def test_the_description_is_plain_json_in_a_fixed_order():
+    encoder = fitted(CountVectorizer(ngram_range=(1, 2), stop_words=["a", "b"]), TEXTS)
+    described = encoder.describe()
+    assert json.loads(json.dumps(described, allow_nan=False)) == described
+    assert list(described) == ["encoder", "size", "parameters", "vocabulary"]
+    assert described["encoder"] == "CountVectorizer"
+    assert described["size"] == len(described["vocabulary"])
+    assert list(described["vocabulary"].values()) == list(range(described["size"]))
+    parameters = described["parameters"]
+    assert parameters["ngram_range"] == [1, 2]
+    assert parameters["lowercase"] is True
+    assert parameters["dtype"] == "int64"
+    assert parameters["stop_words"] == ["a", "b"]
+    assert "vocabulary" not in parameters
+    again = fitted(CountVectorizer(ngram_range=(1, 2), stop_words=["a", "b"]), TEXTS)
+    assert json.dumps(again.describe()) == json.dumps(described)
+
+
+def test_the_description_of_weights_has_them():
+    described = fitted(TfidfVectorizer(norm="l1"), TEXTS).describe()
+    assert described["parameters"]["norm"] == "l1"
+    assert len(described["idf"]) == described["size"]
+    assert all(type(weight) is float for weight in described["idf"])
+
+
+def test_the_description_of_labels_has_their_classes():
+    described = fitted(LabelEncoder(), np.array([5, 7], np.int32)).describe()
+    assert described["classes"] == [5, 7]
+    assert type(described["classes"][0]) is int
+    described = fitted(LabelBinarizer(), ["no", "yes"]).describe()
+    assert (described["size"], described["classes"]) == (1, ["no", "yes"])
+    described = fitted(OneHotEncoder(), [["a", 1], ["b", 1]]).describe()
+    assert (described["size"], described["categories"]) == (3, [["a", "b"], [1]])
+
+
+def test_what_json_cannot_hold_is_left_out_or_spelt():
+    described = fitted(
+        CountVectorizer(tokenizer=split_words, token_pattern=None), ["a b"]
+    ).describe()
+    assert "tokenizer" not in described["parameters"]
+    encoder = LabelEncoder().fit([b"a", b"b"])
+    assert FeatureEncoder("x", encoder).describe()["classes"] == ["b'a'", "b'b'"]
+    encoder = LabelEncoder().fit([0.5, float("inf")])
+    assert FeatureEncoder("x", encoder).describe()["classes"] == [0.5, "inf"]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "values"),
+    [
+        (CountVectorizer(), ["aa bb"]),
+        (TfidfVectorizer(), ["aa bb"]),
+        (LabelBinarizer(), ["aa bb", "cc", "dd"]),
+        (OneHotEncoder(), ["aa bb"]),
+    ],
+)
+def test_an_encoder_can_be_sent_to_another_process(estimator, values):
+    encoder = fitted(estimator, values)
+    sent = pickle.loads(pickle.dumps(encoder))
+    assert sent.describe() == encoder.describe()
+    assert sent.feature == encoder.feature
+    first, second = sent.transform(values), encoder.transform(values)
+    assert repr(first) == repr(second)
+    assert getattr(first, "values", first).tolist() == getattr(second, "values", second).tolist()
+
+
+def test_another_encoder_is_refused_with_the_names_of_those_that_work():
+    with pytest.raises(
+        SchemaError, match="encoder of 'x': expected one of CountVectorizer, .*got PCA"
+    ):
+        FeatureEncoder("x", PCA())
+
+
+def test_a_class_is_refused_with_the_call_that_fixes_it():
+    with pytest.raises(
+        SchemaError, match=r"got the class CountVectorizer\nhint: CountVectorizer\(\)"
+    ):
+        FeatureEncoder("x", CountVectorizer)
+
+
+def test_texts_are_in_records_not_in_files():
+    with pytest.raises(SchemaError, match="expected input='content'.*got input='filename'"):
+        FeatureEncoder("x", CountVectorizer(input="filename"))
+
+
+def test_an_encoder_that_is_not_fitted_says_so():
+    encoder = FeatureEncoder("x", LabelEncoder())
+    for use in (lambda: encoder.feature, encoder.describe, lambda: encoder.transform([])):
+        with pytest.raises(
+            SchemaError, match="feature 'x': expected a LabelEncoder that is fitted"
+        ):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "values", "reason"),
+    [
+        (CountVectorizer(), ["", "."], "empty vocabulary"),
+        (LabelEncoder(), ["a", 1], "uniformly strings or numbers"),
+        (LabelBinarizer(), [None], "expected labels, got none"),
+    ],
+)
+def test_values_that_cannot_be_learned_from_name_the_feature(estimator, values, reason):
+    with pytest.raises(
+        SchemaError, match=f"feature 'x': {type(estimator).__name__} cannot.*{reason}"
+    ):
+        fitted(estimator, values)
+
+
+text = pytest.importorskip("sklearn.feature_extraction.text")
+labels = pytest.importorskip("sklearn.preprocessing")
+
+SENTENCES = ["a small red house", "a red car, a fast car", "Ein kleines Haus", "tall tree red"]
+KINDS = ["house", "car", "house", "tree"]
+
+
+def words_of(line):
+    return line.split()
+
+
+def write(path, values, encoder, **options):
+    rows = [{"x": value, "n": n} for n, value in enumerate(values)]
+    datum.write(rows, path, encoders={"x": encoder}, shuffle=False, progress=False, **options)
+    return datum.load(path)
+
+
+def dense(found):
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        text.CountVectorizer(),
+        text.CountVectorizer(ngram_range=(1, 2), binary=True, dtype=np.int32, stop_words=["a"]),
+        text.CountVectorizer(analyzer="char_wb", ngram_range=(2, 3), max_df=0.9, min_df=1),
+        text.CountVectorizer(vocabulary=["red", "car"]),
+        text.TfidfVectorizer(),
+        text.TfidfVectorizer(use_idf=False, norm="l1", sublinear_tf=True),
+        text.TfidfVectorizer(dtype=np.float32, smooth_idf=False),
+        text.HashingVectorizer(n_features=32, alternate_sign=False),
+    ],
+    ids=str,
+)
+def test_a_vectorizer_comes_back(encoder, tmp_path):
+    ds = write(tmp_path / "out", SENTENCES, encoder)
+    found = ds.encoders["x"]
+    expected = encoder if hasattr(encoder, "n_features") else encoder.fit(SENTENCES)
+    asked = [*SENTENCES, "a house that is new"]
+    np.testing.assert_array_equal(dense(found.transform(asked)), dense(expected.transform(asked)))
+    assert type(found) is type(encoder)
+    if not hasattr(encoder, "n_features"):
+        names = expected.get_feature_names_out().tolist()
+        assert found.get_feature_names_out().tolist() == names
+        assert [sorted(row) for row in found.inverse_transform(found.transform(["red car"]))] == [
+            sorted(row) for row in expected.inverse_transform(expected.transform(["red car"]))
+        ]
+
+
+@pytest.mark.parametrize(
+    ("encoder", "values"),
+    [
+        (labels.LabelEncoder(), KINDS),
+        (labels.LabelEncoder(), [7, 3, 7, -1]),
+        (labels.LabelEncoder(), [0.5, 2.5, 0.5, 1.0]),
+        (labels.LabelBinarizer(), KINDS),
+        (labels.LabelBinarizer(neg_label=-1, pos_label=2), ["no", "yes", "no", "no"]),
+        (labels.LabelBinarizer(sparse_output=True), KINDS),
+    ],
+    ids=str,
+)
+def test_an_encoder_of_labels_comes_back_and_tells_what_numbers_mean(encoder, values, tmp_path):
+    found = write(tmp_path / "out", values, encoder).encoders["x"]
+    expected = encoder.fit(values)
+    numbers = found.transform(values)
+    np.testing.assert_array_equal(dense(numbers), dense(expected.transform(values)))
+    assert list(found.inverse_transform(numbers)) == values
+    assert found.get_params() == encoder.get_params()
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        labels.OneHotEncoder(),
+        labels.OneHotEncoder(sparse_output=False, drop="first"),
+        labels.OneHotEncoder(sparse_output=False, drop=["car"], dtype=np.float32),
+        labels.OneHotEncoder(handle_unknown="ignore"),
+        labels.OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=2),
+        labels.OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=2),
+    ],
+    ids=str,
+)
+def test_a_one_hot_encoder_comes_back(encoder, tmp_path):
+    found = write(tmp_path / "out", KINDS, encoder).encoders["x"]
+    table = np.array(KINDS, object).reshape(-1, 1)
+    expected = encoder.fit(table)
+    np.testing.assert_array_equal(dense(found.transform(table)), dense(expected.transform(table)))
+    assert (
+        found.inverse_transform(found.transform(table)).tolist()
+        == expected.inverse_transform(expected.transform(table)).tolist()
+    )
+
+
+def test_several_columns_with_rare_categories_come_back(tmp_path):
+    rows = [["a", 1], ["a", 1], ["b", 2], ["a", 3], ["c", 1]]
+    encoder = labels.OneHotEncoder(min_frequency=2, handle_unknown="infrequent_if_exist")
+    found = write(tmp_path / "out", rows, encoder).encoders["x"]
+    table = np.array(rows, object)
+    np.testing.assert_array_equal(
+        dense(found.transform(table)), dense(encoder.fit(table).transform(table))
+    )
+
+
+def test_encoders_are_a_mapping_that_makes_each_when_asked(tmp_path):
+    encoders = write(tmp_path / "out", SENTENCES, text.CountVectorizer()).encoders
+    assert list(encoders) == ["x"]
+    assert "n" not in encoders
+    assert repr(encoders) == "Encoders({'x': CountVectorizer})"
+    assert encoders["x"] is encoders["x"]
+    with pytest.raises(KeyError):
+        encoders["n"]
+
+
+def test_an_append_applies_the_stored_encoder(tmp_path):
+    write(tmp_path / "out", SENTENCES, text.TfidfVectorizer())
+    before = datum.load(tmp_path / "out").metadata
+    added = [{"x": "red red unknown", "n": 9}, {"x": None, "n": 10}]
+    for encoders in (None, {"x": text.TfidfVectorizer()}):
+        datum.write(
+            added, tmp_path / "out", append=True, encoders=encoders, shuffle=False, progress=False
+        )
+    ds = datum.load(tmp_path / "out")
+    assert ds.metadata == before
+    expected = text.TfidfVectorizer().fit(SENTENCES).transform(["red red unknown"]).toarray()[0]
+    for at in (4, 6):
+        np.testing.assert_array_equal(ds["train"][at]["x"].to_dense(), expected.astype(np.float32))
+        assert ds["train"][at + 1]["x"] is None
+
+
+def test_an_append_learns_no_new_labels(tmp_path):
+    write(tmp_path / "out", KINDS, labels.LabelEncoder())
+    with pytest.raises(SourceError, match="expected one of 3 classes, got 'boat'"):
+        datum.write([{"x": "boat", "n": 1}], tmp_path / "out", append=True, progress=False)
+    encoders = {"x": labels.LabelBinarizer()}
+    with pytest.raises(SchemaError, match="expected a LabelEncoder, as the dataset has"):
+        datum.write([{"x": "car", "n": 1}], tmp_path / "out", append=True, encoders=encoders)
+
+
+def test_what_is_encoded_already_is_appended_as_it_is(tmp_path):
+    ds = write(tmp_path / "out", KINDS, labels.LabelEncoder())
+    write(tmp_path / "more", KINDS, labels.LabelEncoder())
+    datum.write(datum.load(tmp_path / "more"), tmp_path / "out", append=True, progress=False)
+    codes = [{"x": 2, "n": 5}]
+    datum.write(codes, tmp_path / "out", append=True, encoders={"x": None}, progress=False)
+    ds = datum.load(tmp_path / "out")
+    assert sorted(int(row["x"]) for row in ds["train"]) == [0, 0, 1, 1, 1, 1, 2, 2, 2]
+
+
+def test_functions_are_not_stored_but_may_be_given_again(tmp_path):
+    encoder = text.CountVectorizer(tokenizer=words_of, token_pattern=None)
+    ds = write(tmp_path / "out", SENTENCES, encoder)
+    assert ds.metadata["x"]["unstored_parameters"] == ["tokenizer"]
+    with pytest.raises(SchemaError, match="got objects as tokenizer of CountVectorizer") as raised:
+        ds.encoders["x"]
+    assert "encoders={'x': CountVectorizer(tokenizer=...)}" in str(raised.value)
+    added = [{"x": "red, car", "n": 1}]
+    with pytest.raises(SchemaError, match="to append, pass a CountVectorizer"):
+        datum.write(added, tmp_path / "out", append=True, progress=False)
+    datum.write(added, tmp_path / "out", append=True, encoders={"x": encoder}, progress=False)
+    assert datum.load(tmp_path / "out")["train"][4]["x"].values.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"encoder": "CountVectorizer", "parameters": {}},
+        {"encoder": "CountVectorizer", "parameters": {"colour": 1}, "vocabulary": {"a": 0}},
+        {"encoder": "LabelEncoder", "parameters": {}, "classes": 3},
+        {"encoder": "OneHotEncoder", "parameters": {}, "categories": [[]]},
+    ],
+)
+def test_metadata_that_does_not_describe_an_encoder_is_refused(found):
+    with pytest.raises(ManifestError, match=f"expected what describes a {found['encoder']}"):
+        rebuild_encoder("x", found)
+
+
+def test_an_encoder_of_another_class_is_never_made():
+    with pytest.raises(SchemaError, match="expected one of CountVectorizer, .*, got Pipeline"):
+        rebuild_encoder("x", {"encoder": "Pipeline"})
+
+
+def test_without_scikit_learn_the_error_says_what_to_install(tmp_path):
+    write(tmp_path / "out", KINDS, labels.LabelEncoder())
+    code = (
+        "import sys; sys.modules['sklearn'] = None; import datum\n"
+        f"ds = datum.load({str(tmp_path / 'out')!r}); assert list(ds.encoders) == ['x']\n"
+        "try:\n    ds.encoders['x']\n"
+        "except datum.MissingDependencyError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "hint: pip install scikit-learn"
+    assert issubclass(MissingDependencyError, ImportError)
+
+
+def test_nothing_is_pickled(tmp_path):
+    ds = write(tmp_path / "out", SENTENCES, text.TfidfVectorizer())
+    stored = json.loads((tmp_path / "out" / "datum.json").read_text())
+    assert stored["metadata"]["x"]["idf"] == ds.encoders["x"].idf_.tolist()

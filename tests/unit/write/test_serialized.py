@@ -1,14 +1,19 @@
+"""Records that are serialized already, on their way to be written."""
+
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from datum._write.serialized import serialized_source
+import datum
+from datum._write.serialized import columns_of, copy_stored, rows_of, serialized_source
 from datum.errors import SchemaError, SourceError
-from datum.format import encode
-from datum.schema import Feature, Schema
+from datum.format import RowEncoder, encode, parse
+from datum.schema import Feature, ImageBytes, Schema
 from datum.sources import Block, PartInfo, Reject, StreamedPart
+from datum.sources.protocol import Stored
+from tests.unit.rewrite.damaged import KINDS, row
 
 NO_EXAMPLE = "expected a serialized tf.train.Example, got other bytes"
 
@@ -167,3 +172,124 @@ def test_a_split_without_records_has_an_empty_schema():
     part = serialized_source(Parts({"train": rows_part()}), serialize).parts()["train"]
     assert part.schema == Schema({})
     assert read(part) == []
+
+
+SCHEMA = datum.Schema({"x": datum.Feature("int64"), "y": datum.Feature("str", optional=True)})
+ROWS = [{"x": 1, "y": "a"}, {"x": 2}, {"x": 3, "y": "c"}]
+
+
+def stored(rows=ROWS, schema=SCHEMA, **options):
+    framed = encode(rows, options.pop("written", schema))
+    return Stored(framed.data, framed.offsets, schema, locate=lambda at: f"place {at}", **options)
+
+
+def copy(data, schema=None, *, is_counted=False):
+    block = Block(data, np.arange(10, 10 + len(data)))
+    schema = data.schema if schema is None else schema
+    encoder = RowEncoder(schema, threads=1)
+    made, facts = copy_stored(block, encoder, is_counted=is_counted, threads=1)
+    return made, made.data.encode(), facts
+
+
+def test_records_are_the_same_bytes_and_are_counted():
+    data = stored()
+    block, encoded, facts = copy(data)
+    assert encoded.framed.to_bytes() == data.frames.tobytes()
+    assert encoded.statistics.records == 3
+    assert encoded.statistics.features["y"].missing == 1
+    assert encoded.statistics.features["x"].numbers.total == 6
+    assert block.numbers.tolist() == [10, 11, 12]
+    assert facts == {}
+
+
+def test_records_whose_statistics_are_known_are_not_looked_at():
+    data = stored([{"x": 1.5}], written=None)
+    _, encoded, _ = copy(data, is_counted=True)
+    assert encoded.framed.to_bytes() == data.frames.tobytes()
+    assert (encoded.statistics.records, dict(encoded.statistics.features)) == (1, {})
+
+
+def test_statistics_are_those_that_writing_the_rows_has():
+
+    rows = [row(number) for number in range(20)]
+    expected = RowEncoder(KINDS).encode(rows).statistics
+    _, encoded, facts = copy(stored(rows, KINDS))
+    assert encoded.statistics == expected
+    assert facts["image"].formats == {"jpeg": 20}
+    assert facts["mask"].formats == {"png": 13}
+
+
+def test_features_that_are_left_out_are_taken_from_the_records():
+    data = stored(schema=SCHEMA.select(["x"]), written=SCHEMA, is_partial=True)
+    _, encoded, _ = copy(data)
+    assert encoded.framed.to_bytes() == encode([{"x": n} for n in (1, 2, 3)]).to_bytes()
+    assert list(encoded.statistics.features) == ["x"]
+
+
+def test_absent_and_empty_sparse_values_stay_apart():
+    schema = datum.Schema({"s": datum.Feature("int64", (5,), encoding="sparse", optional=True)})
+    rows = [{"s": ([[1]], [7])}, {}, {"s": (np.empty((0, 1), np.int64), [])}]
+    for is_partial in (False, True):
+        data = stored(rows, schema, is_partial=is_partial)
+        _, encoded, _ = copy(data)
+        assert encoded.framed.to_bytes() == data.frames.tobytes()
+        assert encoded.statistics.features["s"].missing == 1
+    assert [found["s"] is None for found in rows_of(stored(rows, schema))] == [False, True, False]
+
+
+def test_a_schema_that_stores_them_otherwise_has_them_made_anew():
+    wider = datum.Schema({"x": datum.Feature("float32"), "y": SCHEMA["y"]})
+    _, encoded, _ = copy(stored(), wider)
+    assert parse(encoded.framed, wider)["x"].tolist() == [1.0, 2.0, 3.0]
+    assert encoded.statistics.features["x"].numbers.highest == 3.0
+
+
+def test_a_schema_without_one_of_their_features_is_refused():
+    with pytest.raises(datum.SchemaError, match="feature 'y': expected those of the schema"):
+        copy(stored(), SCHEMA.select(["x"]))
+
+
+def test_records_that_are_not_what_their_schema_says_are_rejects():
+    parts = [encode([one]).to_bytes() for one in ({"x": 1}, {"x": "two"}, {"y": "b"}, {"x": 4})]
+    parts.insert(2, datum.format.frame([b"\xff\xff"]).to_bytes())
+    sizes = [len(part) for part in parts]
+    data = Stored(
+        np.frombuffer(b"".join(parts), np.uint8),
+        np.cumsum([0, *sizes[:-1]]),
+        SCHEMA,
+        locate=lambda at: f"place {at}",
+    )
+    block, encoded, _ = copy(data)
+    assert [(one.record, one.where, one.reason) for one in block.rejects] == [
+        (11, "place 1", "feature 'x': expected int64 values, got bytes values"),
+        (
+            12,
+            "place 2",
+            "expected a tf.train.Example or SequenceExample, got bytes that are no such message",
+        ),
+        (13, "place 3", "feature 'x': expected a value, got none"),
+    ]
+    assert block.numbers.tolist() == [10, 14]
+    assert encoded.framed.to_bytes() == parts[0] + parts[4]
+    assert encoded.statistics.records == 2
+
+
+def test_images_that_say_nothing_of_themselves_are_copied_all_the_same():
+    schema = datum.Schema({"image": datum.Feature("uint8", (None, None, 3), encoding="image")})
+    data = stored([{"image": b"no image"}], schema)
+    _, encoded, facts = copy(data)
+    assert encoded.framed.to_bytes() == data.frames.tobytes()
+    assert not facts["image"].formats
+
+
+def test_columns_and_rows_of_stored_records():
+    assert columns_of(stored(), names=["x"])["x"].tolist() == [1, 2, 3]
+    assert columns_of([{"x": 1}]) == [{"x": 1}]
+    assert rows_of(stored()) == [{"x": 1, "y": "a"}, {"x": 2, "y": None}, {"x": 3, "y": "c"}]
+    (found,) = rows_of(stored([row(1)], KINDS))
+    assert isinstance(found["image"], ImageBytes)
+
+
+def test_an_empty_block_stays_empty():
+    _, encoded, _ = copy(stored([]))
+    assert (len(encoded.framed), encoded.statistics.records) == (0, 0)

@@ -1,11 +1,28 @@
+"""The `tf.data.Dataset` that `to_tf` returns."""
+
+import inspect
+import json
+import types
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import datum
 from datum._frameworks.tensorflow.dataset import DatumDataset, Pipeline
-from datum._frameworks.tensorflow.engine import EngineChoice
+from datum._frameworks.tensorflow.engine import (
+    EngineChoice,
+    EngineInputs,
+    choose_engine,
+    find_engine_inputs,
+    find_host,
+    part_of,
+)
+from datum._frameworks.tensorflow.options import TfKeywords, TfOptions
+from datum._load.options import LoadKeywords, LoadOptions
+from datum._options import fields_of, help_of
 from datum.configs import BucketConfigs, TFRReadConfigs
+from datum.schema import Feature, Schema
 from tests.unit.frameworks.tensorflow.written import damage_record, numbers, write_numbers
 
 
@@ -389,3 +406,296 @@ def test_a_dataset_tells_its_engine_and_is_like_any_other():
     assert told.options().deterministic is False
     assert int(told.cardinality()) == len(told) == 5
     assert [int(n) for n in told.batch(2).unbatch()] == list(range(5))
+
+
+AUTO = [
+    ({}, "native", "Python runs in this process"),
+    ({"only_in_graph": "cache=<files>"}, "graph", "cache=<files>"),
+    ({"about_graph": "deterministic=False"}, "graph", "deterministic=False"),
+    ({"is_traced": True}, "graph", "within a tf.function"),
+    ({"is_shared": True}, "graph", "other processes may read it"),
+    ({"is_shared": True, "is_traced": True}, "graph", "within a tf.function"),
+]
+
+
+@pytest.mark.parametrize(("situation", "engine", "reason"), AUTO)
+def test_auto_is_native_unless_the_graph_is_needed(situation, engine, reason):
+    assert choose_engine("auto", EngineInputs(**situation)) == EngineChoice(engine, reason)
+
+
+@pytest.mark.parametrize("engine", ["graph", "native"])
+@pytest.mark.parametrize("situation", [{}, {"is_traced": True}, {"is_shared": True}])
+def test_what_is_asked_for_is_taken(engine, situation):
+    assert choose_engine(engine, EngineInputs(**situation)) == EngineChoice(engine, "as asked for")
+
+
+def test_what_only_the_graph_can_do_is_refused():
+    situation = EngineInputs(only_in_graph="host='service'")
+    with pytest.raises(ValueError, match=r"no host='service' with engine='native'.*\nhint: engine"):
+        choose_engine("native", situation)
+    assert choose_engine("graph", situation).engine == "graph"
+    about = EngineInputs(about_graph="deterministic=False")
+    assert choose_engine("native", about).engine == "native"
+
+
+def situation(**options):
+    return find_engine_inputs(TfOptions(**options))
+
+
+def test_a_plain_call_is_nothing_special():
+    found = situation(shuffle=True, host=(1, 3), cache=True, read=TFRReadConfigs())
+    assert found == EngineInputs()
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"host": "service"}, "host='service'"),
+        ({"cache": "kept"}, "cache=<files>"),
+        ({"shuffle": True, "shuffle_files": False}, "shuffle_files=False"),
+        (
+            {"read": TFRReadConfigs(experimental_interleave_sort_fn=list)},
+            "read.experimental_interleave_sort_fn",
+        ),
+        ({"read": TFRReadConfigs(interleave_cycle_length=2)}, "read.interleave_cycle_length"),
+        ({"shuffle_files": False}, None),
+    ],
+)
+def test_what_only_the_graph_can_do_is_found(options, named):
+    assert situation(**options).only_in_graph == named
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"deterministic": False}, "deterministic=False"),
+        ({"read": TFRReadConfigs(options=tf.data.Options())}, "read.options"),
+        ({"read": TFRReadConfigs(seed=1)}, "read.seed"),
+        ({"deterministic": True}, None),
+    ],
+)
+def test_what_is_about_the_graph_is_found(options, named):
+    assert situation(**options).about_graph == named
+
+
+def test_a_strategy_of_this_process_is_nothing_special():
+    assert situation(host=tf.distribute.InputContext(2, 0, 2)) == EngineInputs()
+    assert situation(host=tf.distribute.get_strategy()) == EngineInputs()
+    with tf.distribute.OneDeviceStrategy("CPU:0").scope():
+        assert situation() == EngineInputs()
+
+
+def test_tracing_is_found():
+    seen = []
+
+    @tf.function
+    def trace():
+        seen.append(situation().is_traced)
+
+    trace()
+    assert seen == [True]
+
+
+@pytest.mark.parametrize(("workers", "is_cluster"), [(1, False), (2, True)])
+def test_a_cluster_reads_what_no_host_is_told_for(monkeypatch, workers, is_cluster):
+    cluster = {"worker": [f"localhost:{4000 + index}" for index in range(workers)]}
+    config = {"cluster": cluster, "task": {"type": "worker", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    assert situation().is_shared is is_cluster
+    assert not situation(host=(0, workers)).is_shared
+
+
+def cluster(jobs, task_type, task_id):
+    spec = types.SimpleNamespace(jobs=list(jobs), num_tasks=jobs.get)
+    resolver = types.SimpleNamespace(
+        cluster_spec=lambda: spec, task_type=task_type, task_id=task_id
+    )
+    return Placed(resolver)
+
+
+class Placed(tf.distribute.Strategy):
+    """A strategy of which nothing but its cluster is known."""
+
+    def __init__(self, resolver):
+        self.resolver = resolver
+
+    @property
+    def cluster_resolver(self):
+        return self.resolver
+
+
+@pytest.mark.parametrize(
+    ("host", "found"),
+    [
+        (None, (0, 1)),
+        ("service", (0, 1)),
+        ((2, 3), (2, 3)),
+        ([0, 1], (0, 1)),
+        (tf.distribute.InputContext(4, 1, 4), (1, 4)),
+        (Placed(None), (0, 1)),
+        (cluster({}, "", 0), (0, 1)),
+        (cluster({"worker": 3}, "worker", 2), (2, 3)),
+        (cluster({"chief": 1, "worker": 2}, "chief", 0), (0, 3)),
+        (cluster({"chief": 1, "worker": 2}, "worker", 1), (2, 3)),
+        (cluster({"worker": 2, "evaluator": 1}, "evaluator", 0), (0, 1)),
+    ],
+)
+def test_a_host_is_found(host, found):
+    assert find_host(TfOptions(host=host).host) == found
+
+
+@pytest.mark.parametrize("host", [(3, 3), (-1, 2), (0, 0)])
+def test_a_host_outside_its_count_is_refused(host):
+    with pytest.raises(ValueError, match="an index from 0"):
+        find_host(TfOptions(host=host).host)
+
+
+@pytest.mark.parametrize("host", [3, "01", (1, 2, 3), (0.5, 2)])
+def test_what_tells_no_host_is_refused(host):
+    with pytest.raises(TypeError, match=r"\(index, count\)"):
+        find_host(TfOptions(host=host).host)
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+@pytest.mark.parametrize("records", [0, 1, 5, 8, 97])
+def test_parts_are_even_and_make_up_the_whole(records, count):
+    parts = [part_of(records, (index, count)) for index in range(count)]
+    assert [n for start, stop in parts for n in range(start, stop)] == list(range(records))
+    sizes = [stop - start for start, stop in parts]
+    assert max(sizes) - min(sizes) <= 1
+
+
+SCHEMA = Schema(
+    {"image": Feature("uint8", (None, None, 3), encoding="image"), "label": Feature("int64")}
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "`batch_size` of 1 or more, got 0"),
+        ({"batch_size": True}, "`batch_size` of 1 or more, got True"),
+        ({"epochs": -1}, "`epochs` of 1 or more, got -1"),
+        ({"echo": 0}, "`echo` of 1 or more"),
+        ({"shuffle": -5}, "`shuffle` of 0 or more"),
+        ({"prefetch": -2}, "`prefetch` of 0 or more"),
+        ({"num_parallel_calls": 0}, "`num_parallel_calls` of 1 or more"),
+        ({"engine": "fast"}, "`engine` to be 'auto' or 'graph' or 'native', got 'fast'"),
+        ({"on_error": "ignore"}, "`on_error` to be 'raise' or 'skip', got 'ignore'"),
+        ({"bucket_op": BucketConfigs()}, "a `bucket_fn` with `bucket_op`"),
+        ({"bucket_fn": len}, "hint: bucket_op=datum.configs.BucketConfigs"),
+        (
+            {"bucket_fn": len, "bucket_op": BucketConfigs(), "batch_size": None},
+            "a `batch_size` with `bucket_fn`",
+        ),
+        ({"epochs": 0}, "hint: epochs=None has no end"),
+        ({"seed": -1}, "`seed` of 0 or more"),
+    ],
+)
+def test_an_option_out_of_range_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        TfOptions(**options)
+
+
+@pytest.mark.parametrize("name", ["prefetch", "num_parallel_calls"])
+def test_autotune_leaves_the_number_to_tf_data(name):
+    assert getattr(TfOptions(**{name: -1}), name) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 1.5}, "`batch_size` to be a whole number, got 1.5"),
+        ({"seed": "a"}, "`seed` to be a whole number, got 'a'"),
+        ({"pad": 1.5}, "`pad` to be True, False, a length, a datum.Pad, or a dict by feature"),
+        ({"decode": "image"}, "`decode` to be True, False, or a dict by feature"),
+        ({"decode": ["image"]}, "`decode` to be True, False, or a dict by feature"),
+        ({"drop_remainder": "yes"}, "`drop_remainder` to be True or False, got 'yes'"),
+        ({"cache": 3}, "`cache` to be True, False, or a file name, got 3"),
+        ({"read": {"seed": 1}}, "`read` to be a datum.configs.TFRReadConfigs"),
+        ({"map": "resize"}, "`map` to be a function, got 'resize'"),
+        (
+            {"bucket_fn": len, "bucket_op": [1, 2]},
+            "`bucket_op` to be a datum.configs.BucketConfigs",
+        ),
+    ],
+)
+def test_an_option_of_another_kind_is_refused(options, message):
+    with pytest.raises(TypeError, match=message):
+        TfOptions(**options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"columns": ["labl"]},
+        {"columns": "labl"},
+        {"decode": {"labl": False}},
+        {"pad": {"labl": 0}},
+        {"supervised": ("image", "labl")},
+    ],
+)
+def test_a_misspelt_feature_is_refused_and_the_nearest_named(options):
+    with pytest.raises(ValueError, match="hint: did you mean 'label'"):
+        TfOptions(**options).selected(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "supervised", [True, ("image",), "image", ("image", 3), ("a", "b", "c", "d")]
+)
+def test_supervised_names_inputs_and_targets(supervised):
+    with pytest.raises(TypeError, match="inputs, the targets"):
+        TfOptions(supervised=supervised)
+
+
+def test_only_what_is_asked_for_is_read():
+    assert list(TfOptions(columns=["label"]).selected(SCHEMA)) == ["label"]
+    assert list(TfOptions(supervised=("label", "label")).selected(SCHEMA)) == ["label"]
+    both = TfOptions(supervised=("label", "label"), map=lambda record: record)
+    assert list(both.selected(SCHEMA)) == ["image", "label"]
+
+
+def test_names_that_a_callback_makes_are_its_own_affair():
+    TfOptions(supervised=("pixels", "label"), map=lambda record: record).selected(SCHEMA)
+
+
+def test_at_least_one_column_is_read():
+    with pytest.raises(ValueError, match="at least one feature, got none"):
+        TfOptions(columns=[]).selected(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("declared", "keywords"), [(TfOptions, TfKeywords), (LoadOptions, LoadKeywords)]
+)
+def test_options_and_the_keywords_of_editors_agree(declared, keywords):
+    assert set(fields_of(declared)) == set(keywords.__annotations__) == set(help_of(declared))
+
+
+def test_to_tf_shows_every_option_with_its_default_and_help():
+    parameters = inspect.signature(datum.Dataset.to_tf).parameters
+    for name, option in fields_of(TfOptions).items():
+        assert parameters[name].default == option.default
+        assert f"    {name}: " in datum.Dataset.to_tf.__doc__
+    assert not {"threads", "batch_tokens", "buckets"} & set(parameters)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "hint"),
+    [
+        ("bucket_fun", "did you mean `bucket_fn`"),
+        ("buckets", "`bucket_fn` and `bucket_op` set a batch size"),
+        ("batch_tokens", "`bucket_fn` and `bucket_op` set a batch size"),
+        ("threads", "to_tf: got an unknown option `threads`"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_a_way_out(keyword, hint):
+    with pytest.raises(TypeError, match=hint):
+        TfOptions.of({keyword: 1}, caller="to_tf")
+
+
+def test_a_padded_batch_needs_its_mask_among_the_supervised_names():
+    padded = {"remainder": "pad"}
+    with pytest.raises(ValueError, match="expected 'batch_mask' among the names"):
+        TfOptions(supervised=("image", "label"), **padded).selected(SCHEMA)
+    masked = TfOptions(supervised=("image", "label", "batch_mask"), **padded)
+    assert list(masked.selected(SCHEMA)) == ["image", "label"]
