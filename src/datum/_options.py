@@ -21,6 +21,7 @@ __all__ = [
     "check_choice",
     "check_count",
     "check_kind",
+    "check_known",
     "fields_of",
     "help_of",
     "lists_options",
@@ -134,6 +135,17 @@ def check_kind(name: str, value: Any, kinds: Any, expected: str) -> None:
     """Refuse a value of another type."""
     if not isinstance(value, kinds):
         raise wrong_kind(name, expected, value)
+
+
+def check_known(option: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse names of features that are not there, and name the nearest that is."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            hint = suggest(name, known, f"there are {', '.join(known)}")
+            raise ValueError(
+                Message(f"expected `{option}` to name features, got {name!r}", hint=hint)
+            )
 
 
 def wrong_kind(name: str, expected: str, value: Any) -> TypeError:

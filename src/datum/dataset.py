@@ -61,7 +61,9 @@ class Dataset:
         self._shards = Shards(
             contents.folder, contents.writer, contents.left_out, versions_of(contents)
         )
-        self.dataset_configs = DatasetConfigs() if dataset_configs is None else dataset_configs
+        self._configs: DatasetConfigs | None = None
+        if dataset_configs is not None:
+            self.dataset_configs = dataset_configs
 
     @property
     def path(self) -> Path:
@@ -271,7 +273,7 @@ class Dataset:
         >>> [batch["x"].numpy().tolist() for batch in batches]
         [[5, 6], [7]]
         """
-        from datum._frameworks.tensorflow.dataset import make_dataset  # brings TensorFlow
+        from datum._frameworks.tensorflow.engine import make_dataset  # brings TensorFlow
 
         if self._shards.left_out:
             options["on_error"] = "skip"
@@ -283,6 +285,8 @@ class Dataset:
     @property
     def dataset_configs(self) -> DatasetConfigs:
         """What `train_fn`, `val_fn` and `test_fn` give; set its attributes, or set it anew."""
+        if self._configs is None:
+            self._configs = DatasetConfigs()
         return self._configs
 
     @dataset_configs.setter
@@ -317,7 +321,7 @@ class Dataset:
     def _make(self, role: Role, instruction: str, repeat: int | None, shuffle: bool) -> Any:
         records = len(self[instruction])
         options = options_for(
-            self._configs,
+            self.dataset_configs,
             role,
             split=instruction,
             records=records,
@@ -325,7 +329,7 @@ class Dataset:
             shuffle=shuffle,
         )
         made = self.to_tf(instruction, **options)
-        return made.get_single_element() if self._configs.full_dataset else made
+        return made.get_single_element() if self.dataset_configs.full_dataset else made
 
     def __repr__(self) -> str:
         return summarize(self._contents)

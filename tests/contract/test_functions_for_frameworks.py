@@ -253,9 +253,9 @@ def test_a_generator_that_may_be_none_is_no_matter(ds):
 @pytest.mark.parametrize(
     ("option", "function", "hint"),
     [
-        ("batch_map", lambda batch, size: batch, "functools.partial gives a function its other"),
+        ("batch_map", lambda batch, size: batch, "functools.partial sets the other arguments"),
         ("map", lambda: None, "functools.partial"),
-        ("decode", lambda data, rng: data, "draw in `map`, whose functions get an `rng`"),
+        ("decode", lambda data, rng: data, "draw in `map`, which gets an `rng`"),
     ],
 )
 def test_arguments_that_no_loader_gives_are_told_by_the_call(ds, option, function, hint):
@@ -272,7 +272,7 @@ def test_a_generator_of_torch_is_given_by_torch_alone(ds):
 
     assert all(next(iter(ds.to_torch("train", map=draw)))["is_torch"])
     for to in (ds.to_numpy, ds.to_jax):
-        assert "hint: a NumPy generator is given to the parameter `rng`" in refusal(to, map=draw)
+        assert "hint: name the parameter `rng` to get a NumPy generator" in refusal(to, map=draw)
 
 
 def test_functions_whose_parameters_are_unknown_are_taken(ds):

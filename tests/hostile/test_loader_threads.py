@@ -82,7 +82,7 @@ def test_whoever_waits_is_told_of_a_close(parts):
     records.close()
     for thread in threads:
         thread.join()
-    assert outcomes == ["expected records that are open, got closed ones"] * 3
+    assert outcomes == ["expected open records, got closed ones"] * 3
 
 
 def test_too_much_to_fill_in_is_an_error_of_the_batch_that_asked_for_it(tmp_path):
@@ -116,7 +116,7 @@ def test_a_forked_child_is_told_and_does_not_hang(parts):
                 try:
                     call()
                 except RuntimeError as error:
-                    told += "got a fork of it" in str(error)
+                    told += "got a fork of that process" in str(error)
             records.close()
             mine = opened(parts, 2)
             is_right = mine.read(ALL)["x"].tolist() == ALL

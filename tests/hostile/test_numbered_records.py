@@ -172,7 +172,7 @@ def test_a_missing_shard_is_told_when_its_batch_is_taken(parts):
 def test_a_shard_that_was_changed_is_refused(parts):
     path = shard_path(parts)
     path.write_bytes(path.read_bytes() + b"more")
-    with pytest.raises(CorruptRecordError, match="the file was cut or changed"):
+    with pytest.raises(CorruptRecordError, match="the file was truncated or changed"):
         opened(parts).read([0])
 
 

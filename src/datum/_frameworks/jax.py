@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datum._load.checks import check_known
 from datum._load.loader import Loader
 from datum._load.options import MASK, LoadOptions, present_name
 from datum._load.padding import mask_owners
 from datum._load.stream import Ordered, Place
 from datum._optional import require
+from datum._options import check_known
 from datum.columns import BytesColumn, Ragged, Sparse
 from datum.errors import Message, SchemaError
 from datum.schema import Schema

@@ -1,4 +1,4 @@
-"""One batch: its columns fetched, images decoded, functions mapped."""
+"""One batch: columns fetched, images decoded, functions called, rows put together."""
 
 from __future__ import annotations
 
@@ -40,57 +40,57 @@ Numbers = NDArray[np.int64]
 
 
 class ColumnSource(Protocol):
-    """What reads records by their numbers, ahead of the one who asks."""
+    """A reader of records by number, which reads ahead."""
 
     def submit(self, numbers: NDArray[np.int64]) -> int:
-        """Start reading some records; gives the ticket to take them with."""
+        """Start to read records, and return the ticket for `take`."""
         ...
 
     def take(self, ticket: int) -> ReadResult:
-        """The columns of what was submitted, once they are there; raises what went wrong."""
+        """Wait for the columns of a ticket and return them, or raise their error."""
         ...
 
     def locate(self, number: int) -> tuple[str, int, int | None]:
-        """File, number in that file and offset, if it is known, of one record, for messages."""
+        """File, number in the file and, if known, offset of a record, for messages."""
         ...
 
     def close(self) -> None:
-        """Stop reading, and end the threads."""
+        """Stop reading and end the threads."""
         ...
 
 
 class ColumnCache(Protocol):
-    """Columns of records that need not be read again; see `RecordCache`."""
+    """A cache of the columns of records; see `RecordCache`."""
 
     def find(self, numbers: Numbers) -> Numbers:
-        """The place of each record: above 0 if it is kept, below if it is lost, 0 if unknown."""
+        """The place of each record: above 0 if cached, below 0 if damaged, 0 if unknown."""
         ...
 
     def gather(self, places: Numbers) -> dict[str, Any]:
-        """The columns of kept records."""
+        """The columns of cached records."""
         ...
 
     def add(self, numbers: Numbers, columns: dict[str, Any]) -> None:
-        """Keep records."""
+        """Add records to the cache."""
         ...
 
     def add_lost(self, numbers: Numbers, damage: Collection[Damage]) -> None:
-        """Remember records that cannot be read."""
+        """Add damaged records, which need not be read again either."""
         ...
 
     def damage_at(self, places: Numbers) -> list[Damage]:
-        """The damage of lost records."""
+        """The damage of these records."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Records that were asked for: those read under a ticket, and those that are kept."""
+    """Requested records: those that are read under a ticket, and those in the cache."""
 
     numbers: Numbers
     ticket: int | None
-    read: Numbers | None = None  # the rows of `numbers` that are read; None: all of them
-    places: Numbers | None = None  # in the cache
+    read: Numbers | None = None  # rows of `numbers` that are read; None for all
+    places: Numbers | None = None  # place of each record in the cache
 
 
 @dataclass(slots=True)
@@ -98,12 +98,13 @@ class Fetched:
     """The columns of a batch, images not yet decoded.
 
     Attributes:
-        columns: finished ones by name.
-        images: the images of each feature that is decoded.
-        rows: which of the records asked for these are; None for all of them.
-        lost: those of them that are not here, and why.
-        fresh: what to keep once images are decoded: the rows here that were read.
-        kept: the columns to keep of these.
+        columns: Finished columns by name.
+        images: Images of each feature that is decoded.
+        count: Number of rows.
+        rows: Requested record of each row, by its place in the request; None for all.
+        lost: Place and damage of each requested record that has no row.
+        fresh: Rows that were read, and go into the cache once their images are decoded.
+        kept: Columns of the fresh rows, for the cache.
     """
 
     columns: dict[str, Any]
@@ -116,14 +117,14 @@ class Fetched:
 
 
 class Fetcher:
-    """Gets the columns of batches.
+    """Gets the columns of batches from files and from the cache.
 
     Args:
-        source: reads the records.
-        finisher: makes columns of what it gives.
-        images: the features to decode.
-        cache: where to keep what was read, if anywhere.
-        is_stacked: whether images are to be decoded into one array where that can be.
+        source: Reads the records.
+        finisher: Makes batch columns of parsed columns.
+        images: Features to decode as images.
+        cache: Cache of the records; None without one.
+        is_stacked: Whether images are decoded into one array if they have one shape.
     """
 
     def __init__(
@@ -142,7 +143,7 @@ class Fetcher:
         self._is_stacked = is_stacked
 
     def submit(self, numbers: Numbers) -> Request:
-        """Start reading what is not kept."""
+        """Start to read the records that are not in the cache."""
         if self._cache is None:
             return Request(numbers, self._source.submit(numbers))
         places = self._cache.find(numbers)
@@ -152,31 +153,31 @@ class Fetcher:
         return Request(numbers, ticket, read, places)
 
     def take(self, request: Request) -> Fetched:
-        """The columns of what was asked for."""
+        """Wait for the columns of a request."""
         if self._cache is None:
             assert request.ticket is not None
             return self._read(request.ticket, len(request.numbers))
         return self._combine(self._cache, request)
 
     def _read(self, ticket: int, asked: int) -> Fetched:
-        taken = self._source.take(ticket)
-        rows, count = taken.rows, asked
+        result = self._source.take(ticket)
+        rows, count = result.rows, asked
         lost: list[tuple[int, Damage]] = []
         if rows is not None:
             missing = np.setdiff1d(np.arange(asked), rows)
-            lost = list(zip(missing.tolist(), taken.damage, strict=True))
+            lost = list(zip(missing.tolist(), result.damage, strict=True))
             count = len(rows)
-        columns = self._finisher.finish(taken.columns)
+        columns = self._finisher.finish(result.columns)
         is_kept = self._cache is not None
         how = {"is_stacked": self._is_stacked and not is_kept, "is_kept": is_kept}
         images = {
-            name: open_images(feature, taken.columns[name], **how)
+            name: open_images(feature, result.columns[name], **how)
             for name, feature in self._images.items()
         }
         return Fetched(columns, images, count, rows, lost)
 
     def _combine(self, cache: ColumnCache, request: Request) -> Fetched:
-        """What was read, what is kept, or both in the order they were asked for."""
+        """Records that were read, cached records, or both, in the order of the request."""
         assert request.places is not None
         assert request.read is not None
         places = request.places
@@ -205,12 +206,12 @@ class Fetcher:
             name: kept_images(feature, list(columns.pop(name)))
             for name, feature in self._images.items()
         }
-        for name in self._finisher.loose.keys() & columns.keys():  # what they hold may be changed
+        for name in self._finisher.loose.keys() & columns.keys():  # their arrays may be changed
             columns[name] = copy_column(columns[name], np.arange(len(held)))
         return Fetched(columns, images, len(held), held)
 
     def _note(self, cache: ColumnCache, request: Request, found: Fetched) -> None:
-        """Copy what is to be kept before anybody can change it."""
+        """Copy columns for the cache before anything can change them."""
         rows = np.arange(found.count)
         found.kept = {name: copy_column(column, rows) for name, column in found.columns.items()}
         found.fresh = np.arange(found.count)
@@ -218,7 +219,13 @@ class Fetcher:
         cache.add_lost(numbers, [damage for _, damage in found.lost])
 
     def keep(self, request: Request, found: Fetched, lost: dict[int, Damage]) -> None:
-        """Keep what was read, now that images are decoded; but not rows that were lost in that."""
+        """Cache the rows that were read and whose images could be decoded.
+
+        Args:
+            request: The request of the batch.
+            found: The columns that were fetched.
+            lost: Damage of each row whose images could not be decoded.
+        """
         if self._cache is None or found.fresh is None:
             return
         numbers = request.numbers if found.rows is None else request.numbers[found.rows]
@@ -239,7 +246,7 @@ def _merge_images(kept: Any, read: Any, order: list[int]) -> BatchImages | Batch
 
 
 def _merge(kept: Fetched, held: Numbers, found: Fetched, read: Numbers) -> Fetched:
-    """Two parts of a batch as one, in the order of its rows."""
+    """Merge cached rows and rows that were read, in the order of the batch."""
     order = np.concatenate([held, read])
     back = np.argsort(order, kind="stable")
     columns = {
@@ -263,12 +270,12 @@ class Finished:
     """A batch that is ready.
 
     Attributes:
-        plan: which records it was to have.
-        batch: a dict of columns, or whatever `batch_map` returned. Without any sound record the
+        plan: The plan of the batch.
+        batch: A dict of columns, or the result of `batch_map`. If all records are damaged, the
             columns have no rows.
-        records: how many records in it count.
-        damage: what was lost of those that were to count.
-        rows: which of the records of the plan each row is.
+        records: Number of records in it, without those that only fill it up.
+        damage: Damage of the other records of the plan, without those that only fill it up.
+        rows: Index of each row in the plan.
     """
 
     plan: BatchPlan
@@ -280,14 +287,22 @@ class Finished:
 
 @dataclass(slots=True)
 class Work:
-    """What is done to every batch; one for a whole pipeline.
+    """The steps of every batch of a pipeline.
 
     Attributes:
-        functions: what decodes features in ways of the user's own.
-        stack: makes one tensor of a framework's own, if it is that.
-        is_padded: whether lost records are replaced, and a mask tells which count.
-        mapped: what `map` returned for records, by number, if that is kept.
-        empty: the columns of a batch of no records after `map`, once there was a batch.
+        source: Reads the records.
+        fetcher: Gets the columns of a batch.
+        finisher: Makes batch columns of parsed columns.
+        functions: Functions of the user that decode features, by feature.
+        map: Function of each record; None without one.
+        batch_map: Function of each batch; None without one.
+        padder: Pads the columns; None without `pad`.
+        skips_damage: Whether damaged records are skipped.
+        is_padded: Whether damaged records are replaced, and a mask marks them.
+        supervised: Names of inputs and targets; None for dicts.
+        mapped: Cached results of `map` by number; None if they are not kept.
+        stack: Makes one tensor of the tensors of a framework; None for other values.
+        empty: Columns without rows after `map`, known once there was a batch.
     """
 
     source: ColumnSource
@@ -296,7 +311,7 @@ class Work:
     functions: Mapping[str, Callable[[bytes], Any]]
     map: UserFunction | None
     batch_map: UserFunction | None
-    padder: Padder
+    padder: Padder | None
     skips_damage: bool
     is_padded: bool
     supervised: Supervised | None = None
@@ -305,19 +320,21 @@ class Work:
     empty: Any = None
 
     def describe(self, number: int) -> str:
-        """Where a record lies, for messages."""
+        """File, number and offset of a record, for messages."""
         file, record, offset = self.source.locate(number)
         return f"{file}: record {record}" + ("" if offset is None else f" at byte {offset}")
 
     def image_damage(self, number: int) -> Damage:
-        """What stands for an image that cannot be decoded."""
+        """The damage of a record whose image cannot be decoded."""
         file, record, offset = self.source.locate(number)
         at = 0 if offset is None else offset
         return Damage(file, at, at, record, "image")
 
     def complete(self, batch: Any, plan: BatchPlan, describe: Callable[[int], str]) -> Any:
-        """Fill up what differs in length, call `batch_map`, and choose what is `supervised`."""
-        batch = self._mapped(self.padder.pad(batch, length=plan.length, describe=describe), plan)
+        """Pad the columns, call `batch_map`, and select the parts of `supervised`."""
+        if self.padder is not None:
+            batch = self.padder.pad(batch, length=plan.length, describe=describe)
+        batch = self._mapped(batch, plan)
         return batch if self.supervised is None else select_parts(batch, self.supervised)
 
     def _mapped(self, batch: Any, plan: BatchPlan) -> Any:
@@ -332,33 +349,33 @@ class Work:
 
 
 class BatchBuilder:
-    """One batch whose columns are here. Rows may be worked on by several threads."""
+    """Builds one batch from its columns; several threads may work on its rows."""
 
     def __init__(self, work: Work, plan: BatchPlan, request: Request, fetched: Fetched) -> None:
         self._work = work
         self._plan = plan
         self._request = request
         self._fetched = fetched
-        self._lost: dict[int, Damage] = {}  # rows whose images cannot be decoded
+        self._lost: dict[int, Damage] = {}  # by row, for images that cannot be decoded
         self._called = {name: [None] * fetched.count for name in work.functions}
         self._takers: list[tuple[str, Callable[[int], Any]]] = []
         if work.map is not None:
             self._made: list[Any] = [None] * fetched.count
-            self._changed: set[str] = set()  # names whose values `map` replaced in some record
+            self._changed: set[str] = set()  # columns that `map` replaced in some record
             self._takers = [(name, self._taker(name)) for name in work.finisher.names]
 
     @functools.cached_property
     def _rows(self) -> Rows:
-        """Which of the records of the plan each row is."""
+        """Index of each row in the plan."""
         rows = self._fetched.rows
         return np.arange(len(self._plan.numbers)) if rows is None else rows
 
     def __len__(self) -> int:
-        """How many rows there are to be worked on."""
+        """Number of rows."""
         return self._fetched.count
 
     def _taker(self, name: str) -> Callable[[int], Any]:
-        """What gives the value of a row to `map`."""
+        """Make a function that returns the value of a row for `map`."""
         blank = self._work.finisher.loose.get(name)
         if name in self._called:
             return self._called[name].__getitem__
@@ -374,7 +391,7 @@ class BatchBuilder:
     # One record.
 
     def run(self, row: int) -> None:
-        """Decode the images of a record, and give it to the functions of the user."""
+        """Decode the images of a record, and call the functions of the user."""
         for name, images in self._fetched.images.items():
             try:
                 images.decode(row)
@@ -387,7 +404,7 @@ class BatchBuilder:
             if self._work.map is not None:
                 self._map(self._work.map, row)
         except Exception as error:
-            error.add_note(f"in a function given to the loader, {self._describe(row)}")
+            error.add_note(f"in a function of the loader, {self._describe(row)}")
             raise
 
     def _map(self, function: UserFunction, row: int) -> None:
@@ -412,7 +429,7 @@ class BatchBuilder:
             self._lost[row] = self._work.image_damage(number)
             return
         where = f"{self._work.describe(number)}, feature {name!r}"
-        hint = error.hint or "on_error='skip' leaves such records out"
+        hint = error.hint or "on_error='skip' leaves out such records"
         raise SourceError(error, where=where, hint=hint) from error
 
     def _describe(self, row: int) -> str:
@@ -421,10 +438,13 @@ class BatchBuilder:
     # All of them.
 
     def finish(self) -> Finished:
-        """The batch, once every row was run; None for one that has no sound record."""
+        """Put the batch together after `run` of every row.
+
+        `Finished.batch` is None if all records are damaged; see `empty`.
+        """
         work, plan, fetched = self._work, self._plan, self._fetched
         work.fetcher.keep(self._request, fetched, self._lost)
-        if len(self) and not fetched.lost and not self._lost:  # as it nearly always is
+        if len(self) and not fetched.lost and not self._lost:  # nearly always
             return Finished(plan, self._make(None), min(plan.real, len(self)), (), self._rows)
         kept = np.setdiff1d(np.arange(len(self)), list(self._lost))
         gone = [*fetched.lost, *((int(self._rows[row]), d) for row, d in self._lost.items())]
@@ -442,7 +462,7 @@ class BatchBuilder:
         return Finished(plan, self._make(index, kept), records, damage, self._rows[kept])
 
     def _make(self, index: Rows | None, kept: Rows | None = None) -> Any:
-        """The batch of the rows that `index` chooses, of which `kept` are sound; None for all."""
+        """The batch of the rows in `index`, whose sound rows are `kept`; None for all rows."""
         work = self._work
         batch = self._assemble(index)
         if work.map is not None and work.empty is None:
@@ -453,7 +473,7 @@ class BatchBuilder:
         return work.complete(batch, self._plan, lambda row: self._describe(rows[row]))
 
     def empty(self) -> Any:
-        """The batch that has no sound record: columns of no rows, as others of it are."""
+        """The batch whose records are all damaged: the columns of other batches without rows."""
         if self._work.empty is not None:
             batch = empty_like(self._work.empty)
         else:
@@ -465,7 +485,7 @@ class BatchBuilder:
         return self._work.complete(batch, self._plan, self._describe)
 
     def _columns(self, index: Rows | None) -> dict[str, Any]:
-        """The columns of the rows that `index` chooses, None for all; before `map`."""
+        """The columns of the rows in `index`, None for all, before `map`."""
         columns = dict(self._fetched.columns)
         for name, images in self._fetched.images.items():
             columns[name] = self._work.finisher.cast(name, images.column())
@@ -489,13 +509,13 @@ class BatchBuilder:
         return self._work.finisher.settle(columns)
 
     def _collate(self, columns: dict[str, Any], rows: Sequence[int]) -> Any:
-        """What `map` made; columns that it left alone stay what they are."""
+        """Collate the results of `map`; columns that it did not replace stay as they are."""
         made = [self._made[row] for row in rows]
 
         def describe(row: int) -> str:
             return self._describe(rows[row])
 
-        alone: set[str] = set()  # looked into for every value of every record
+        alone: set[str] = set()  # columns whose every value came back from `map`
         if all(isinstance(value, dict) for value in made):
             alone = columns.keys() - self._changed - self._called.keys()
         if not alone:
@@ -507,7 +527,7 @@ class BatchBuilder:
         return {name: batch[name] for name in made[0]}
 
     def _left_alone(self, column: Any, rows: list[Any], name: str) -> Any:
-        """A column whose rows were given and came back, though maybe changed where they are."""
+        """A column whose rows came back from `map`, though they may be changed in place."""
         finisher = self._work.finisher
         if name in finisher.loose:
             return finisher.settle_rows(name, as_objects(rows))
@@ -519,9 +539,9 @@ class BatchBuilder:
         if not isinstance(batch, dict):
             raise ValueError(
                 Message(
-                    f"expected dicts from `map` with remainder='pad', to which {MASK!r} is added,"
-                    f" got {type(batch).__name__}",
-                    hint="another `remainder`, or tuples from `batch_map`",
+                    f"expected dicts from `map`, since remainder='pad' adds a column {MASK!r}, got"
+                    f" {type(batch).__name__}",
+                    hint="choose another `remainder`, or return tuples from `batch_map`",
                 )
             )
         mask = np.zeros(len(self._plan.numbers), np.bool_)
@@ -531,8 +551,8 @@ class BatchBuilder:
 
 def _nothing_sound(first: Damage, count: int) -> CorruptRecordError:
     return CorruptRecordError(
-        f"expected a sound record to fill up a batch with, got none among {count}",
+        f"expected a sound record to fill up a batch, got {count} damaged ones",
         where=first,
-        hint="a larger `batch_size`, or another `remainder`",
+        hint="choose a larger `batch_size`, or another `remainder`",
         damage=first,
     )

@@ -1,4 +1,4 @@
-"""Batches of similar lengths, by boundaries or by a budget of tokens."""
+"""Batches of records of similar length, by bounds or by a budget of tokens."""
 
 from __future__ import annotations
 
@@ -30,24 +30,30 @@ __all__ = [
     "LengthReader",
 ]
 
-# Records are sorted by length among those of so many batches: enough for a batch to have about one
-# length, few enough for batches of each length to come throughout the epoch.
+# Number of batches whose records are sorted by length: enough for the records of a batch to have
+# about one length, few enough for batches of each length to come throughout the epoch.
 WINDOW_BATCHES = 64
 
-PIECE_RECORDS = 4096  # whose lengths are read together
+PIECE_RECORDS = 4096  # records whose lengths are read together
 
 Lengths = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 
 class LengthReader:
-    """How long a feature is in each of some records: items, or bytes of a text."""
+    """Reads the length of a feature in records: its items, or the bytes of a text.
+
+    Args:
+        ordered: The records.
+        name: Name of the feature.
+        on_error: Whether damaged records are skipped, with a length of 0.
+    """
 
     def __init__(self, ordered: Ordered, name: str, on_error: Literal["raise", "skip"]) -> None:
         feature = ordered.schema[name]
         is_string = feature.encoding != "image" and feature.is_string and not feature.shape
         if not is_string and feature.shape[:1] != (None,):
             raise ValueError(
-                f"expected `bucket_by` to name a feature that differs in length, got {name!r}:"
+                f"expected `bucket_by` to name a feature of variable length, got {name!r}:"
                 f" {feature!r}"
             )
         self._name = name
@@ -61,19 +67,19 @@ class LengthReader:
         return NumberedRecords(ordered.parts, parser, threads=threads, on_error=self._on_error)
 
     def __call__(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The length of each; 0 for those that are lost or absent."""
-        return self._found(self._source.take(self._source.submit(numbers)), len(numbers))
+        """The length of each record; 0 if it is damaged or lacks the feature."""
+        return self._lengths(self._source.take(self._source.submit(numbers)), len(numbers))
 
-    def _found(self, taken: ReadResult, count: int) -> NDArray[np.int64]:
-        found = _lengths_of(taken.columns[self._name])
-        if taken.rows is None:
+    def _lengths(self, result: ReadResult, count: int) -> NDArray[np.int64]:
+        found = _lengths_of(result.columns[self._name])
+        if result.rows is None:
             return found
         lengths = np.zeros(count, np.int64)
-        lengths[taken.rows] = found
+        lengths[result.rows] = found
         return lengths
 
     def read_all(self) -> NDArray[np.int32]:
-        """The length of every record, by its number; read by threads, a piece at a time."""
+        """Read the length of every record on threads, a piece at a time."""
         threads = thread_count(None)
         source = self._open(threads)
         lengths = np.zeros(len(source), np.int32)
@@ -81,7 +87,7 @@ class LengthReader:
 
         def take() -> None:
             piece, ticket = waiting.popleft()
-            lengths[piece] = self._found(source.take(ticket), piece.stop - piece.start)
+            lengths[piece] = self._lengths(source.take(ticket), piece.stop - piece.start)
 
         try:
             for first in range(0, len(lengths), PIECE_RECORDS):
@@ -96,7 +102,7 @@ class LengthReader:
         return lengths
 
     def describe(self, number: int) -> str:
-        """Where a record lies, for messages."""
+        """File and number of a record, for messages."""
         file, record, _ = self._source.locate(number)
         return f"{file}: record {record}"
 
@@ -112,10 +118,16 @@ def _lengths_of(column: Any) -> NDArray[np.int64]:
 
 
 class Bucketed:
-    """An order whose records are sorted by length within windows, in batches of random order.
+    """An order that is sorted by length within windows, with the batches in random order.
 
-    It is an order like any other: each record comes once, whatever the number of workers and
-    threads. But it does depend on how many records all hosts together take at once.
+    Each record comes once, for any number of workers and threads. Unlike other orders it depends on
+    the size of the batch of all hosts.
+
+    Args:
+        order: The order to sort within windows.
+        lengths: Returns the lengths of records.
+        global_batch: Number of records in a batch of all hosts.
+        options: Options of the loader, for the seed of the order of batches.
     """
 
     def __init__(
@@ -130,7 +142,7 @@ class Bucketed:
 
     @property
     def records(self) -> int:
-        """How many positions an epoch has."""
+        """Number of positions in an epoch."""
         return self._order.records
 
     def numbers(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -163,25 +175,29 @@ class Bucketed:
         return np.concatenate([mixed, numbers[cut:]])
 
 
-STEPS_PER_OCTAVE = 8  # of bounds that nobody gave: a batch is an eighth below its budget at most
-KEPT_LAYOUTS = 2  # the epoch that is given, and the next, which is read ahead
-SHOWN_BOUNDS = 8  # in a state; more of them are told by a digest
+STEPS_PER_OCTAVE = 8  # default bounds: a batch is at most an eighth below its budget
+KEPT_LAYOUTS = 2  # that of the current epoch, and of the next, which is read ahead
+SHOWN_BOUNDS = 8  # in a state; more of them are replaced by a digest
 
 
 class Budget:
-    """The buckets that records go to by their length, and how many rows a batch of each has.
+    """The buckets of records by length, and the number of rows in a batch of each bucket.
 
-    A record goes to the bucket of the smallest bound that holds it. Its batches have as many rows
-    on each host as fit into `batch_tokens` at that bound, and at most `batch_size`. Of what does
-    not fill a batch, the records go up to the next bucket that has any; so only the last bucket
-    has a remainder. All of that is the same in every epoch but for the order.
+    A record belongs to the bucket with the smallest bound that holds it. The batches of a bucket
+    have as many rows on each host as fit into `batch_tokens` at that bound, and at most
+    `batch_size`. Records that do not fill a batch move up to the next bucket that has any, so only
+    the last bucket has a remainder. Only the order of batches differs between epochs.
 
-    The lengths of all records are read here, once; a loader that goes to other processes takes
-    what was found along.
+    The lengths of all records are read once, here. A loader that is sent to other processes takes
+    them along.
 
     Args:
-        ordered: the records, and their order.
-        options: what is asked for, `bucket_by` among it.
+        ordered: The records and their order.
+        options: Options of the loader, with `bucket_by`.
+
+    Attributes:
+        bounds: Bound of each bucket.
+        rows: Number of rows in a batch of each bucket.
     """
 
     def __init__(self, ordered: Ordered, options: LoadOptions) -> None:
@@ -191,7 +207,7 @@ class Budget:
         self._pad = find_pad(options.pad, options.bucket_by)
         reader = LengthReader(ordered, options.bucket_by, options.on_error)
         lengths = reader.read_all()
-        if self.is_constant and ordered.order.records < len(lengths):  # others are left out
+        if self.is_constant and ordered.order.records < len(lengths):  # the others are excluded
             lengths[np.setdiff1d(np.arange(len(lengths)), self._numbers(0))] = 0
         self._refuse_nested()
         self.bounds = self._find_bounds(int(lengths.max(initial=1)))
@@ -202,14 +218,8 @@ class Budget:
         self._layouts: dict[tuple[int, int], _Layout] = {}
         self._counts: dict[int, NDArray[np.int64]] = {}
 
-    @classmethod
-    def of(cls, ordered: Ordered, options: LoadOptions) -> Budget | None:
-        """What the options ask for; None if they do not."""
-        is_asked = options.batch_tokens is not None or options.buckets is not None
-        return cls(ordered, options) if is_asked else None
-
     def take_order(self, ordered: Ordered, options: LoadOptions) -> None:
-        """Give the same records in another order from now on."""
+        """Change the order of the records."""
         self._ordered, self._options = ordered, options
         self._layouts, self._counts = {}, {}
 
@@ -227,33 +237,37 @@ class Budget:
         return sorted({pad.extents([bound], name=name)[0] for bound in bounds})
 
     def _refuse_nested(self) -> None:
-        """One length cannot say how long each of several dimensions is."""
+        """Raise ValueError for several variable dimensions, which one length cannot describe."""
         name = str(self._options.bucket_by)
         shape = self._ordered.schema[name].shape
         if shape.count(None) > 1 and self._pad is not None and not self._pad.is_plain:
             raise ValueError(
                 Message(
-                    f"feature {name!r}: expected one dimension that differs, to pad batches of a"
-                    f" bounded number of tokens, got shape {shape}",
-                    hint="pad=True, or no `pad`",
+                    f"feature {name!r}: expected one variable dimension, to pad batches with a"
+                    f" limit of tokens, got shape {shape}",
+                    hint="use pad=True, or no `pad`",
                 )
             )
 
     def _refuse_longer(self, lengths: NDArray[np.int32], reader: LengthReader) -> None:
         options, most = self._options, self.bounds[-1]
         if options.buckets is not None:
-            limit, hint = "the last of `buckets`", "a larger last bucket, or pad=datum.Pad("
-            hint += "truncate=True) to cut what is longer"
+            limit, hint = "the last of `buckets`", "choose a larger last bucket, or pad=datum.Pad("
+            hint += "truncate=True) to cut longer rows"
             is_sound = self._pad is not None and self._pad.truncate
         else:
             assert options.batch_tokens is not None
             is_sound = most <= options.batch_tokens
-            limit, hint, most = "`batch_tokens`", "a larger `batch_tokens`", options.batch_tokens
+            limit, hint, most = (
+                "`batch_tokens`",
+                "choose a larger `batch_tokens`",
+                options.batch_tokens,
+            )
         padded = self.bounds[-1]
         longer = np.flatnonzero(lengths > most)
         if is_sound or (not len(longer) and padded <= most):
             return
-        if not len(longer):  # but padded they are
+        if not len(longer):  # records are longer only once they are padded
             raise ValueError(
                 f"expected `batch_tokens` of {padded} or more, the length that rows are padded to,"
                 f" got {most}"
@@ -275,11 +289,11 @@ class Budget:
         return min(options.batch_size, options.batch_tokens // bound)
 
     def length_of(self, bucket: int) -> int | None:
-        """What the rows of a bucket are padded to; None where each batch tells."""
+        """The length that rows of a bucket are padded to; None if it depends on the batch."""
         return None if self._options.buckets is None else self.bounds[bucket]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_layouts": {}}  # as large as the dataset, and soon made again
+        return {**vars(self), "_layouts": {}}  # large, and quickly made again
 
     def stream(self, host: tuple[int, int], remainder: Remainder) -> BudgetStream:
         """The batches of one host."""
@@ -289,7 +303,7 @@ class Budget:
         )
 
     def describe(self, hosts: int) -> str:
-        """What the order depends on, for a state to agree with."""
+        """A description of the buckets, which a state must agree with."""
         pairs = [f"{rows} x {bound}" for rows, bound in zip(self.rows, self.bounds, strict=True)]
         shown = ", ".join(pairs)
         if len(pairs) > SHOWN_BOUNDS:
@@ -300,7 +314,7 @@ class Budget:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all epochs have the same records, and so the same number of batches."""
+        """Whether all epochs have the same records, and therefore as many batches."""
         return not isinstance(self._ordered.order, MixedOrder)
 
     def _numbers(self, epoch: int) -> NDArray[np.int64]:
@@ -308,7 +322,7 @@ class Budget:
         return order.numbers(epoch, np.arange(order.records))
 
     def _count(self, epoch: int) -> NDArray[np.int64]:
-        """How many records of an epoch each bucket has."""
+        """Number of records of an epoch in each bucket."""
         key = 0 if self.is_constant else epoch
         if key not in self._counts:
             found = self._buckets[self._numbers(key)]
@@ -316,11 +330,11 @@ class Budget:
         return self._counts[key]
 
     def _top(self, counts: NDArray[np.int64]) -> int:
-        """The last bucket that has records."""
+        """The last bucket with records."""
         return int(np.flatnonzero(counts)[-1]) if counts.any() else 0
 
     def batches(self, epoch: int, hosts: int) -> tuple[int, int]:
-        """How many full batches an epoch has, and how many records are left over."""
+        """Number of full batches of an epoch, and of records left over."""
         counts, full, rest = self._count(epoch), 0, 0
         for bucket in np.flatnonzero(counts).tolist():
             made, rest = divmod(rest + int(counts[bucket]), self.rows[bucket] * hosts)
@@ -345,7 +359,7 @@ class Budget:
         rest = np.empty(0, np.int64)
         pools, sizes, owners = [], [], []
         for bucket in np.flatnonzero(counts).tolist():
-            # Those from the bucket below come first: they are to go no further up.
+            # Records from the bucket below come first, so that they move up no further.
             pool = np.concatenate([rest, by_bucket[ends[bucket] - counts[bucket] : ends[bucket]]])
             size = self.rows[bucket] * hosts
             full = len(pool) // size
@@ -369,7 +383,7 @@ class Budget:
     def _mix(
         self, epoch: int, flat: NDArray[np.int64], firsts: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """The order of the batches: random, or without a shuffle as their last records come."""
+        """The order of the batches: random, or without a shuffle that of their last records."""
         options = self._options
         if not len(firsts):
             return firsts
@@ -384,9 +398,9 @@ class _Layout:
     """The batches of one epoch.
 
     Attributes:
-        numbers: the records, batch after batch, those that fill none last.
-        starts: where each full batch starts in them, and where the last one ends.
-        buckets: that of each full batch, and of the remainder.
+        numbers: Numbers of the records, batch after batch, with the remainder at the end.
+        starts: Start of each full batch in `numbers`, and end of the last one.
+        buckets: Bucket of each full batch, and of the remainder.
     """
 
     numbers: NDArray[np.int64]
@@ -396,13 +410,15 @@ class _Layout:
 
 @dataclass(frozen=True, slots=True)
 class BudgetStream(Stream):
-    """The batches of one host, of as many rows as the bucket of each allows.
+    """The batches of one host, with as many rows as the bucket of each allows.
 
-    A global batch has the same number of rows on every host, and host i takes its records i,
-    i + hosts and so on. The records left over at the end of an epoch are fewer than one global
-    batch of the last bucket: "keep" gives them as they are, with the first records of the epoch
-    for hosts that would get none; "pad" and "wrap" fill up with the first records; "drop" leaves
-    them out.
+    A batch of all hosts has the same number of rows on every host, and host i takes its records i,
+    i + hosts and so on. The records left over at the end of an epoch are fewer than one batch of
+    the last bucket: "keep" returns them as they are, with first records of the epoch for hosts that
+    would get none; "pad" and "wrap" fill up with the first records; "drop" leaves them out.
+
+    Attributes:
+        budget: The buckets.
     """
 
     budget: Budget = field(kw_only=True)
@@ -415,13 +431,13 @@ class BudgetStream(Stream):
         return self.budget.layout(epoch, self.host[1])
 
     def _index(self, place: Place) -> int:
-        """How many batches of its epoch come before a place."""
+        """Number of batches of the epoch before a place."""
         if not place.position:
             return 0
         return int(np.searchsorted(self._layout(place.epoch).starts, place.position))
 
     def count(self, place: Place) -> int | None:
-        """How many batches there are from a place to the end of its pass; None without end."""
+        """Number of batches from a place to the end of its pass; None without end."""
         epochs = self._epochs_from(place.epoch)
         if epochs is None:
             return None
@@ -432,7 +448,7 @@ class BudgetStream(Stream):
         return max(whole - self._index(place), whole - self._counted(place.epoch))
 
     def last_batches(self, place: Place) -> list[int]:
-        """How many records each host has in the last batch of the epoch of a place."""
+        """Number of records of each host in the last batch of the epoch of a place."""
         hosts = self.host[1]
         rest = self.budget.batches(place.epoch, hosts)[1]
         if self.remainder != "keep" or not rest:
@@ -440,7 +456,7 @@ class BudgetStream(Stream):
         return [len(range(host, max(rest, hosts), hosts)) for host in range(hosts)]
 
     def after(self, place: Place, batches: int) -> Place:
-        """The place that so many batches lead to, in one step."""
+        """The place after a number of batches, computed in one step."""
         epoch, index = place.epoch, self._index(place) + batches
         while index >= (counted := self._counted(epoch)):
             epochs = index // counted if self.budget.is_constant and counted else 1
@@ -450,7 +466,7 @@ class BudgetStream(Stream):
         return Place(epoch, int(self._layout(epoch).starts[index]) if index else 0)
 
     def _normal(self, place: Place) -> Place:
-        """The end of an epoch, and what drops from it, is the start of the next."""
+        """The same place, or the start of the next epoch if this one has no batch left."""
         is_end = self._index(place) >= self._counted(place.epoch)
         return Place(place.epoch + 1, 0) if is_end else place
 
@@ -460,9 +476,9 @@ class BudgetStream(Stream):
         is_some = self._counted(0) > 0 if self.budget.is_constant else records >= least
         if self.remainder == "drop" and records and not is_some:
             raise SplitError(
-                f"expected a full batch on every host, since a short one is left out, got {records}"
-                " records",
-                hint="smaller `batch_tokens` or `batch_size`, or drop_remainder=False",
+                f"expected a full batch on every host, since short batches are dropped, got"
+                f" {records} records",
+                hint="choose smaller `batch_tokens` or `batch_size`, or drop_remainder=False",
             )
 
     def _plan(self, place: Place, step: int) -> BatchPlan:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""Records kept in memory as they were read and decoded, so that later epochs only gather them."""
+"""Cache of decoded records in memory, from which later epochs gather their batches."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Columns = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Tier:
-    """Records that were joined: their columns, the slot of the first one, and that after the last.
+    """Columns of records in consecutive slots, from `first` up to `end`.
 
-    It is never changed, so whoever has it can go on to use it while others join it.
+    It never changes, so one thread can use it while another joins it with others.
     """
 
     first: int
@@ -37,17 +37,18 @@ class _Tier:
 
 
 class RecordCache:
-    """Finished columns of records by number; only those that were asked for are kept.
+    """Finished columns of records by number.
 
-    It takes the memory of the batches: numbers of the schema's dtype, images decoded (height x
-    width x channels bytes each), texts as Python objects; and eight bytes for each record of the
-    split that was touched. When records are first asked for again they are joined, which takes the
-    memory of all but the images once more while it lasts. Safe to use from threads, and sound after
-    an interrupt. It stays with its process: one that was pickled, or that a forked child sees, is
-    empty.
+    It takes the memory of the batches that were added: numbers of the schema's dtype, decoded
+    images (height x width x channels bytes each), texts as Python objects; and eight bytes for each
+    record of the split. Records are joined when they are first read from the cache, which for a
+    moment takes the memory of everything but the images once more.
+
+    Threads may share it, and an interrupt leaves it intact. It belongs to its process: pickled, or
+    in a forked child, it is empty.
 
     Args:
-        records: how many the split has.
+        records: Number of records of the split.
     """
 
     def __init__(self, records: int) -> None:
@@ -60,32 +61,32 @@ class RecordCache:
     def _reset(self) -> None:
         self._process = os.getpid()
         self._lock = threading.Lock()
-        # 0: unknown, n: in slot n - 1, -n: lost, with damage n - 1. Pages not touched are free.
+        # 0: unknown, n: in slot n - 1, -n: damaged, see damage n - 1. Untouched pages are free.
         self._places = np.zeros(self._records, np.int64)
         self._damage: list[Damage] = []
-        self.mapped: dict[int, Any] = {}  # what `map` returned, by number, where that is kept
-        # Those that were joined, and those nobody asked for yet. Replaced in one step: an interrupt
-        # may come between any two.
+        self.mapped: dict[int, Any] = {}  # results of `map` by number, if these are kept
+        # Joined tiers, and new ones. Both are replaced in one step, since an interrupt may come
+        # between two.
         self._tiers: tuple[list[_Tier], list[_Tier]] = [], []
 
     def __len__(self) -> int:
-        """How many records are kept."""
+        """Number of records in the cache."""
         joined, fresh = self._tiers
         return max((tier.end for tier in (*joined[-1:], *fresh[-1:])), default=0)
 
     def find(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For each record its place: above 0 if it is kept, below if it is lost, 0 if unknown."""
-        if self._process != os.getpid():  # the lock may be held by a thread that is not here
+        """The place of each record: above 0 if cached, below 0 if damaged, 0 if unknown."""
+        if self._process != os.getpid():  # a thread of the parent may hold the lock
             self._reset()
         with self._lock:
             return self._places[numbers]
 
     def damage_at(self, places: NDArray[np.int64]) -> list[Damage]:
-        """What became of lost records."""
+        """The damage of these records."""
         return [self._damage[-place - 1] for place in places.tolist()]
 
     def add(self, numbers: NDArray[np.int64], columns: Columns) -> None:
-        """Keep records; the columns must not be changed by anyone from now on."""
+        """Add records; nothing may change these columns afterwards."""
         with self._lock:
             _, firsts = np.unique(numbers, return_index=True)
             new = np.sort(firsts[self._places[numbers[firsts]] == 0])
@@ -95,12 +96,11 @@ class RecordCache:
                 columns = {name: column[new] for name, column in columns.items()}
             first = len(self)
             self._tiers[1].append(_Tier(first, first + len(new), columns))
-            self._places[numbers[new]] = (
-                first + 1 + np.arange(len(new))
-            )  # last: it makes them known
+            # Last, since it makes the records known.
+            self._places[numbers[new]] = first + 1 + np.arange(len(new))
 
     def add_lost(self, numbers: NDArray[np.int64], damage: Collection[Damage]) -> None:
-        """Remember records that cannot be read."""
+        """Add damaged records, which need not be read again either."""
         with self._lock:
             for number, found in zip(numbers.tolist(), damage, strict=True):
                 if not self._places[number]:
@@ -108,7 +108,7 @@ class RecordCache:
                     self._places[number] = -len(self._damage)
 
     def gather(self, places: NDArray[np.int64]) -> Columns:
-        """The columns of kept records; what is in them is new, but for what object arrays hold."""
+        """Copies of the columns of cached records; items of object arrays are shared."""
         slots = places - 1
         with self._lock:
             tiers = self._join_fresh()
@@ -121,9 +121,9 @@ class RecordCache:
         return {name: join_columns([part[name] for part in parts])[back] for name in parts[0]}
 
     def _join_fresh(self) -> list[_Tier]:
-        """Join what is new, and then tiers as long as the last is not much smaller.
+        """Join the new tiers, and then earlier ones while these are not much larger.
 
-        So there are few, and each record is moved only so often as tiers double in size.
+        So there are few tiers, and a record is moved only when its tier doubles in size.
         """
         joined, fresh = self._tiers
         if fresh:
@@ -155,7 +155,7 @@ def _join_tiers(tiers: list[_Tier]) -> _Tier:
 
 
 def join_columns(columns: list[Any]) -> Any:
-    """One column after the other, all of one kind: arrays, `Ragged`, `Sparse`, `BytesColumn`.
+    """Concatenate columns of one kind: arrays, `Ragged`, `Sparse` or `BytesColumn`.
 
     >>> join_columns([np.array([1]), np.array([2, 3])])
     array([1, 2, 3])
@@ -184,7 +184,7 @@ def _join_sparse(columns: list[Sparse]) -> Sparse:
 
 
 def _join_strings(columns: list[BytesColumn]) -> BytesColumn:
-    """Only the strings themselves: the buffers hold whole records."""
+    """Copy only the strings: the buffers hold whole records."""
     parts: list[bytes] = []
     for column in columns:
         flat = np.ascontiguousarray(column.slices).reshape(-1)
@@ -195,12 +195,12 @@ def _join_strings(columns: list[BytesColumn]) -> BytesColumn:
 
 
 def copy_column(column: Any, rows: NDArray[np.int64]) -> Any:
-    """Some rows of a column in memory of their own."""
+    """Copy some rows of a column."""
     return _detach(_take(column, rows))
 
 
 def _detach(column: Any) -> Any:
-    """The same without what else lies in the memory of records."""
+    """The same column without references to the memory of whole records."""
     if isinstance(column, Ragged):
         return Ragged(_detach(column.values), column.row_splits)
     if isinstance(column, Sparse):

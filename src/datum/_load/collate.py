@@ -1,4 +1,4 @@
-"""Parsed columns and single values collated into the columns of a batch."""
+"""Columns of a batch, made of parsed columns or of the values of single records."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ Step = tuple[str, Callable[[Any], Any] | None, str | None]
 
 
 class Finisher:
-    """Makes the columns of a batch from what `Parser.parse` made.
+    """Makes the columns of a batch from parsed columns.
 
-    Arrays, `Ragged` and `Sparse` stay as they are. Strings become object arrays, and of an optional
-    feature there are two columns: values, and which records have one. Tensors that need not have
-    one shape are kept as an object array until `settle`, so that rows can be chosen before.
+    Arrays, `Ragged` and `Sparse` stay as they are. Strings become object arrays. An optional
+    feature has two columns: its values, and a mask of the records that have one. Tensors whose
+    shapes may differ stay in an object array until `settle`, so that rows can be selected before.
 
     Args:
-        schema: of the columns.
-        encoded: those to be decoded, as images; they are left out here.
-        casts: the type that features are cast to, where that is not their own.
+        schema: Schema of the columns.
+        encoded: Features that are decoded as images later, and left out here.
+        casts: Type that each feature is cast to, for those that are cast.
 
     Attributes:
-        names: all columns of a batch, in order.
-        casts: those that were given.
-        loose: features whose rows need not have one shape, with what stands for an absent one.
+        names: Names of all columns of a batch, in order.
+        casts: Type that each feature is cast to.
+        loose: Features whose rows may differ in shape, with the value of an absent row.
     """
 
     def __init__(
@@ -64,26 +64,26 @@ class Finisher:
             if present is not None and present in schema:
                 raise SchemaError(
                     f"expected no feature {present!r} beside the optional {name!r}, since a column"
-                    " of that name tells which records have it",
-                    hint="leave one out with `columns`",
+                    " of that name marks the records that have it",
+                    hint="exclude one of them with `columns`",
                     feature=present,
                 )
             self.names += [name] if present is None else [name, present]
             if name in encoded or _is_shaped(feature):
                 found = encoded.get(name, feature)
                 zero = self.cast(name, np.zeros((), numpy_dtype(found.dtype)))
-                # One zero, whatever the shape: it is copied only where it is needed.
+                # A single zero of any shape, which is copied only if it is needed.
                 self.loose[name] = np.broadcast_to(zero, [n or 0 for n in found.shape])
             if name not in encoded:
                 make = functools.partial(self.cast, name) if name in self.casts else None
                 self._steps.append((name, make or _maker_of(feature), present))
 
     def cast(self, name: str, column: Any) -> Any:
-        """The values of a feature in the type that they are asked for."""
+        """The column of a feature in the type that it is cast to."""
         return cast_column(column, self.casts[name]) if name in self.casts else column
 
     def finish(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """The columns of a batch, but for those that are still encoded."""
+        """The columns of a batch, except for images that are still encoded."""
         batch: dict[str, Any] = {}
         for name, make, present in self._steps:
             column = columns[name]
@@ -96,21 +96,21 @@ class Finisher:
         return batch
 
     def settle(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """All columns in their order, those of loose rows as one array or as a list."""
+        """All columns in order; those of loose rows become one array or a list."""
         return {
             name: self.settle_rows(name, batch[name]) if name in self.loose else batch[name]
             for name in self.names
         }
 
     def settle_rows(self, name: str, rows: Any) -> Any:
-        """A column of loose rows as one array, as a `Ragged`, or as a list."""
+        """A column of loose rows as one array, a `Ragged` or a list."""
         if name in self._lists:
             return _join_lists(rows, self.loose[name])
         return stack_or_list(rows, self.loose[name])
 
 
 def cast_column(column: Any, dtype: str) -> Any:
-    """A column, or rows of one that have no one shape, with elements of another type.
+    """Cast the elements of a column, or of an object array of rows, to another type.
 
     >>> cast_column(np.array([1, 2]), "float32")
     array([1., 2.], dtype=float32)
@@ -121,7 +121,7 @@ def cast_column(column: Any, dtype: str) -> Any:
         return Sparse(column.indices, cast_column(column.values, dtype), column.dense_shape)
     if column.dtype == object:
         return as_objects([None if row is None else cast_column(row, dtype) for row in column])
-    with np.errstate(over="ignore"):  # to infinity, as every framework has it
+    with np.errstate(over="ignore"):  # to infinity, as in every framework
         return column.astype(numpy_dtype(dtype), copy=False)
 
 
@@ -132,7 +132,7 @@ def _maker_of(feature: Feature) -> Callable[[Any], Any] | None:
 
 
 def _is_shaped(feature: Feature) -> bool:
-    """Whether its rows are tensors that each have a shape beside them."""
+    """Whether each row is stored with its own shape."""
     return feature.encoding == "raw" and None in feature.shape[1:]
 
 
@@ -143,7 +143,7 @@ def _unmask(column: Any) -> tuple[Any, NDArray[np.bool_]]:
 
 
 def as_objects(values: Sequence[Any]) -> NDArray[np.object_]:
-    """An object array of values as they are; NumPy itself would look into arrays."""
+    """An object array of these values; NumPy itself would unpack arrays."""
     array = np.empty(len(values), object)
     for at, value in enumerate(values):
         array[at] = value
@@ -151,10 +151,10 @@ def as_objects(values: Sequence[Any]) -> NDArray[np.object_]:
 
 
 def _join_lists(rows: Any, blank: NDArray[Any]) -> Any:
-    """Images of records, one array or a list for each, as `Ragged` where all are of one size.
+    """Join the images of records, an array or a list each, to a `Ragged` if all have one size.
 
-    Of lists that have one known length, as `blank` tells, they are one array. Images of several
-    sizes stay as they are, in a list.
+    Lists of a fixed length, which `blank` has too, become one array. Images of several sizes stay
+    in a list.
     """
     if rows.dtype != object:
         return rows
@@ -173,10 +173,10 @@ def _join_lists(rows: Any, blank: NDArray[Any]) -> Any:
 
 
 def stack_or_list(rows: Any, blank: NDArray[Any]) -> Any:
-    """One array where all rows have the same shape, otherwise a list of arrays.
+    """One array if all rows have the same shape, otherwise a list of arrays.
 
-    Rows that are None become zeros of the shape that all others have, or else `blank`. What is one
-    array already stays as it is.
+    Rows that are None become zeros of the common shape, or else `blank`. An array that is not an
+    object array stays as it is.
 
     >>> rows = as_objects([np.ones(2), None])
     >>> stack_or_list(rows, np.zeros(0))
@@ -205,17 +205,16 @@ def collate(
     describe: Describe = "record {}".format,
     stack: Stack = lambda _: None,
 ) -> Any:
-    """One column of the values of all records, or of nested dicts and tuples one for each part.
+    """Collate the values of all records to one column, or to dicts and tuples of columns.
 
-    Numbers and arrays are stacked where their shapes agree. Where only the first dimension differs
-    they make a `Ragged`, otherwise a list. Texts and byte strings make an object array, `Sparse`
-    and `Ragged` one of their kind. All else becomes a list. Lists count as arrays.
+    Numbers and arrays are stacked if their shapes agree. If only the first dimension differs they
+    become a `Ragged`, otherwise a list. Texts and byte strings become an object array, `Sparse` and
+    `Ragged` one of their kind. Everything else becomes a list. Lists count as arrays.
 
     Args:
-        values: of at least one record.
-        describe: names a record by its row, for messages.
-        stack: one tensor of a framework, of values that are all its tensors of one shape; None
-            for any others.
+        values: Values of at least one record.
+        describe: Describes the record of a row, for messages.
+        stack: Makes one tensor of values that are tensors of one shape; returns None for others.
 
     >>> collate([{"x": 1, "y": [1]}, {"x": 2, "y": [1, 2]}])
     {'x': array([1, 2]), 'y': Ragged(int64, shape=(2, None))}
@@ -252,7 +251,7 @@ def _collate_dicts(
             raise _differs(describe, at, "a dict", row, type(value).__name__)
         if value.keys() != keys:
             odd = sorted(map(str, value.keys() ^ keys))
-            got = ", ".join(f"{name!r} {'too' if name in value else 'missing'}" for name in odd)
+            got = ", ".join(f"{name!r} {'extra' if name in value else 'missing'}" for name in odd)
             raise _differs(describe, at, "the same keys", row, got)
     return {
         key: _collate([value[key] for value in values], describe, stack, f"{at}[{key!r}]")
@@ -298,7 +297,7 @@ def _depth(value: Any) -> tuple[int, Any]:
 
 
 def _join_levels(parts: Sequence[Any]) -> Any:
-    """One more level over parts that are alike: `Ragged`, byte strings or arrays."""
+    """A `Ragged` with one more level, of parts of one kind: `Ragged`, byte strings or arrays."""
     lengths = [len(part) for part in parts]
     inner: Any
     if isinstance(parts[0], Ragged):
@@ -338,7 +337,7 @@ _JOINED: dict[type, Callable[[Any], Any]] = {
 
 
 def _as_arrays(values: Sequence[Any]) -> list[NDArray[Any]] | None:
-    """Each value as an array of numbers or strings; None if one is no such thing."""
+    """Each value as an array of numbers or strings; None if a value cannot become one."""
     arrays: list[Any] = []
     for value in values:
         if isinstance(value, list) and not value:
@@ -346,14 +345,14 @@ def _as_arrays(values: Sequence[Any]) -> list[NDArray[Any]] | None:
             continue
         try:
             array = value.to_numpy() if isinstance(value, BytesColumn) else np.asarray(value)
-        except Exception:  # rows of differing length, tensors of a device, whatever else
+        except Exception:  # rows of several lengths, tensors on a device, and so on
             return None
         if array.dtype.kind in "SU":
             array = np.array(value, object)
         if array.dtype == object and not _holds_strings(array):
             return None
         arrays.append(array)
-    # An empty list tells no type: it is one of what the others are.
+    # An empty list has no type of its own: it takes that of the others.
     other: Any = next((array for array in arrays if array is not None and array.ndim), np.empty(0))
     return [other[:0] if array is None else array for array in arrays]
 
@@ -384,7 +383,7 @@ def _join_rows(arrays: list[NDArray[Any]]) -> Any:
 
 
 def join_strings(rows: Sequence[Any], *, is_text: bool) -> Ragged:
-    """The strings of each record, in rows of any length.
+    """Join the strings of all records to a `Ragged`.
 
     >>> join_strings([["a", "b"], []], is_text=True).to_list()
     [['a', 'b'], []]
@@ -395,7 +394,7 @@ def join_strings(rows: Sequence[Any], *, is_text: bool) -> Ragged:
 
 
 def empty_like(batch: Any) -> Any:
-    """A batch of no records with the columns of another."""
+    """A batch without records that has the columns of another one."""
     if isinstance(batch, dict):
         return {name: empty_like(column) for name, column in batch.items()}
     if isinstance(batch, tuple):

@@ -1,4 +1,4 @@
-"""Images of a batch, decoded straight into the array they are wanted in."""
+"""Images of a batch, decoded straight into one array."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _JPEG_START = b"\xff\xd8\xff"
 
 @dataclass(frozen=True, slots=True)
 class Decoders:
-    """What is decoded: features as images of the schema say, and features by a function."""
+    """Features to decode: as images, and by a function of the user."""
 
     images: Mapping[str, Feature]
     functions: Mapping[str, Callable[[bytes], Any]]
 
 
 def find_decoders(schema: Schema, options: LoadOptions) -> Decoders:
-    """What the options say of each feature: by default every image is decoded."""
+    """The decoder of each feature; by default every image is decoded."""
     images: dict[str, Feature] = {}
     functions: dict[str, Callable[[bytes], Any]] = {}
     decode: Any = options.decode
@@ -89,14 +89,14 @@ def open_images(
 
 
 def kept_images(feature: Feature, rows: list[Any]) -> BatchImages | BatchImageLists:
-    """Images that somebody else keeps, decoded."""
+    """Decoded images from the cache."""
     if feature.holds_images:
         return BatchImageLists(feature, None, decoded=rows, is_kept=True)
     return BatchImages(feature, [None] * len(rows), decoded=rows, is_stacked=False, is_kept=True)
 
 
 def encoded_images(column: BytesColumn | Masked) -> list[memoryview | None]:
-    """The bytes of each image where they lie; None where a record has none."""
+    """Views of the bytes of each image; None for a record without one."""
     if isinstance(column, Masked):
         views, present = encoded_images(column.values), column.present.tolist()
         return [view if there else None for view, there in zip(views, present, strict=True)]
@@ -105,19 +105,18 @@ def encoded_images(column: BytesColumn | Masked) -> list[memoryview | None]:
 
 
 class BatchImages:
-    """The images of one feature in one batch; rows may be decoded by several threads.
+    """The images of one feature in one batch; several threads may decode them.
 
-    Pixels are what `datum.images.decode` gives. JPEG and PNG are decoded straight to their place
-    in the array of the batch, where it is known that all have one shape: from the schema, or from
-    what the images say of themselves.
+    The pixels are those of `datum.images.decode`. JPEG and PNG are decoded straight to their place
+    in the array of the batch if all images have one shape, by the schema or by their headers.
 
     Args:
-        feature: of the images.
-        encoded: their bytes; None for a record that has no image, or one that is decoded.
-        decoded: those that were decoded before, if there are any.
-        is_stacked: whether to make one array of the batch where that can be. Otherwise each image
-            has memory of its own.
-        is_kept: whether somebody else keeps the images, so that only copies are given out.
+        feature: Feature of the images.
+        encoded: Bytes of each image; None for a record without one, or if it is decoded.
+        decoded: Images that were decoded before; None if there are none.
+        is_stacked: Whether to make one array of the batch if possible. Otherwise each image has its
+            own memory.
+        is_kept: Whether the cache shares the images, so that only copies may be returned.
     """
 
     def __init__(
@@ -136,40 +135,40 @@ class BatchImages:
         channels: Any = feature.shape[-1]
         self._is_fast = feature.dtype == "uint8" and channels in (None, *_COLOURS)
         self._block: NDArray[Any] | None = None
-        self._is_in_block = True  # all of them, so far
+        self._is_in_block = True  # whether all images decoded so far are in it
         shape = self._common_shape() if is_stacked and encoded and self._is_fast else None
         if shape is not None:
             self._block = _empty((len(encoded), *shape))
 
     def _common_shape(self) -> tuple[int, ...] | None:
-        """The shape that all images have, as far as that is told without decoding them."""
+        """The shape of all images, if it is known before they are decoded."""
         height, width = self.feature.shape[-3:-1]
-        if None not in self.feature.shape:  # as the schema claims
+        if None not in self.feature.shape:  # the schema claims it
             is_small = height * width <= MAX_PIXELS  # type: ignore[operator]
             return self.feature.shape if is_small else None  # type: ignore[return-value]
         common = None
         for view in self._encoded:
             if view is not None:
-                shape = self._shape_told(view)
+                shape = self._header_shape(view)
                 if shape is None or (common is not None and shape != common):
                     return None
                 common = shape
         return common
 
-    def _shape_told(self, view: memoryview) -> tuple[int, ...] | None:
-        """The shape of an image by its header; None where only decoding tells."""
+    def _header_shape(self, view: memoryview) -> tuple[int, ...] | None:
+        """The shape of an image by its header; None if it is known only after decoding."""
         if view[:3] == _JPEG_START:
-            told = _jpeg_shape(view)
+            found = _jpeg_shape(view)
         else:
-            told = png_shape(view) if view[:8] == PNG_START else None
-        if told is None:
+            found = png_shape(view) if view[:8] == PNG_START else None
+        if found is None:
             return None
-        shape = (*told[:2], self.feature.shape[-1] or told[2])
+        shape = (*found[:2], self.feature.shape[-1] or found[2])
         fits = all(want in (None, n) for want, n in zip(self.feature.shape, shape, strict=True))
-        return shape if fits and 0 < told[0] * told[1] <= MAX_PIXELS else None
+        return shape if fits and 0 < found[0] * found[1] <= MAX_PIXELS else None
 
     def decode(self, row: int) -> None:
-        """Decode one image, if there is one; raises ImageError if that cannot be."""
+        """Decode one image, if there is one; raise ImageError if it cannot be decoded."""
         view = self._encoded[row]
         if view is None:
             if self._block is not None:
@@ -177,7 +176,7 @@ class BatchImages:
             return
         array = self._decode_in_place(row, view) if self._is_fast else None
         if array is None:
-            from datum.images import decode  # brings Pillow, which not every dataset needs
+            from datum.images import decode  # imports Pillow, which not every dataset needs
 
             array = np.require(decode(bytes(view), self.feature), requirements="W")
             if self._block is not None and array.shape == self._block.shape[1:]:
@@ -189,14 +188,14 @@ class BatchImages:
         self._encoded[row] = None
 
     def _decode_in_place(self, row: int, view: memoryview) -> NDArray[Any] | None:
-        """JPEG and PNG, without a copy; None for what else has to look at."""
+        """Decode a JPEG or PNG without a copy; return None for what another decoder must try."""
         is_png = view[:8] == PNG_START
         if not is_png and view[:3] != _JPEG_START:
             return None
         if self._block is not None:
             place = self._block[row]
         else:
-            shape = self._shape_told(view)
+            shape = self._header_shape(view)
             if shape is None:
                 return None
             place = _empty(shape)
@@ -206,28 +205,28 @@ class BatchImages:
 
     @property
     def block(self) -> NDArray[Any] | None:
-        """The array of all images, where each is decoded to its place in it."""
+        """The array of all images, if each was decoded to its place in it."""
         return self._block if self._is_in_block else None
 
     def value(self, row: int, blank: NDArray[Any]) -> NDArray[Any]:
-        """One image that was decoded, or `blank` where there is none."""
+        """One decoded image, or `blank` for a record without one."""
         found = self.rows[row]
         if found is None or self._is_kept:
             return (blank if found is None else found).copy()
         return found
 
     def column(self) -> NDArray[Any]:
-        """All of them: one array, or an object array of arrays with None for absent ones."""
+        """All images: one array, or an object array of arrays with None for absent ones."""
         if self._block is not None and self._is_in_block:
             return self._block
         rows = self.rows
         if self._is_kept and len({array.shape for array in rows if array is not None}) > 1:
             rows = [None if array is None else array.copy() for array in rows]
-        return as_objects(rows)  # of one shape they are copied when they are stacked
+        return as_objects(rows)  # images of one shape are copied when they are stacked
 
     @classmethod
     def merged(cls, first: BatchImages, second: BatchImages, order: list[int]) -> BatchImages:
-        """The images of both, `order` telling which comes where."""
+        """The images of both, one after the other, in another order."""
         encoded = [*first._encoded, *second._encoded]
         decoded = [*first.rows, *second.rows]
         return cls(
@@ -240,14 +239,14 @@ class BatchImages:
 
 
 class BatchImageLists:
-    """The lists of images of one feature in one batch; rows may be decoded by several threads.
+    """The lists of images of one feature in one batch; several threads may decode them.
 
     Args:
-        feature: of the lists.
-        column: their bytes, as they were parsed; None where all are decoded.
-        decoded: the images of each record, where they were decoded before.
-        is_stacked: whether to make one array of all images of the batch where that can be.
-        is_kept: whether somebody else keeps the images, so that only copies are given out.
+        feature: Feature of the lists.
+        column: Parsed column with their bytes; None if all are decoded.
+        decoded: Decoded images of each record; None if there are none.
+        is_stacked: Whether to make one array of all images of the batch if possible.
+        is_kept: Whether the cache shares the images, so that only copies may be returned.
     """
 
     def __init__(
@@ -261,7 +260,7 @@ class BatchImageLists:
     ) -> None:
         self.feature = feature
         self._is_kept = is_kept
-        self._pending: list[tuple[BatchImages, range] | None]  # where the images of each row are
+        self._pending: list[tuple[BatchImages, range] | None]  # the images of each row
         self._all: BatchImages | None = None
         if decoded is not None:
             self.rows: list[Any] = decoded
@@ -275,7 +274,7 @@ class BatchImageLists:
         views = encoded_images(values)
         ends = self._splits.tolist()
         self.rows = [None] * (len(ends) - 1)
-        if present is not None:  # an absent list of a known length has its places, but no images
+        if present is not None:  # an absent list of a fixed length has places, but no images
             for row, is_there in enumerate(present):
                 views[ends[row] : ends[row + 1]] = [
                     view if is_there else None for view in views[ends[row] : ends[row + 1]]
@@ -289,7 +288,7 @@ class BatchImageLists:
         ]
 
     def decode(self, row: int) -> None:
-        """Decode the images of one record; raises ImageError if that cannot be."""
+        """Decode the images of one record; raise ImageError if one cannot be decoded."""
         pending = self._pending[row]
         if pending is None:
             return
@@ -307,12 +306,12 @@ class BatchImageLists:
         self._pending[row] = None
 
     def value(self, row: int, blank: NDArray[Any]) -> Any:
-        """The images of one record, or `blank` where there are none."""
+        """The images of one record, or `blank` if it has none."""
         found = self.rows[row]
         return blank.copy() if found is None else _copied(found) if self._is_kept else found
 
     def column(self) -> Any:
-        """All of them: one array or `Ragged`, or an object array with None for absent ones."""
+        """All images: one array or `Ragged`, or an object array with None for absent lists."""
         block = None if self._all is None else self._all.block
         if block is None or self._is_kept:
             return as_objects([_copied(row) for row in self.rows] if self._is_kept else self.rows)
@@ -325,7 +324,7 @@ class BatchImageLists:
     def merged(
         cls, first: BatchImageLists, second: BatchImageLists, order: list[int]
     ) -> BatchImageLists:
-        """The images of both, `order` telling which comes where."""
+        """The lists of both, one after the other, in another order."""
         rows, pending = [*first.rows, *second.rows], [*first._pending, *second._pending]
         made = cls(first.feature, None, decoded=[rows[at] for at in order], is_kept=True)
         made._pending = [pending[at] for at in order]
@@ -349,7 +348,7 @@ def _jpeg_shape(view: memoryview) -> tuple[int, int, int] | None:
 
 
 def _decode_jpeg(view: memoryview, place: NDArray[Any]) -> NDArray[Any] | None:
-    """By libjpeg-turbo; None for faults that Pillow may forgive."""
+    """Decode with libjpeg-turbo; return None for faults that Pillow may forgive."""
     import simplejpeg
 
     try:
@@ -360,8 +359,8 @@ def _decode_jpeg(view: memoryview, place: NDArray[Any]) -> NDArray[Any] | None:
 
 
 def _empty(shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """An array in memory that other batches had: fresh pages cost a tenth of decoding into them.
+    """An array in memory of earlier batches: new pages cost a tenth of decoding into them.
 
-    It starts where frameworks take it without a copy.
+    It is aligned so that frameworks use it without a copy.
     """
     return _core.allocate(math.prod(shape)).reshape(shape)

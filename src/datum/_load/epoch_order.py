@@ -1,4 +1,4 @@
-"""The order of an epoch: which record comes at which position."""
+"""Order of an epoch: the record at each position."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = [
 
 Mode = Literal["none", "full", "blocks"]
 
-# A window of records is made of so many runs of neighbours: enough for each batch to be a sample of
-# all of the split, and each run long enough for a disk to read at speed.
+# Number of blocks of neighbours in a window: enough for each batch to be a sample of the whole
+# split, with blocks that are long enough for a disk to read at full speed.
 BLOCKS_PER_WINDOW = 64
 WINDOW_RECORDS = 16384
 
@@ -40,9 +40,9 @@ def mix(number: int) -> int:
 
 
 def key_of(*parts: int | str) -> int:
-    """A key of 64 bits for a permutation, from what it is to depend on.
+    """A key of 64 bits for a permutation, derived from numbers and words.
 
-    Arithmetic alone, so that a graph of TensorFlow computes the keys of any epoch, too.
+    It is made with arithmetic alone, so that a TensorFlow graph can compute it for any epoch.
 
     >>> key_of(0, 0, "order") == key_of(0, 1, "order")
     False
@@ -50,7 +50,7 @@ def key_of(*parts: int | str) -> int:
     key = 0
     for part in parts:
         rest = int.from_bytes(part.encode(), "little") if isinstance(part, str) else part
-        while True:  # all 64 bits at a time of it
+        while True:  # 64 bits at a time
             key = mix((key ^ (rest & _MASK)) + _GOLDEN & _MASK)
             rest >>= 64
             if not rest:
@@ -59,7 +59,7 @@ def key_of(*parts: int | str) -> int:
 
 
 def seeds_at(key: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Two random numbers for each position, as a key says.
+    """Two random numbers for each position, derived from a key.
 
     >>> seeds_at(1, np.arange(3)).shape
     (3, 2)
@@ -76,18 +76,18 @@ def seeds_at(key: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order of the records of a split in every epoch: no table, whatever their number.
+    """The order of the records of a split in every epoch, computed without a table.
 
-    It depends on nothing but what is given here, so it is the same for any number of threads,
-    workers and hosts.
+    It depends on these attributes alone, so it is the same for any number of threads, workers and
+    hosts.
 
     Attributes:
-        records: how many there are.
-        mode: "none" as they were written; "full" any record anywhere; "blocks" runs of neighbours
-            in random order, and then the records of `window` consecutive ones in random order.
-        seed: another seed gives another order.
-        window: of "blocks", in records.
-        reshuffles: whether each epoch has another order.
+        records: Number of records.
+        mode: "none" keeps the order of writing. "full" shuffles all records. "blocks" shuffles
+            blocks of neighbours, and then the records within windows of such blocks.
+        seed: Seed of the shuffle.
+        window: Number of records in a window, for "blocks".
+        reshuffles: Whether each epoch has another order.
 
     >>> order = Order(5, "full", seed=1)
     >>> sorted(order.numbers(0, np.arange(5)).tolist())
@@ -102,7 +102,7 @@ class Order:
 
     @property
     def description(self) -> str:
-        """What tells one order from another, but for seed and records."""
+        """A description of the order, without seed and records."""
         name = f"blocks of {self.window}" if self.mode == "blocks" else self.mode
         return name if self.reshuffles or self.mode == "none" else f"{name}, once"
 
@@ -120,13 +120,13 @@ class Order:
         return self._numbers_by_block(epoch, positions)
 
     def _numbers_by_block(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        # Beyond this there is one block, and the same order; larger numbers would overflow.
+        # A larger window has the same order, since there is one block, but would overflow.
         window_records = min(self.window, BLOCKS_PER_WINDOW * self.records)
         size = max(1, window_records // BLOCKS_PER_WINDOW)
         blocks = -(-self.records // size)
         key = key_of(self.seed, epoch, "blocks")
-        # All blocks are full but the last of the split, which comes at `short`. As if it were full
-        # too, positions after it are `gap` further on.
+        # All blocks are full except the last one of the split, which comes at `short`. Positions
+        # after it are moved by `gap`, as if it were full too.
         gap = blocks * size - self.records
         last = np.array([blocks - 1], np.int64)
         short = int(_core.permute(last, blocks, key, True)[0])

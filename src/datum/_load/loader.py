@@ -1,4 +1,4 @@
-"""The loader: an iterable of batches that knows its position and resumes from any other."""
+"""Loader: an iterable of batches whose position can be saved and restored."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = [
     "one_worker",
 ]
 
-MAX_LISTED = 1000  # all damage is counted; of much more than this a list helps nobody
+MAX_LISTED = 1000  # all damage is counted, but a longer list helps nobody
 
 
 @dataclass(slots=True)
@@ -50,10 +50,10 @@ class LoadReport:
     """Counts of the current pass, or of the last one.
 
     Attributes:
-        batches: how many were given.
-        records: how many records they had.
-        skipped: how many damaged records were left out.
-        damage: where the first of these lie.
+        batches: Number of batches returned.
+        records: Number of records in them.
+        skipped: Number of damaged records that were skipped.
+        damage: The first of these records.
     """
 
     batches: int = 0
@@ -84,7 +84,7 @@ Share = tuple[int, int]
 
 
 def one_host() -> Share:
-    """The place of a program that runs alone."""
+    """Index and count for a program that runs alone."""
     return 0, 1
 
 
@@ -94,20 +94,20 @@ one_worker = one_host
 class Loader:
     """Batches of records, made ahead by threads: dicts of NumPy arrays.
 
-    With `batch_size=None` it gives single records, and what is said of batches holds for them.
+    With `batch_size=None` it returns single records instead of batches.
 
-    Each iteration is one pass of `epochs` epochs. It starts where the pass before it would have
-    ended, even if that was broken off; the first starts with epoch 0. `state_dict` tells the place
-    after the last batch that was given, `load_state_dict` goes on from there: with any number of
-    hosts, workers and threads, and at once.
+    Each iteration is one pass of `epochs` epochs. It starts after the end of the pass before, even
+    if that was interrupted; the first one starts with epoch 0. `state_dict` returns the position
+    after the last batch, and `load_state_dict` resumes there at once, with any number of hosts,
+    workers and threads.
 
     Args:
-        ordered: the records, and their order.
-        options: what is asked for.
-        convert: makes of each batch what a framework takes.
-        find_host: tells the index of this host and the number of hosts, where options do not.
-        find_worker: tells the index of this process among those that share the work of a host.
-        tools: what the framework has for functions of the user.
+        ordered: The records and their order.
+        options: Options of the loader.
+        convert: Converts each batch for a framework; None for no change.
+        find_host: Returns the index of this host and the number of hosts, unless the options do.
+        find_worker: Returns the index and number of the worker processes of this host.
+        tools: Support of the framework for functions of the user.
     """
 
     def __init__(
@@ -127,21 +127,24 @@ class Loader:
         self._parser = Parser(self.schema)
         count = sum(len(run) for _, run in ordered.parts)
         self._cache = RecordCache(records=count) if options.cache else None
-        self._budget = Budget.of(ordered, options)
+        has_budget = options.batch_tokens is not None or options.buckets is not None
+        self._budget = Budget(ordered, options) if has_budget else None
         self._convert = convert
         self._find_host = find_host
         self._find_worker = find_worker
         self._tools = tools
-        self._randomness = GlobalRandomness(*(tools.generators if tools else ()))
+        self._randomness: GlobalRandomness | None = None
+        if options.map is not None or options.batch_map is not None:
+            self._randomness = GlobalRandomness(*(tools.generators if tools else ()))
         self._begin = Progress()  # where the next iteration starts
-        self._begun: Progress | None = None  # where the last one did that gave anything
+        self._begun: Progress | None = None  # where the last one started that returned anything
         self._progress = self._begin
-        self._is_told = False  # whether the program has said where the next iteration starts
+        self._is_placed = False  # whether the program chose where the next iteration starts
         self._has_warned = False
         self._open: weakref.WeakSet[Pipeline] = weakref.WeakSet()
 
     def with_records(self, ordered: Ordered) -> Loader:
-        """A loader of other records that is like this one in all else."""
+        """A loader of other records with the same options."""
         return Loader(
             ordered,
             self.options,
@@ -154,19 +157,19 @@ class Loader:
     # Iterating.
 
     def __iter__(self) -> Iterator[Any]:
-        # Told apart here, before the first batch: its state is asked for between the two. Workers
-        # that outlast a pass can agree on no other rule: how far the program came they don't know.
+        # Decided here and not at the first batch, because a state may be taken in between. It is
+        # the only rule for workers that outlast a pass: they do not know how far the program got.
         if self._begun is self._begin:
             self._move_to(Progress(self._next_start(), self._progress.worker))
         self._warn_of_short_batches(self._stream(), self._begin.start)
         return self._batches(self._begin)
 
     def _next_start(self) -> Place:
-        """Where to start after an iteration that was broken off."""
+        """The start of the iteration after one that was interrupted."""
         stream, progress = self._stream(), self._progress
         place = progress.start
         if self.options.epochs is None and progress.worker[1] == 1:
-            place = stream.after(place, max(0, progress.batches - 1))  # of the last batch
+            place = stream.after(place, max(0, progress.batches - 1))  # that of the last batch
         return stream.next_pass(place)
 
     def _batches(self, begin: Progress) -> Iterator[Any]:
@@ -174,10 +177,10 @@ class Loader:
         threads = self.options.threads or max(1, thread_count(None) // worker[1])
         stream = self._stream()
         progress = begin
-        if progress.worker != worker:  # the place is one of all workers together
+        if progress.worker != worker:  # the place is that of all workers together
             progress = Progress(progress.start, worker)
         self._begun = begin
-        self._is_told = False
+        self._is_placed = False
         self.report = report = LoadReport()
         self._progress = progress
         pipeline = self._open_pipeline(threads)
@@ -186,20 +189,20 @@ class Loader:
             for finished in pipeline.make(plans):
                 first = progress.batches
                 report.add(finished.records, finished.damage)
-                for turn, given in self._give(finished):
+                for turn, element in self._elements(finished):
                     progress = self._progress = replace(progress, batches=first + turn)
-                    yield given
+                    yield element
                 progress = replace(progress, batches=first + finished.plan.turns)
-                if self._begin is begin:  # nobody asked for another place meanwhile
-                    self._progress = progress  # after records that were lost, too
+                if self._begin is begin:  # no other place was chosen meanwhile
+                    self._progress = progress  # also after damaged records
         finally:
             pipeline.close()
-        if self._begin is begin:  # nobody asked for another place meanwhile
+        if self._begin is begin:  # no other place was chosen meanwhile
             self._move_to(Progress(stream.next_pass(progress.start), worker))
 
-    def _give(self, finished: Finished) -> Iterator[tuple[int, Any]]:
-        """The batch, or each of its records, and at which step of its plan it comes."""
-        convert = self._convert or (lambda given: given)
+    def _elements(self, finished: Finished) -> Iterator[tuple[int, Any]]:
+        """The batch, or each of its records, with its step in the plan."""
+        convert = self._convert or (lambda element: element)
         if self.options.batch_size is not None:
             yield 1, convert(finished.batch)
             return
@@ -211,9 +214,9 @@ class Loader:
         self._begin = self._progress = progress
 
     def _start_at(self, progress: Progress) -> None:
-        """Start the next iteration where the program says."""
+        """Start the next iteration at a place that the program chose."""
         self._move_to(progress)
-        self._is_told = True
+        self._is_placed = True
 
     def _stream(self) -> Stream:
         options = self.options
@@ -231,7 +234,7 @@ class Loader:
         return Stream(order, options.batch_size, host, remainder, options.epochs)
 
     def _warn_of_short_batches(self, stream: Stream, place: Place) -> None:
-        """Tell once what "keep" does to several hosts: a mean of no losses is not a number."""
+        """Warn once of short or empty batches: the mean loss of an empty batch is NaN."""
         last = stream.last_batches(place)
         if self._has_warned or len(last) == 1 or min(last) == stream.batch_size:
             return
@@ -242,8 +245,8 @@ class Loader:
                 f"remainder='keep' ends each epoch with batches of {sizes} records on hosts 0 to"
                 f" {len(last) - 1}, instead of {stream.batch_size}",
                 where=f"split {self.ordered.name!r}",
-                hint="remainder='wrap' (the default on several hosts), 'drop' or 'pad' gives only"
-                " full batches",
+                hint="remainder='wrap' (the default on several hosts), 'drop' and 'pad' have full"
+                " batches only",
             ),
             stacklevel=3,
         )
@@ -265,7 +268,7 @@ class Loader:
         return pipeline
 
     def __len__(self) -> int:
-        """How many batches a whole pass has on this host, wherever the loader is now."""
+        """Number of batches in a whole pass on this host, whatever the position."""
         count = self._stream().count(Place())
         if count is None:
             raise TypeError(f"{self!r}: expected a number of `epochs`, got None, which has no end")
@@ -273,10 +276,10 @@ class Loader:
 
     @property
     def remaining(self) -> int | None:
-        """How many batches of the pass that is under way are still to come; None is without end.
+        """Number of batches left in the current pass; None without end.
 
-        After `load_state_dict` that is what the next iteration gives, and before the first batch of
-        a pass it is `len(loader)`.
+        After `load_state_dict` it is the number of batches of the next iteration, and before the
+        first batch of a pass it is `len(loader)`.
         """
         progress = self._current()
         count = self._stream().count(progress.start)
@@ -286,7 +289,7 @@ class Loader:
         return max(0, -(-(count - index) // workers) - progress.batches)
 
     def close(self) -> None:
-        """End the iterations that are under way, and their threads."""
+        """End all running iterations and their threads."""
         for pipeline in list(self._open):
             pipeline.close()
 
@@ -301,23 +304,24 @@ class Loader:
     ) -> None:
         self.close()
 
-    # Where it is.
+    # Position.
 
     def set_epoch(self, epoch: int) -> None:
         """Start the next iteration with this epoch.
 
-        Right after `load_state_dict` of a state within the same epoch it stays where that was
-        taken: a program that goes on can name the epoch, as it does before any other.
+        Right after `load_state_dict` with a state of this epoch it changes nothing: a program that
+        resumes can call it at the start of every epoch.
         """
         epoch = check_count("epoch", epoch, least=0, most=MAX_COUNT)
-        if not (self._is_told and self._begin.start.epoch == epoch):
+        if not (self._is_placed and self._begin.start.epoch == epoch):
             self._start_at(Progress(Place(epoch)))
 
     def state_dict(self, batches: int | None = None) -> dict[str, Any]:
-        """The place after the last batch that was given, as plain values that fit into JSON.
+        """The position after the last batch, as plain values that fit into JSON.
 
-        In a program whose DataLoader has workers these count for themselves; `batches`, how many
-        the program has taken from it since it started, tells the place instead.
+        Args:
+            batches: Number of batches taken since the iteration started. Needed in the main
+                process of a DataLoader with workers, since each worker counts its own batches.
         """
         if batches is None:
             progress = self._current()
@@ -329,15 +333,15 @@ class Loader:
         return to_state(self._identity(), progress)
 
     def _current(self) -> Progress:
-        """Where this loader is."""
+        """The progress of this loader."""
         return self._progress
 
     def _pass_start(self) -> Place:
-        """Where the pass that is under way was started."""
+        """The place where the current pass started."""
         return self._begin.start
 
     def _identity(self) -> dict[str, Any]:
-        """What a state has to agree with."""
+        """The values that a state must agree with."""
         identity = dict(self.ordered.identity)
         if self._budget is not None:
             identity["order"] += f", {self._budget.describe(self._stream().host[1])}"
@@ -347,7 +351,7 @@ class Loader:
         return identity
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Start the next iteration where a state was taken; StateError if it does not fit."""
+        """Start the next iteration at the position of a state; StateError if it does not fit."""
         where = f"split {self.ordered.name!r}"
         identity = self._identity()
         if self.options.is_seed_drawn:
@@ -364,14 +368,14 @@ class Loader:
         self._start_at(progress)
 
     def _take_seed(self, seed: int) -> None:
-        """Go on with the seed of a state, where the program left it open."""
+        """Take over the seed of a state, for a loader that was made with `seed=None`."""
         self.options = replace(self.options, seed=seed)
         self.ordered = self.ordered.with_seed(self.options.seed)
         if self._budget is not None:
             self._budget.take_order(self.ordered, self.options)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is native, and threads, stay with their process.
+        # Native objects and threads stay with their process.
         return {**vars(self), "_parser": None, "_open": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -379,7 +383,7 @@ class Loader:
         self._parser = Parser(self.schema)
         self._open = weakref.WeakSet()
 
-    def _batches_told(self) -> str:
+    def _describe_batches(self) -> str:
         options = self.options
         if options.batch_tokens is not None:
             return f"batches of up to {options.batch_tokens:,} tokens"
@@ -390,7 +394,7 @@ class Loader:
         facts = [
             repr(self.ordered.name),
             f"{self.ordered.order.records:,} records",
-            self._batches_told(),
+            self._describe_batches(),
             f"order {self.ordered.identity['order']}",
             f"seed {options.seed}",
             f"epoch {place.epoch}",

@@ -1,4 +1,4 @@
-"""What a loader gives for a feature that a record lacks: the option `missing`."""
+"""Option `missing`: values, masks or dropped records for features that a record lacks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datum._load.checks import check_known
-from datum._options import thread_count
+from datum._options import check_known, thread_count
 from datum._read.numbered import NumberedRecords
 from datum._read.shards import ShardRange, Shards
+from datum.columns import Masked
 from datum.errors import Message, SchemaError
 from datum.format import Parser
 from datum.schema import Feature, Schema
@@ -30,12 +30,12 @@ __all__ = [
 Missing = str | Mapping[str, Any] | None
 
 RULES = ("mask", "error", "drop")
-SCANNED_RECORDS = 1 << 16  # looked at together when records that lack a feature are searched for
+SCANNED_RECORDS = 1 << 16  # read together in a search for records that lack a feature
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 def present_name(name: str, feature: Feature) -> str | None:
-    """The column that tells which records have an optional feature; None if there is none.
+    """The name of the column that marks the records with an optional feature, or None.
 
     >>> present_name("age", Feature("int64", optional=True))
     'age_present'
@@ -45,22 +45,23 @@ def present_name(name: str, feature: Feature) -> str | None:
 
 
 def check_missing(missing: Missing) -> None:
-    """Refuse what is neither a rule nor a dict by feature."""
+    """Raise ValueError unless `missing` is a rule or a dict by feature."""
     if missing is None or isinstance(missing, Mapping) or missing in RULES:
         return
     raise ValueError(
         Message(
             "expected `missing` to be 'mask', 'error', 'drop' or a dict by feature, got"
             f" {missing!r}",
-            hint="missing={'age': -1} fills in a value, missing={'age': 'drop'} leaves records out",
+            hint="missing={'age': -1} fills in a value, missing={'age': 'drop'} drops records",
         )
     )
 
 
 def fill_missing(schema: Schema, missing: Missing) -> Schema:
-    """The schema to parse with: what is optional has a default, a mask, or is required.
+    """The schema to parse with, in which each optional feature has a default or a mask.
 
-    Without a rule of their own, floats of a fixed shape get NaN, and everything else a mask.
+    Features with the rule "error" or "drop" become required. Without a rule, floats of a fixed
+    shape get NaN, and everything else gets a mask.
 
     >>> schema = Schema({"age": Feature("float32", optional=True)})
     >>> fill_missing(schema, None)["age"].default
@@ -109,7 +110,7 @@ def _has_shape(feature: Feature) -> bool:
 
 
 def required_features(schema: Schema, missing: Missing) -> list[str]:
-    """The features whose absence drops a record.
+    """The features whose absence drops a record, by the rule "drop".
 
     >>> required_features(Schema({"x": Feature("int64", optional=True)}), "drop")
     ['x']
@@ -124,9 +125,9 @@ def required_features(schema: Schema, missing: Missing) -> list[str]:
 def find_lacking(
     parts: Sequence[tuple[Shards, ShardRange]], schema: Schema, names: Iterable[str]
 ) -> NDArray[np.int64]:
-    """The numbers of the records that lack one of these features, rising.
+    """The numbers of the records that lack one of these features, in ascending order.
 
-    Every record is read once for that; of damaged ones nothing is known, and they are not named.
+    Every record is read once. Damaged records are not listed.
     """
     wanted = Schema({name: replace(schema[name], default=None) for name in names})
     threads = thread_count(None)
@@ -139,11 +140,12 @@ def find_lacking(
         for at, here in enumerate(numbers):
             while len(tickets) < min(len(numbers), at + threads + 1):
                 tickets.append(source.submit(numbers[len(tickets)]))
-            taken = source.take(tickets[at])
-            rows = here if taken.rows is None else here[taken.rows]
+            result = source.take(tickets[at])
+            rows = here if result.rows is None else here[result.rows]
             is_whole = np.ones(len(rows), np.bool_)
-            for column in taken.columns.values():
-                is_whole &= getattr(column, "present", True)
+            for column in result.columns.values():
+                if isinstance(column, Masked):
+                    is_whole &= column.present
             found.append(rows[~is_whole])
     finally:
         source.close()

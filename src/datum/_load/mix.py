@@ -1,4 +1,4 @@
-"""Several splits as one, each with its share of every batch."""
+"""Order of a mix: several splits, each with its share of every batch."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ __all__ = [
     "order_mix",
 ]
 
-# Among so many consecutive positions each split has exactly its share. A power of two above any
-# usual batch: shares are met to a few thousandths of a percent.
+# Number of consecutive positions among which each split has exactly its share. A power of two above
+# any usual batch: shares are exact to a few thousandths of a percent.
 ROUND = 1 << 16
 
 
 def mix_shares(weights: Sequence[Any]) -> list[int]:
-    """How many of `ROUND` positions each weight gets: in proportion, and at least one.
+    """The number of positions out of `ROUND` for each weight: in proportion, at least one.
 
     >>> mix_shares([0.5, 0.25, 0.25])
     [32768, 16384, 16384]
     """
     for weight in weights:
-        # NumPy's numbers are registered as such; its bool is not.
+        # NumPy registers its numbers as Real, but not its bool.
         is_number = isinstance(weight, Real) and not isinstance(weight, bool)
         if not is_number or not math.isfinite(weight) or weight <= 0:
             raise ValueError(f"expected weights above 0, got {weight!r}")
     most = max(weights)
-    parts = [float(weight / most) for weight in weights]  # whose sum overflows in no case
+    parts = [float(weight / most) for weight in weights]  # whose sum cannot overflow
     exact = [part / math.fsum(parts) * ROUND for part in parts]
     shares = [max(1, math.floor(share)) for share in exact]
     by_rest = sorted(range(len(exact)), key=lambda i: shares[i] - exact[i])
@@ -55,18 +55,18 @@ def mix_shares(weights: Sequence[Any]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class MixedOrder:
-    """An order of the records of several splits: a function of the position alone.
+    """The order of the records of several splits, a function of the position alone.
 
-    Within each round of positions the splits come in random order, each as often as its share
-    says, and each with its records in its own order. One that has come to its end starts anew, in
-    the order of its next epoch; so epochs of the mix, of as many positions as there are records,
-    need not be epochs of the splits.
+    Within each round of positions the splits come in random order, each as often as its share, and
+    each with its records in its own order. A split that ends starts again in the order of its next
+    epoch. An epoch of the mix has as many positions as there are records, so it need not match the
+    epochs of the splits.
 
     Attributes:
-        orders: of each split.
-        firsts: the number of the first record of each split.
-        shares: how many positions of a round each has.
-        seed: of the order in which the splits come.
+        orders: Order of each split.
+        firsts: Number of the first record of each split.
+        shares: Number of positions of each split in a round.
+        seed: Seed of the order of the splits in a round.
     """
 
     orders: tuple[SeededOrder, ...]
@@ -76,7 +76,7 @@ class MixedOrder:
 
     @property
     def records(self) -> int:
-        """How many positions an epoch has."""
+        """Number of positions in an epoch."""
         return sum(order.records for order in self.orders)
 
     def numbers(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -94,7 +94,7 @@ class MixedOrder:
         return replace(self, orders=tuple(order.with_seed(seed) for order in self.orders))
 
     def _of_round(self, number: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The records at places of a round."""
+        """The numbers of the records at these places of a round."""
         deal, before = (table[places] for table in _deal(self.shares, self.seed, number))
         found = np.empty_like(places)
         for source in np.unique(deal).tolist():
@@ -104,7 +104,7 @@ class MixedOrder:
         return found
 
     def _nth(self, source: int, nth: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The records of one split, counted over all its epochs."""
+        """The records of one split, counted through all its epochs."""
         order = self.orders[source]
         epochs, positions = nth // order.records, nth % order.records
         found = np.empty_like(nth)
@@ -114,11 +114,11 @@ class MixedOrder:
         return found
 
 
-@lru_cache(maxsize=4)  # half a MiB and a millisecond each; consecutive batches ask for the same
+@lru_cache(maxsize=4)  # half a MiB and a millisecond each; consecutive batches share one
 def _deal(
     shares: tuple[int, ...], seed: int, number: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which split each place of a round gets, and how many places before it got the same."""
+    """The split at each place of a round, and the number of places before it with that split."""
     places = _core.permute(np.arange(ROUND), ROUND, key_of(seed, number, "mix"))
     deal = np.repeat(np.arange(len(shares)), shares)[places]
     by_split = np.argsort(deal, kind="stable")
@@ -130,10 +130,12 @@ def _deal(
 def order_mix(
     parts: Sequence[Ordered], weights: Sequence[float], *, seed: int, options: LoadOptions
 ) -> Ordered:
-    """Records of several kinds, mixed by weight; each keeps its own order."""
+    """Mix the records of several splits by weight; each split keeps its own order."""
     for part in parts:
         if not part.order.records:
-            raise ValueError(f"expected splits with records to mix, got none in {part.name!r}")
+            raise ValueError(
+                f"expected splits with records to mix, got the empty split {part.name!r}"
+            )
     shares = mix_shares(weights)
     counts = [sum(len(run) for _, run in part.parts) for part in parts]
     ends = np.cumsum([0, *counts]).tolist()
@@ -150,7 +152,7 @@ def order_mix(
 
 
 def _common_schema(parts: Sequence[Ordered], options: LoadOptions) -> Schema:
-    """What all hold alike; with `columns`, as far as these ask."""
+    """The schema of the mix; SchemaError if the splits differ in a selected feature."""
     first, *others = parts
     chosen = options.selected(first.schema)
     for other in others:
@@ -161,7 +163,7 @@ def _common_schema(parts: Sequence[Ordered], options: LoadOptions) -> Schema:
                 raise SchemaError(
                     f"expected the same feature {name!r} in the splits of a mix, got {got[0]!r} in"
                     f" {first.name!r} and {got[1]!r} in {other.name!r}",
-                    hint="`columns` names those that they have in common",
+                    hint="select the features that they share with `columns`",
                     feature=name,
                 )
     return first.schema

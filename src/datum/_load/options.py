@@ -8,10 +8,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypedDict
 
-from datum._load.checks import check_known, check_numpy_function, refuse_generator
+from datum._load.functions import check_numpy_function, refuse_generator
 from datum._load.missing import Missing, check_missing, fill_missing, present_name
 from datum._load.padding import PadOption, check_bucket_pad, check_pad, mask_owners
-from datum._options import check_choice, check_count, check_kind, fields_of, refuse_unknown
+from datum._options import (
+    check_choice,
+    check_count,
+    check_kind,
+    check_known,
+    fields_of,
+    refuse_unknown,
+)
 from datum.errors import Message
 from datum.schema import Feature, Schema
 from datum.schema.feature import INTEGERS
@@ -45,32 +52,36 @@ Cast = Any  # a dtype, a mapping of features to dtypes, or None
 
 
 def check_cast(cast: Cast) -> None:
-    """Refuse what names no floating-point type."""
+    """Raise ValueError unless every type is a floating-point type."""
     for dtype in cast.values() if isinstance(cast, Mapping) else [cast]:
         if cast is not None:
             _name_of(dtype)
 
 
 def _name_of(dtype: Any) -> str:
-    """The name of a type: of a text, or of a type of NumPy, PyTorch, JAX or TensorFlow."""
+    """The name of a type that is a string, or a type of NumPy, PyTorch, JAX or TensorFlow."""
     name = dtype
     if not isinstance(dtype, str):
-        told = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
-        name = told.removeprefix("torch.")
+        # The one door for types of any framework, none of which need be installed.
+        name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+        name = name.removeprefix("torch.")
     if name not in FLOATS:
         raise ValueError(
             Message(
                 f"expected `cast` to a floating-point type, {', '.join(FLOATS)}, got {dtype!r}",
-                hint="`map` can make anything else of a record",
+                hint="`map` can convert records to anything else",
             )
         )
     return str(name)
 
 
 def find_casts(cast: Cast, schema: Schema, decode: Any) -> dict[str, str]:
-    """The type that each feature is cast to: those that `cast` names, or all that are floats.
+    """The type that each feature is cast to: the features in `cast`, or all that are floats.
 
-    `decode` is the option of that name: the pixels of images can be cast, their bytes cannot.
+    Args:
+        cast: The option `cast`.
+        schema: Schema of the records.
+        decode: The option `decode`: the pixels of images can be cast, their bytes cannot.
     """
     if cast is None:
         return {}
@@ -90,7 +101,7 @@ def find_casts(cast: Cast, schema: Schema, decode: Any) -> dict[str, str]:
 
 
 def _is_number(feature: Feature, name: str, decode: Any) -> bool:
-    """Whether the values of a feature come as real numbers."""
+    """Whether the values of a feature are real numbers in a batch."""
     is_image = feature.encoding == "image"
     how = decode.get(name, is_image) if isinstance(decode, Mapping) else decode and is_image
     if is_image or feature.is_string:
@@ -103,7 +114,7 @@ Supervised = tuple[Names, ...]
 
 
 def supervised_names(supervised: Supervised | None) -> list[str]:
-    """All columns that `supervised` names.
+    """The names of all columns in `supervised`.
 
     >>> supervised_names((["age", "income"], "bought"))
     ['age', 'income', 'bought']
@@ -118,7 +129,7 @@ def supervised_names(supervised: Supervised | None) -> list[str]:
             return names
     raise TypeError(
         Message(
-            "expected `supervised` to name the inputs, the targets, and maybe the weights,"
+            "expected `supervised` to name the inputs, the targets and optionally the weights,"
             f" got {given!r}",
             hint="supervised=('image', 'label')",
         )
@@ -126,9 +137,9 @@ def supervised_names(supervised: Supervised | None) -> list[str]:
 
 
 def check_presence(names: Collection[str], columns: Collection[str]) -> None:
-    """Refuse to leave out the column that tells which records lack a feature.
+    """Raise ValueError if a feature is selected without the column that marks its records.
 
-    Without it a missing class would look like class 0.
+    Without that column a missing class would look like class 0.
     """
     for name in names:
         beside = f"{name}_present"
@@ -136,15 +147,15 @@ def check_presence(names: Collection[str], columns: Collection[str]) -> None:
             raise ValueError(
                 Message(
                     f"`supervised`: some records may lack {name!r}, expected {beside!r} beside it,"
-                    " which tells them apart",
-                    hint=f"missing={{{name!r}: 'drop'}} leaves such records out, 'error' refuses"
-                    f" them and a value fills them in; or name {beside!r} in `supervised`, too",
+                    " which marks them",
+                    hint=f"missing={{{name!r}: 'drop'}} drops such records, 'error' raises, and a"
+                    f" value fills the gaps; or add {beside!r} to `supervised`",
                 )
             )
 
 
 def select_parts(batch: Any, supervised: Supervised) -> tuple[Any, ...]:
-    """The tuple of a batch: each part a column, or a dict of those that are named together."""
+    """The parts of a batch as a tuple; each is a column, or a dict of columns."""
     names = supervised_names(supervised)
     if not isinstance(batch, Mapping) or not set(names) <= set(batch):
         got = ", ".join(map(str, batch)) if isinstance(batch, Mapping) else type(batch).__name__
@@ -160,10 +171,10 @@ Shuffle = bool | int | Literal["full", "blocks"]
 Remainder = Literal["keep", "drop", "pad", "wrap"]
 Decode = bool | Mapping[str, bool | Callable[[bytes], Any]]
 
-RECORDS_AT_ONCE = 128  # of single records: to make little of what each step costs
-MASK = "batch_mask"  # the column that tells records from those that only fill up a batch
-SEED_BITS = 62  # of a seed that is drawn
-MAX_HOSTS = 2**20  # far above any cluster; some figures are kept for each
+RECORDS_AT_ONCE = 128  # single records made together, so that the cost of a step is small
+MASK = "batch_mask"  # the column that is False for records that only fill up a batch
+SEED_BITS = 62  # size of a random seed
+MAX_HOSTS = 2**20  # far above any cluster, and small enough for a list with an item for each
 
 
 class SharedKeywords(TypedDict, total=False):
@@ -205,19 +216,19 @@ class LoadOptions:
     """Options of a loader.
 
     Attributes:
-        batch_size: Number of records in a batch on this host. None gives single records, without
+        batch_size: Number of records in a batch on this host. None returns single records, without
             a batch dimension; several hosts take them in turn. With `batch_tokens` it is the
             largest number of records in a batch, by default unlimited.
         shuffle: True or "full" shuffles all records of the split. "blocks" shuffles runs of
             neighbours and then the records of 64 such runs, which suits slow disks; a number does
             the same with that many records at a time. False keeps the order of writing.
-        seed: Seed of the shuffle, and of random numbers given to `map`. None draws another one
+        seed: Seed of the shuffle, and of the random numbers for `map`. None draws another one
             each time, which works on one host only.
         epochs: Number of passes over the split in one iteration. None never ends.
         columns: Names of the features to read. Others are not parsed.
         drop_remainder: The same as remainder="drop".
         remainder: What happens to the last records of an epoch when they do not fill a batch on
-            every host. "keep" gives a short batch, with an even part for each host, which can be
+            every host. "keep" returns a short batch, with an even part for each host, which can be
             empty. "drop" leaves them out. "pad" fills the batch up with other records, and adds a
             column `batch_mask` that is False for those. "wrap" fills it up with the first records
             of the epoch. None is "keep" on one host and "wrap" on several, so that every host has
@@ -226,9 +237,9 @@ class LoadOptions:
             framework, where there is one.
         supervised: Names of inputs and targets, for tuples instead of dicts: ("image", "label"),
             or (["a", "b"], "label") for a dict of inputs. A third name is the weights.
-        missing: What to give for a feature that a record lacks, for all features or in a dict by
-            feature. "mask" adds a column `<name>_present` and gives zeros or empty values, "error"
-            raises, "drop" leaves the record out (every record is read once to find them), and
+        missing: What to return for a feature that a record lacks, for all features or in a dict
+            by feature. "mask" adds a column `<name>_present` and returns zeros or empty values,
+            "error" raises, "drop" drops the record (every record is read once to find them), and
             anything else is the value to fill in. By default floats are NaN and other features
             get a mask.
         decode: False keeps images encoded. A dict does that by feature: False to keep the bytes,
@@ -236,17 +247,18 @@ class LoadOptions:
         cast: Floating-point type of the values: for all features that are floats ("float32"), or
             in a dict by feature ({"image": "float32"}), where integers and decoded images may be
             cast too. `map` and `batch_map` get cast values. None keeps the types of the schema.
-        map: Function of each record, a dict of values, which returns what takes its place. If it
-            has a parameter `rng` it gets a random generator whose numbers are the same for any
-            number of threads, workers and hosts. A function that draws from global generators
-            instead is called by one thread, with those seeded for each record.
+        map: Function of each record, a dict of values, which returns the new record. If it has a
+            parameter `rng` it gets a random generator whose numbers are the same for any number
+            of threads, workers and hosts. A function that draws from global generators instead
+            is called by one thread, with these seeded for each record.
         batch_map: Function of each batch, likewise.
         cache: Keep decoded records in memory.
-        cache_after: "map" also keeps what `map` returned, so that it is called once for each
+        cache_after: "map" also keeps the result of `map`, so that it is called once for each
             record. "decode" calls it again in each epoch.
         pad: Pad columns that differ in length, and sparse ones, to dense arrays. True pads with
-            zeros to the longest row of the batch, a number to that length, and a `datum.Pad` as
-            it says. A dict has for each feature a `datum.Pad`, or the value to pad with. A length
+            zeros to the longest row of the batch, a number pads to that length, and a `datum.Pad`
+            has further settings. A dict has for each feature a `datum.Pad` or the value to pad
+            with. A length
             and a `datum.Pad` add a column `<name>_mask`, True where there is a value.
         bucket_by: Name of a feature. Records of about the same length of it share a batch.
         batch_tokens: Largest number of tokens in a padded batch of this host: its rows times the
@@ -289,10 +301,11 @@ class LoadOptions:
 
     @classmethod
     def of(cls, keywords: Mapping[str, Any], *, caller: str) -> Self:
-        """The options that keywords give; a misspelt one is a TypeError that names the nearest."""
+        """The options of some keywords; a misspelt one raises TypeError with the nearest name."""
         refuse_unknown(keywords, fields_of(cls), caller=caller)
         for name in ("map", "batch_map") if caller != "to_torch" else ():
-            refuse_generator(name, keywords.get(name))
+            if keywords.get(name) is not None:
+                refuse_generator(name, keywords[name])
         if keywords.get("batch_tokens") is not None:
             keywords = {"batch_size": None, **keywords}
         return cls(**keywords)
@@ -339,7 +352,8 @@ class LoadOptions:
 
     def _check_functions(self, check: Callable[..., None]) -> None:
         for name in ("map", "batch_map"):
-            check(name, getattr(self, name))
+            if getattr(self, name) is not None:
+                check(name, getattr(self, name))
         for feature, how in self.decode.items() if isinstance(self.decode, Mapping) else ():
             if callable(how):
                 check("decode", how, feature=feature)
@@ -362,15 +376,14 @@ class LoadOptions:
             if is_asked:
                 raise ValueError(
                     Message(
-                        f"expected a `batch_size` with {name}, which is about batches, got None:"
+                        f"expected a `batch_size` with {name}, which works on batches, got None for"
                         " single records",
-                        hint="a number of records as `batch_size`, or `map`, which is called"
-                        " with each record",
+                        hint="set `batch_size`, or use `map`, which is called with each record",
                     )
                 )
 
     def _keep_columns(self) -> None:
-        """As a tuple: an iterator could be looked through only once."""
+        """Keep the names as a tuple, since an iterator could be read only once."""
         if self.columns is None:
             return
         check_kind("columns", self.columns, Iterable, "names of features")
@@ -381,7 +394,7 @@ class LoadOptions:
         is_bounded = self.batch_tokens is not None
         if is_bounded:
             self._keep_count("batch_tokens", least=1)
-            if self.batch_size is None:  # no other bound
+            if self.batch_size is None:  # there is no other limit
                 object.__setattr__(self, "batch_size", self.batch_tokens)
         if self.buckets is not None:
             check_kind("buckets", self.buckets, Iterable, "bounds of lengths")
@@ -399,7 +412,7 @@ class LoadOptions:
             raise ValueError(
                 Message(
                     f"expected `bucket_by` with `{option}`, got None",
-                    hint="bucket_by='tokens', the feature whose length counts",
+                    hint="bucket_by='<feature>', whose length is limited",
                 )
             )
 
@@ -415,11 +428,11 @@ class LoadOptions:
 
     @property
     def plan_records(self) -> int:
-        """How many records are planned and made together: a batch, or some single ones."""
+        """Number of records that are planned and made together: a batch, or some single ones."""
         return self.batch_size or RECORDS_AT_ONCE
 
     def remainder_on(self, hosts: int) -> Remainder:
-        """What becomes of the last records of an epoch where there are so many hosts."""
+        """How the last records of an epoch are treated with this number of hosts."""
         return self.remainder or ("keep" if hosts == 1 else "wrap")
 
     def _check_shuffle(self) -> None:
@@ -449,7 +462,7 @@ class LoadOptions:
         object.__setattr__(self, "host", host)
 
     def selected(self, schema: Schema) -> Schema:
-        """The features to be read, as they are parsed; names that the schema lacks are refused."""
+        """The schema of the features to read; ValueError for names that the dataset lacks."""
         if isinstance(self.decode, Mapping):
             check_known("decode", self.decode, schema)
         if isinstance(self.cast, Mapping):
@@ -463,14 +476,14 @@ class LoadOptions:
             raise ValueError(
                 Message(
                     f"expected no feature {MASK!r} with remainder='pad', whose mask has that name",
-                    hint="leave it out with `columns`, or choose another remainder",
+                    hint="exclude it with `columns`, or choose another `remainder`",
                 )
             )
         self._check_supervised(chosen)
         return chosen
 
     def _chosen(self, schema: Schema) -> Schema:
-        """The features that `columns` name, or else those that the result is made of."""
+        """The features in `columns`, or else those that the result depends on."""
         if self.columns is not None:
             columns = list(self.columns)
             if not columns:
@@ -491,9 +504,9 @@ class LoadOptions:
         if self.remainder == "pad" and MASK not in names:
             raise ValueError(
                 Message(
-                    f"`supervised`: expected {MASK!r} among the names with remainder='pad', which"
-                    f" tells records from those that fill up, got {', '.join(names)}",
-                    hint=f"name it as the weights: supervised=(..., ..., {MASK!r})",
+                    f"`supervised`: expected {MASK!r} among the names, since remainder='pad' fills"
+                    f" up batches with records that do not count, got {', '.join(names)}",
+                    hint=f"use it as the weights: supervised=(..., ..., {MASK!r})",
                 )
             )
         if self.map is None and self.batch_map is None:
@@ -503,18 +516,18 @@ class LoadOptions:
 
 
 def check_seed(is_drawn: bool, *, hosts: int) -> None:
-    """Refuse several hosts that would each draw a seed of their own, and so another order."""
+    """Raise ValueError if several hosts would each draw their own seed, and so their own order."""
     if is_drawn and hosts > 1:
         raise ValueError(
             Message(
                 f"expected a `seed` on {hosts} hosts, which must agree on one order, got None",
-                hint="seed=0, or any other number that all hosts are given",
+                hint="seed=0, or any other number that is the same on all hosts",
             )
         )
 
 
 def owners_of(schema: Schema) -> dict[str, str]:
-    """The feature that each column of a batch comes from."""
+    """The feature of each column of a batch."""
     beside = {present_name(name, feature): name for name, feature in schema.items()}
     return {name: name for name in schema} | {
         column: name for column, name in beside.items() if column is not None

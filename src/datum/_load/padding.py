@@ -1,4 +1,4 @@
-"""Padding: ragged and sparse columns as dense arrays with masks."""
+"""Padding of ragged and sparse columns to dense arrays with masks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from datum._load.checks import check_known
-from datum._options import check_count, check_kind
+from datum._options import check_count, check_kind, check_known
 from datum.columns import BytesColumn, Ragged, Sparse, positions_of
 from datum.errors import Message
 from datum.schema import Schema
@@ -39,33 +38,33 @@ Filled = tuple[NDArray[Any], NDArray[np.bool_] | None]
 
 
 class Padding(Protocol):
-    """What there is to know of a `Pad`."""
+    """The settings of a `Pad`."""
 
     @property
     def length(self) -> int | tuple[int, ...] | None:
-        """What rows must not be longer than."""
+        """Length of every row; None if it depends on the batch."""
 
     @property
     def value(self) -> Any:
-        """What to fill up with."""
+        """The value to fill up with."""
 
     @property
     def truncate(self) -> bool:
-        """Whether rows that are too long are cut."""
+        """Whether longer rows are cut."""
 
     @property
     def mask(self) -> bool:
-        """Whether there is a mask."""
+        """Whether to make a mask."""
 
     def extents(self, longest: Sequence[int], *, name: str) -> list[int]:
-        """How long each dimension becomes that differs."""
+        """The padded length of each variable dimension."""
 
 
 # Lists of values.
 
 
 def fill_ragged(column: Ragged, pad: Padding, name: str, describe: Describe) -> Filled:
-    """Rows of values, nested or not, filled up or cut at every level; `describe` names a row."""
+    """Pad or cut the rows of a column at every level; `describe` names a row."""
     levels = _levels(column)
     longest = [int(level.row_lengths.max(initial=0)) for level in levels]
     extents = pad.extents(longest, name=name)
@@ -95,7 +94,7 @@ def _levels(column: Ragged) -> list[Ragged]:
 
 
 def _row_of(levels: Sequence[Ragged], row: int) -> int:
-    """The record that a row of the innermost level belongs to."""
+    """The record of a row of the innermost level."""
     for level in reversed(levels[:-1]):
         row = int(np.searchsorted(level.row_splits, row, "right")) - 1
     return row
@@ -121,7 +120,7 @@ def _too_long(where: str, name: str, extent: int, got: int, pad: Padding) -> Val
         Message(
             f"{where}, feature {name!r}: expected at most {extent} values, the `length` to pad to,"
             f" got {got}",
-            hint=f"datum.Pad(length={pad.length}, truncate=True) cuts what is longer",
+            hint=f"datum.Pad(length={pad.length}, truncate=True) cuts longer rows",
         )
     )
 
@@ -136,7 +135,15 @@ def fill_arrays(
     name: str,
     describe: Describe,
 ) -> Filled:
-    """One array of all rows, filled up in every dimension."""
+    """Pad rows in every dimension to one array.
+
+    Args:
+        rows: Arrays of one rank, or one array of all rows.
+        pad: Settings.
+        axes: Variable dimensions of the rows; None if the settings need none.
+        name: Name of the column, for messages.
+        describe: Describes the record of a row, for messages.
+    """
     if isinstance(rows, np.ndarray):
         dtype, shapes = rows.dtype, np.array([rows.shape[1:]])
     else:
@@ -175,7 +182,7 @@ def _axis_extents(
 
 
 def fill_sparse(column: Sparse, pad: Padding, name: str) -> NDArray[Any]:
-    """The whole array."""
+    """A sparse column as a dense array."""
     fill = _fill_value(pad.value, column.values, name)
     if fill is None:
         return column.to_dense()
@@ -186,7 +193,7 @@ def fill_sparse(column: Sparse, pad: Padding, name: str) -> NDArray[Any]:
 
 
 def _full(shape: Sequence[int], fill: Any, dtype: Any) -> NDArray[Any]:
-    """An array of one value; MemoryError, too, for a shape that no array can have."""
+    """An array of one value; MemoryError also for a shape that no array can have."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if max(size, *shape) > sys.maxsize:
         raise MemoryError(f"{size:,} bytes")
@@ -194,7 +201,7 @@ def _full(shape: Sequence[int], fill: Any, dtype: Any) -> NDArray[Any]:
 
 
 def _fill_value(value: Any, values: Any, name: str) -> Any:
-    """The value, if such a column can hold it."""
+    """The value in the type of a column; ValueError if it does not fit."""
     if value is None:
         return None
     if isinstance(values, BytesColumn):
@@ -225,22 +232,22 @@ Shape = tuple[int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Pad:
-    """How a column whose rows differ in length becomes one dense array.
+    """How columns whose rows differ in length are padded to dense arrays.
 
     `to_numpy`, `to_torch`, `to_jax` and `to_tf` take it as `pad`: one for all columns that differ
-    in length, or a dict of them by feature. Beside each column `<name>` that it pads comes
+    in length, or a dict of them by feature. Each padded column `<name>` gets a column
     `<name>_mask`, a boolean array that is True where there is a value. The mask has the shape of
-    the column, without the dimensions after the last one that differs: (rows, length) for lists,
-    (rows, height, width) for images. A sparse column becomes dense, and has no mask.
+    the column without the dimensions after the last variable one: (rows, length) for lists, (rows,
+    height, width) for images. A sparse column becomes dense and has no mask.
 
     Attributes:
-        length: The length of every row, in every batch. A tuple gives one for each dimension that
-            differs: (sentences, words) of nested lists, (height, width) of images. None pads to
-            the longest row of the batch.
-        multiple: Pad to the next multiple of this number that holds the longest row of the batch,
-            and at least to one. A tuple gives one for each dimension that differs.
+        length: Length of every row in every batch. A tuple has one for each variable dimension:
+            (sentences, words) of nested lists, (height, width) of images. None pads to the longest
+            row of the batch.
+        multiple: Pad to the smallest multiple of this number that holds the longest row of the
+            batch. A tuple has one for each variable dimension.
         value: The value to fill up with; None is 0 or the empty string.
-        truncate: Whether to cut rows that are longer than `length`. If not, such a row is a
+        truncate: Whether to cut rows that are longer than `length`. Otherwise such a row raises a
             ValueError that names its record.
         mask: Whether to add the mask.
 
@@ -276,19 +283,19 @@ class Pad:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it only fills up to the longest row of a batch."""
+        """Whether it only pads to the longest row of a batch."""
         return self.length is None and self.multiple is None and not self.mask
 
     @property
     def levels(self) -> int | None:
-        """For how many dimensions it gives numbers; None if it gives none, or one for all."""
+        """Number of dimensions it has numbers for; None for no number, or one for all."""
         given = self.multiple if self.length is None else self.length
         if isinstance(given, tuple):
             return len(given)
         return None if self.length is None else 1
 
     def targets(self, levels: int, *, name: str) -> tuple[int | None, ...]:
-        """The `length`, or else the `multiple`, of each dimension that differs."""
+        """The `length`, or else the `multiple`, of each variable dimension."""
         given = self.multiple if self.length is None else self.length
         if given is None or (self.length is None and not isinstance(given, tuple)):
             return (given,) * levels
@@ -298,14 +305,14 @@ class Pad:
             raise ValueError(
                 Message(
                     f"feature {name!r}: expected `{option}` of {levels} number(s), one for each"
-                    f" dimension that differs, got {given!r}",
+                    f" variable dimension, got {given!r}",
                     hint=f"pad={{{name!r}: datum.Pad({option}={_example(levels)})}}",
                 )
             )
         return numbers
 
     def extents(self, longest: Sequence[int], *, name: str) -> list[int]:
-        """How long each dimension becomes, if the longest rows of a batch have these lengths."""
+        """The padded length of each variable dimension, from the longest rows of a batch."""
         targets = self.targets(len(longest), name=name)
         if self.length is not None:
             return [target for target in targets if target is not None]
@@ -323,7 +330,7 @@ def _example(levels: int) -> str:
 
 
 def check_pad(pad: Any) -> None:
-    """Refuse what the option `pad` cannot be."""
+    """Raise TypeError or ValueError for an invalid option `pad`."""
     if isinstance(pad, (bool, Pad, Mapping)):
         return
     if not hasattr(pad, "__index__"):
@@ -333,7 +340,7 @@ def check_pad(pad: Any) -> None:
 
 
 def find_pad(pad: PadOption, name: str | None = None) -> Pad | None:
-    """What the option `pad` says of a column; None leaves it as it is.
+    """The settings of the option `pad` for a column; None leaves it as it is.
 
     >>> find_pad({"ids": -1}, "ids")
     Pad(length=None, multiple=None, value=-1, truncate=False, mask=False)
@@ -349,7 +356,7 @@ def find_pad(pad: PadOption, name: str | None = None) -> Pad | None:
 
 
 def check_bucket_pad(pad: PadOption, bucket_by: str, buckets: Any) -> None:
-    """Refuse a length beside buckets, which give one."""
+    """Raise ValueError for a length together with `buckets`, which define one."""
     found = find_pad(pad, bucket_by)
     if buckets is None or found is None or (found.length is None and found.multiple is None):
         return
@@ -362,12 +369,12 @@ def check_bucket_pad(pad: PadOption, bucket_by: str, buckets: Any) -> None:
 
 
 def mask_name(name: str) -> str:
-    """The column that tells the values of a padded one from what fills it up."""
+    """The name of the mask of a padded column."""
     return f"{name}_mask"
 
 
 def mask_owners(pad: PadOption, schema: Schema) -> dict[str, str]:
-    """The masks that padding adds to the features of a schema, each with its feature."""
+    """The feature of each mask that padding adds."""
     owners = {}
     for name, feature in schema.items():
         found = find_pad(pad, name)
@@ -377,19 +384,19 @@ def mask_owners(pad: PadOption, schema: Schema) -> dict[str, str]:
 
 
 class Padder:
-    """Fills up the columns of a batch as the option `pad` says.
+    """Pads the columns of a batch by the option `pad`.
 
-    Rows of a `Ragged` are filled up to the longest of the batch, or as a `Pad` says; a list of
-    arrays in every dimension that differs; and a `Sparse` to its dense shape. Columns that are
-    dense stay as they are, unless their feature may differ in shape, or a `Pad` names them: then
-    rows only happen to be alike in this batch.
+    Rows of a `Ragged` are padded to the longest of the batch, or to the length of a `Pad`; a list
+    of arrays in every variable dimension; and a `Sparse` to its dense shape. Dense columns stay as
+    they are, unless their feature has variable dimensions or a `Pad` names them: then their rows
+    have one shape only in this batch.
 
     Args:
-        pad: the option.
-        names: the columns of a batch, if they are known before there is one.
-        shapes: the shapes of features, as far as they are known and these are not sparse.
-        bucket_by: the column whose length a batch may give; others that are as long as it, record
-            by record, are padded alike.
+        pad: The option `pad`.
+        names: Names of the columns, if they are known before the first batch.
+        shapes: Known shapes of features that are not sparse.
+        bucket_by: Column that is padded to the length of the plan, together with columns that have
+            the same length in each record.
 
     >>> column = Ragged(np.array([1, 2, 3]), np.array([0, 2, 3]))
     >>> Padder({"x": -1}).pad({"x": column})["x"]
@@ -424,19 +431,19 @@ class Padder:
                 found.targets(len(_axes(shape)), name=name)
             elif self._is_by_name:
                 raise ValueError(
-                    f"feature {name!r}: expected `pad` with a length for what differs in length,"
-                    f" got {found!r} for rows of shape {shape}"
+                    f"feature {name!r}: expected `pad` with a length for a feature of variable"
+                    f" length, got {found!r} for rows of shape {shape}"
                 )
 
     def pad(
         self, batch: Any, *, length: int | None = None, describe: Describe = "row {}".format
     ) -> Any:
-        """The batch, filled up.
+        """Pad the columns of a batch.
 
         Args:
-            batch: a dict of columns, or what `map` made.
-            length: what the column `bucket_by` is padded to, unless its `Pad` says it.
-            describe: names the record of a row, for messages.
+            batch: A dict of columns, or columns in the form that `map` returned.
+            length: Length for the column `bucket_by`, unless its `Pad` has one.
+            describe: Describes the record of a row, for messages.
         """
         if not self._pad:
             return batch
@@ -445,7 +452,7 @@ class Padder:
                 raise ValueError(
                     Message(
                         f"expected dicts from `map` with `pad` by name, got {type(batch).__name__}",
-                        hint="pad=True fills up all there is",
+                        hint="pad=True pads all columns",
                     )
                 )
             check_known("pad", self._pad, batch)
@@ -465,7 +472,7 @@ class Padder:
                 Message(
                     "expected dicts from `map` with a `pad` that adds masks, which are named after"
                     " their columns, got a tuple",
-                    hint="datum.Pad(mask=False) adds none",
+                    hint="datum.Pad(mask=False) adds no masks",
                 )
             )
         return dense
@@ -497,20 +504,20 @@ class Padder:
                 Message(
                     f"expected no column {mask_name(name)!r} beside {name!r}, whose mask has"
                     " that name",
-                    hint="datum.Pad(mask=False) adds no mask; or leave one out with `columns`",
+                    hint="datum.Pad(mask=False) adds no mask; or exclude one with `columns`",
                 )
             )
 
     def _fill(
         self, column: Any, pad: Pad, name: str, describe: Describe
     ) -> tuple[Any, NDArray[np.bool_] | None]:
-        """A column as a dense array, and its mask if it has one; ValueError without memory."""
+        """A column as a dense array, and its mask if it has one; ValueError if memory is short."""
         try:
             return self._fill_dense(column, pad, name, describe)
         except MemoryError as error:
             where = f"feature {name!r}: " if name else ""
             raise ValueError(
-                f"{where}expected `pad` to a size that memory holds, got {pad!r} for"
+                f"{where}expected `pad` to a size that fits into memory, got {pad!r} for"
                 f" {len(column):,} records: {error}\n"
                 "hint: pad to a smaller length, or lower `batch_size`"
             ) from error
@@ -535,7 +542,7 @@ class Padder:
         return column, None
 
     def _may_differ(self, name: str, column: NDArray[Any]) -> bool:
-        """Whether an array is of rows that have one shape in this batch only."""
+        """Whether the rows of an array may have another shape in other batches."""
         if self._is_exact and name in self._shapes:
             return None in self._shapes[name]
         return self._is_by_name or (name == self._bucket_by and column.ndim > 1)
@@ -543,7 +550,7 @@ class Padder:
     def _axes_of(
         self, rank: int, pad: Pad, name: str, *, is_array: bool = False
     ) -> tuple[int, ...] | None:
-        """The dimensions of rows that differ; None where that need not be known."""
+        """The variable dimensions of rows; None if the settings need none."""
         shape = self._shapes.get(name, ())
         if None in shape and len(shape) == rank:
             return _axes(shape)
@@ -553,8 +560,8 @@ class Padder:
         if levels is None:
             raise ValueError(
                 Message(
-                    f"column {name!r}: expected `pad` with a number for each dimension that"
-                    f" differs, got {pad!r} for arrays of {rank} dimensions",
+                    f"column {name!r}: expected `pad` with a number for each variable dimension,"
+                    f" got {pad!r} for arrays of {rank} dimensions",
                     hint=f"pad={{{name!r}: datum.Pad(length=(64, 64))}}, for instance",
                 )
             )
@@ -566,7 +573,7 @@ class Padder:
 
 
 def _is_as_long(column: Any, bucketed: Any) -> bool:
-    """Whether a column is the one that goes by length, or as long as that in each record."""
+    """Whether a column is `bucketed`, or has its length in each record."""
     if column is bucketed or not isinstance(column, Ragged) or not isinstance(bucketed, Ragged):
         return column is bucketed and bucketed is not None
     is_nested = isinstance(column.values, Ragged)

@@ -1,4 +1,4 @@
-"""Batches made ahead by threads, in order."""
+"""Pipeline that makes batches ahead on threads, in order."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ __all__ = [
 
 
 class BatchJob:
-    """One batch. Its pieces may be run by any threads; the last one to end completes it.
+    """One batch, made in pieces by any threads; the thread that ends last completes it.
 
     Args:
-        work: what is to be done.
-        plan: which records the batch has; they are asked for at once.
-        piece_records: how many of them make a piece; None where nothing is done to single ones.
+        work: The steps of every batch.
+        plan: The records of the batch, which are requested at once.
+        piece_records: Number of records in a piece; None if no step works on single records.
     """
 
     def __init__(self, work: Work, plan: BatchPlan, *, piece_records: int | None) -> None:
@@ -53,11 +53,11 @@ class BatchJob:
         self.records = count = len(plan.numbers)
         self.pieces = 1 if piece_records is None else max(1, -(-count // piece_records))
         self._request = work.fetcher.submit(plan.numbers)
-        self._lock = threading.RLock()  # garbage collected within it may close the pipeline
+        self._lock = threading.RLock()  # garbage collection within it may close the pipeline
         self._left = self.pieces
-        # Not an Event: an interrupt within one can leave its lock taken, for ever.
+        # Not an Event: an interrupt inside one can leave its lock held for ever.
         self._is_done = False
-        self._gate = threading.Lock()  # taken until it is done
+        self._gate = threading.Lock()  # held until the batch is done
         self._gate.acquire()
         self._failure: tuple[int, BaseException] | None = None  # of the first piece that failed
         self._cancelled: BaseException | None = None
@@ -65,7 +65,7 @@ class BatchJob:
         self._finished: Finished | None = None
 
     def run(self, piece: int) -> None:
-        """Work on one piece; what goes wrong is kept for `result`."""
+        """Work on one piece; an error is kept for `result`."""
         try:
             builder = self._open(piece)
             if builder is not None and self._size is not None:
@@ -75,7 +75,7 @@ class BatchJob:
                         self._fail(piece, self._cancelled)
                         break
                     builder.run(row)
-        except BaseException as error:  # whatever it is, the one who takes the batch has to know
+        except BaseException as error:  # of any kind: `result` raises it
             self._fail(piece, error)
         with self._lock:
             self._left -= 1
@@ -84,7 +84,7 @@ class BatchJob:
             self._finish()
 
     def _open(self, piece: int) -> BatchBuilder | None:
-        """The columns, fetched by whoever comes first; None if an earlier piece has failed."""
+        """The builder, made by the first thread; None if an earlier piece has failed."""
         with self._lock:
             if self._failure is not None:
                 return self._builder if self._failure[0] > piece else None
@@ -113,13 +113,13 @@ class BatchJob:
         self._open_gate()
 
     def run_all(self) -> None:
-        """Do here what is not done yet."""
+        """Run the remaining pieces on this thread."""
         for piece in range(self.pieces - self._left, self.pieces):
             self.run(piece)
 
     def cancel(self, error: BaseException) -> None:
-        """Have `result` raise an error if the batch is not ready."""
-        self._cancelled = error  # before the lock, which one who fetches the columns may have
+        """Make `result` raise an error unless the batch is ready."""
+        self._cancelled = error  # before the lock, which a thread that fetches columns may hold
         with self._lock:
             if not self._is_done and self._failure is None:
                 self._failure = -1, error
@@ -132,59 +132,63 @@ class BatchJob:
                 self._gate.release()
 
     def wait(self) -> None:
-        """Wait until the batch is ready, or cancelled."""
+        """Wait until the batch is ready or cancelled."""
         while not self._is_done:
             with self._gate:
                 pass
 
     def result(self) -> Finished:
-        """The batch that is ready; raises what went wrong in it. To be called once."""
+        """Return the batch, or raise its error. Call this once."""
         failure, self._failure = self._failure, None
         if failure is not None:
             try:
                 raise failure[1]
             finally:
-                del failure  # its traceback holds this frame
+                del failure  # its traceback refers to this frame
         finished, builder = self._finished, self._builder
         assert finished is not None
-        if finished.batch is None:  # here and in order, since it is modelled on those before it
+        if finished.batch is None:  # made here, in order, since it is modelled on those before
             assert builder is not None
             return replace(finished, batch=builder.empty())
         return finished
 
 
-# How long the end of the program waits for threads that are within a function of the user.
+# How long the program waits at its end for threads inside a function of the user.
 MAX_EXIT_S = 5.0
 
 _running: weakref.WeakSet[Pool] = weakref.WeakSet()
 
 
 class Job(Protocol):
-    """Work in pieces that may be done at the same time."""
+    """Work in pieces that can run at the same time."""
 
     @property
     def pieces(self) -> int:
-        """How many there are."""
+        """Number of pieces."""
         ...
 
     def run(self, piece: int) -> None:
-        """Do one; must not raise."""
+        """Run one piece; must not raise."""
         ...
 
 
 class Pool:
-    """Threads that take pieces in the order in which jobs were added.
+    """Threads that run pieces in the order in which jobs were added.
 
-    They are started by the first job. They hold the pool and not its owner, who lets go of them by
-    `stop`. A forked child has none of the threads, and must not touch the pool.
+    The first job starts them. They refer to the pool and not to its owner, which ends them with
+    `stop`. A forked child has none of the threads and must not use the pool.
+
+    Args:
+        threads: Number of threads.
+        name: Start of the names of the threads.
     """
 
     def __init__(self, threads: int, name: str) -> None:
         self._count = threads
         self._name = name
         self._threads: list[threading.Thread] = []
-        # Written in C, unlike a Condition: an interrupt within that can leave its lock taken for
-        # ever. And reentrant: garbage may be collected, and `stop` called by that, at any place.
+        # Unlike a Condition it is written in C, so an interrupt cannot leave a lock held for ever.
+        # It is reentrant too: garbage collection may call `stop` at any point.
         self._queue: SimpleQueue[tuple[Job, int] | None] = SimpleQueue()
         self._is_stopped = False
 
@@ -201,26 +205,27 @@ class Pool:
         _running.add(self)
         for number in range(self._count):
             name = f"{self._name}-{number}"
-            # Daemons, since the interpreter would wait for others before it lets us stop them.
+            # Daemons: the interpreter would wait for other threads before `_stop_all` runs.
             thread = threading.Thread(target=_work, args=(self,), name=name, daemon=True)
             thread.start()
             self._threads.append(thread)
 
     def next_piece(self) -> tuple[Job, int] | None:
-        """Wait for a piece; None once the pool was stopped."""
+        """Wait for a piece; None once the pool is stopped."""
         found = self._queue.get()
         return None if self._is_stopped else found
 
     def stop(self) -> None:
-        """Leave what is queued, and have the threads end after the piece they are at."""
+        """Drop the queue, and end each thread after its current piece."""
         self._is_stopped = True
         for _ in range(self._count):
-            self._queue.put(None)  # wakes one that waits
+            self._queue.put(None)  # wakes a thread that waits
 
     def join(self, timeout_s: float | None = None) -> None:
-        """Wait for the threads to end; called by one of them, only for the others.
+        """Wait for the threads to end, except for the one that calls this.
 
-        So long at most, if a time is given, for all of them together.
+        Args:
+            timeout_s: Longest wait for all threads together; None waits for ever.
         """
         end = None if timeout_s is None else time.monotonic() + timeout_s
         for thread in self._threads:
@@ -232,7 +237,7 @@ def _work(pool: Pool) -> None:
     while (found := pool.next_piece()) is not None:
         job, piece = found
         job.run(piece)
-        del found, job  # a batch must not live on in a thread that waits for the next
+        del found, job  # a thread that waits must not keep the last batch alive
 
 
 @atexit.register
@@ -258,33 +263,33 @@ def _forget_all() -> None:
 os.register_at_fork(after_in_child=_forget_all)
 
 
-# Enough for the threads to share a batch, and to make little of what each piece costs.
+# Small enough for threads to share a batch, large enough to make the cost of a piece small.
 PIECE_IMAGES = 8
 PIECE_LISTS = 1  # records that hold many images
 PIECE_RECORDS = 64
 
 
 class Pipeline:
-    """Makes batches of the records that plans name, in the order of the plans.
+    """Makes the batches of plans, in the order of the plans.
 
-    Where nothing is done to single records in Python, `take` itself makes the batch of what the
+    If no step works on single records in Python, `take` makes the batch from columns that the
     source has read and parsed ahead, and there is no Python thread. Otherwise a pool of threads
-    decodes images and calls functions, for all batches that were submitted, whether or not anybody
-    waits for them. Memory is that of the batches submitted and not yet taken.
+    decodes images and calls functions for all submitted batches. Memory is that of the batches
+    submitted and not yet taken.
 
-    The threads end with `close`, when nobody holds the pipeline any more, and at the end of the
+    The threads end with `close`, when the pipeline has no reference, and at the end of the
     program. A forked child cannot use it.
 
     Args:
-        source: reads and parses the records; closed by `close`.
-        schema: what it reads.
-        options: what is to be done.
-        threads: how many threads there are; with 0 all is done within `take`.
-        cache: where records are kept from one pipeline to the next, for `options.cache`.
-        finisher: makes columns of what the source returns; None for those of NumPy.
-        tools: what the framework has for functions of the user.
-        randomness: the generators of the program. Where functions draw from them, all is done
-            within `take`; the first batch tells whether they do.
+        source: Reads and parses the records; closed by `close`.
+        schema: Schema of the records.
+        options: Options of the loader.
+        threads: Number of threads; with 0 `take` does all the work.
+        cache: Cache of records that outlasts the pipeline, for `options.cache`.
+        finisher: Makes batch columns of parsed ones; None for NumPy columns.
+        tools: Support of the framework for functions of the user.
+        randomness: The generators of the program. If functions draw from them, `take` does all
+            the work. Whether they do is known after the first batch.
     """
 
     def __init__(
@@ -319,10 +324,10 @@ class Pipeline:
     def _start_pool(self) -> None:
         if self._threads and (self._piece is not None or self._work.batch_map is not None):
             self._pool = Pool(self._threads, "datum-load")
-            weakref.finalize(self, self._pool.stop).atexit = False  # the pool has its own
+            weakref.finalize(self, self._pool.stop).atexit = False  # `_stop_all` does that
 
     def make(self, plans: Iterator[BatchPlan]) -> Iterator[Finished]:
-        """Make the batches of all plans in order, as many ahead as keep every thread busy."""
+        """Yield the batches of all plans, made far enough ahead to keep every thread busy."""
         pending = 0
         for plan in islice(plans, self._batches_ahead):
             self.submit(plan)
@@ -336,7 +341,7 @@ class Pipeline:
             yield finished
 
     def submit(self, plan: BatchPlan) -> None:
-        """Start to make a batch; never waits for it."""
+        """Start to make a batch, without waiting for it."""
         self._check_open()
         job = BatchJob(self._work, plan, piece_records=self._piece)
         self._jobs.append(job)
@@ -344,24 +349,24 @@ class Pipeline:
             self._pool.add(job)
 
     def take(self) -> Finished:
-        """The next batch in the order of submission; raises what went wrong in it.
+        """Return the next batch in the order of submission, or raise its error.
 
-        An interrupt while it waits leaves the batch to be taken again.
+        After an interrupt during the wait, the batch can still be taken.
         """
         self._check_open()
         if not self._jobs:
-            raise IndexError("expected a batch that was submitted, got none left to take")
+            raise IndexError("expected a submitted batch to take, got none")
         job = self._jobs[0]
         if self._pool is None:
             job.run_all()
             self._settle(job)
         job.wait()
-        with suppress(IndexError):  # closed meanwhile: by another thread, or a user's function
+        with suppress(IndexError):  # closed meanwhile by another thread or a function of the user
             self._jobs.popleft()
         return job.result()
 
     def _settle(self, job: BatchJob) -> None:
-        """After the first batch: go on with threads, unless functions need the program's own."""
+        """Start the threads after the first batch, unless functions draw from global generators."""
         if self._randomness is None or self._randomness.is_drawn is not None or not job.records:
             return
         self._randomness.settle()
@@ -375,24 +380,25 @@ class Pipeline:
         if self._process != os.getpid():
             raise RuntimeError(
                 Message(
-                    "expected a loader to be iterated in the process that started to, got a"
-                    " forked one",
-                    hint="start an iteration of its own there",
+                    "expected an iteration to continue in the process that started it, got a"
+                    " fork of that process",
+                    hint="start a new iteration there",
                 )
             )
         if self._is_closed:
-            raise RuntimeError("expected a loader that is open, got one that was closed")
+            raise RuntimeError("expected an open loader, got a closed one")
 
     def close(self) -> None:
-        """Drop what is not taken, and end every thread; may be called more than once."""
+        """Drop batches that are not taken and end all threads; may be called more than once."""
         if self._is_closed or self._process != os.getpid():
-            return  # in a forked process, the threads and locks are the parent's
+            return  # in a forked process, threads and locks belong to the parent
         self._is_closed = True
         if self._pool is not None:
             self._pool.stop()
-        # Before the threads are waited for: they leave the records that they have not come to.
-        for job in list(self._jobs):  # and for one that waits in another thread
-            job.cancel(RuntimeError("expected a loader that is open, got one that was closed"))
+        # Before the join: threads skip the records they have not reached, and a thread that waits
+        # in `take` wakes up.
+        for job in list(self._jobs):
+            job.cancel(RuntimeError("expected an open loader, got a closed one"))
         if self._pool is not None:
             self._pool.join()
         self._jobs.clear()
@@ -409,7 +415,7 @@ _open: weakref.WeakSet[Pipeline] = weakref.WeakSet()
 
 
 def _ahead(threads: int, batch_size: int, piece: int | None) -> int:
-    """A thread works on a batch of its own, unless batches are shared out in pieces."""
+    """Number of batches made ahead: one for each thread, fewer if threads share batches."""
     busy = threads if piece is None else -(-threads * piece // batch_size)
     return min(busy, threads) + 2
 
@@ -423,7 +429,7 @@ def _plan_work(
     tools: FrameworkTools | None,
     randomness: GlobalRandomness | None,
 ) -> tuple[Work, int | None]:
-    """What is to be done to each batch, and how many records make a piece of it, if any."""
+    """The steps of each batch, and the number of records in a piece of it, if it has pieces."""
     decoders = find_decoders(schema, options)
     if finisher is None:
         casts = find_casts(options.cast, schema, options.decode)
@@ -438,12 +444,7 @@ def _plan_work(
         functions=decoders.functions,
         map=options.map and UserFunction("map", options.map, **given),
         batch_map=options.batch_map and UserFunction("batch_map", options.batch_map, **given),
-        padder=Padder(
-            options.pad,
-            None if has_map else finisher.names,
-            _shapes_of(schema, decoders),
-            bucket_by=options.bucket_by,
-        ),
+        padder=_make_padder(options, schema, decoders, finisher) if options.pad else None,
         skips_damage=options.on_error == "skip",
         is_padded=options.remainder == "pad",
         supervised=options.supervised,
@@ -458,15 +459,22 @@ def _plan_work(
     return work, PIECE_RECORDS if has_map or decoders.functions else None
 
 
+def _make_padder(
+    options: LoadOptions, schema: Schema, decoders: Decoders, finisher: Finisher
+) -> Padder:
+    names = finisher.names if options.map is None else None
+    return Padder(options.pad, names, _shapes_of(schema, decoders), bucket_by=options.bucket_by)
+
+
 def _mapped_by(cache: ColumnCache | None, options: LoadOptions) -> dict[int, Any] | None:
-    """Where the results of `map` are kept, if they are."""
+    """The cached results of `map`, if these are kept."""
     if options.cache_after != "map" or not isinstance(cache, RecordCache):
         return None
     return cache.mapped
 
 
 def _shapes_of(schema: Schema, decoders: Decoders) -> dict[str, tuple[int | None, ...]]:
-    """What is known of the shapes of columns: not of those that functions decode."""
+    """The known shapes of columns, which leaves out those that functions decode."""
     features = {**schema, **decoders.images}
     return {
         name: feature.shape if name in decoders.images else stand_in(feature).shape

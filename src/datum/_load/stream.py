@@ -1,4 +1,4 @@
-"""The records of each batch: order, epochs, hosts, workers and remainders."""
+"""Stream of batch plans: the records of each batch by order, epoch, host and worker."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ __all__ = [
 
 
 class EpochOrder(Protocol):
-    """Which record comes at which position of an epoch."""
+    """The record at each position of an epoch."""
 
     @property
     def records(self) -> int:
-        """How many positions an epoch has."""
+        """Number of positions in an epoch."""
 
     def numbers(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of the records at these positions."""
 
 
 class SeededOrder(EpochOrder, Protocol):
-    """An order that a seed tells."""
+    """An order that depends on a seed."""
 
     def with_seed(self, seed: int) -> SeededOrder:
         """The order of the same records with another seed."""
@@ -64,7 +64,7 @@ class SeededOrder(EpochOrder, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a pass over the records has come to: the next position of all hosts together."""
+    """The progress of a pass: an epoch, and the next position in it for all hosts together."""
 
     epoch: int = 0
     position: int = 0
@@ -72,17 +72,17 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """What one batch of this host is made of.
+    """The records of one batch of this host.
 
     Attributes:
-        epoch: the epoch it belongs to.
-        start: the position of the epoch at which the batch of all hosts starts.
-        stop: the position at which the next one starts.
-        numbers: the records of this host's part.
-        positions: their positions in the epoch.
-        real: so many of them count; the others fill up.
-        turns: how many steps of this host's stream they are: one, but for single records.
-        length: what rows of the feature `bucket_by` are padded to; None where nothing says so.
+        epoch: The epoch of the batch.
+        start: Position in the epoch where the batch of all hosts starts.
+        stop: Position where the next one starts.
+        numbers: Numbers of the records of this host.
+        positions: Positions of these records in the epoch.
+        real: Number of these records that count; those after them only fill up the batch.
+        turns: Number of steps of this host's stream: 1 for a batch, more for single records.
+        length: Length that rows of the feature `bucket_by` are padded to; None for no such length.
     """
 
     epoch: int
@@ -97,18 +97,18 @@ class BatchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The batches of one host, as a function of where to start.
+    """The batches of one host from any place on.
 
     The batch of all hosts is the next `hosts * batch_size` positions of the epoch, and each host
-    takes an equal part of it. No batch goes over the end of an epoch. All hosts have the same
-    number of batches.
+    takes an equal part of it. No batch spans two epochs. All hosts have the same number of
+    batches.
 
     Attributes:
-        order: which record comes at which position.
-        batch_size: how many records this host gets at a time.
-        host: the index of this host, and how many there are.
-        remainder: what becomes of the last positions of an epoch, too few for a full batch.
-        epochs: how many epochs make a pass; None is without end.
+        order: The record at each position.
+        batch_size: Number of records in a batch of this host.
+        host: Index of this host, and number of hosts.
+        remainder: Treatment of the last positions of an epoch that do not fill a batch.
+        epochs: Number of epochs in a pass; None never ends.
     """
 
     order: EpochOrder
@@ -119,36 +119,36 @@ class Stream:
 
     @property
     def global_batch(self) -> int:
-        """How many positions all hosts take at once."""
+        """Number of positions in a batch of all hosts."""
         return self.batch_size * self.host[1]
 
     def _left(self, position: int) -> int:
-        """How many batches an epoch still has from a position on."""
+        """Number of batches of an epoch from a position on."""
         positions = max(0, self.order.records - position)
         if self.remainder == "drop":
             return positions // self.global_batch
         return -(-positions // self.global_batch)
 
     def _epochs_from(self, epoch: int) -> int | None:
-        """How many epochs, this one included, the pass that it belongs to still has."""
+        """Number of epochs from this one to the end of its pass; None never ends."""
         return None if self.epochs is None else self.epochs - epoch % self.epochs
 
     def next_pass(self, place: Place) -> Place:
-        """Where the pass after the one that a place belongs to starts.
+        """The start of the pass after the one of a place.
 
-        After one without end, which was broken off then, that is the next epoch.
+        A pass without end must have been interrupted, so the next one starts with the next epoch.
         """
         return Place(place.epoch + (self._epochs_from(place.epoch) or 1), 0)
 
     def count(self, place: Place) -> int | None:
-        """How many batches there are from a place to the end of its pass; None without end."""
+        """Number of batches from a place to the end of its pass; None without end."""
         epochs = self._epochs_from(place.epoch)
         if epochs is None:
             return None
         return self._left(place.position) + (epochs - 1) * self._left(0)
 
     def last_batches(self, place: Place) -> list[int]:
-        """How many records each host has in the last batch of the epoch of a place."""
+        """Number of records of each host in the last batch of the epoch of a place."""
         hosts = self.host[1]
         rest = max(0, self.order.records - place.position) % self.global_batch
         if self.remainder != "keep" or not rest:
@@ -156,7 +156,7 @@ class Stream:
         return [rest * (host + 1) // hosts - rest * host // hosts for host in range(hosts)]
 
     def after(self, place: Place, batches: int) -> Place:
-        """The place that so many batches lead to, in one step."""
+        """The place after a number of batches, computed in one step."""
         left = self._left(place.position)
         if batches < left:
             return Place(place.epoch, place.position + batches * self.global_batch)
@@ -167,9 +167,10 @@ class Stream:
         return Place(place.epoch + 1 + epochs, batches * self.global_batch)
 
     def reached(self, start: Place, batches: int) -> Place:
-        """Where a pass has come to after so many batches; its end is not yet the next one's start.
+        """The place of a pass after a number of batches.
 
-        So a program that goes on from there finds the pass at its end, as it was.
+        The end of a pass is not yet the start of the next one: a program that resumes there finds
+        the pass at its end, as it was.
         """
         if not batches:
             return start
@@ -178,16 +179,19 @@ class Stream:
         return Place(place.epoch - 1, self.order.records) if is_end else place
 
     def _normal(self, place: Place) -> Place:
-        """The end of an epoch, and what drops from it, is the start of the next."""
+        """The same place, or the start of the next epoch if this one has no batch left."""
         return place if self._left(place.position) else Place(place.epoch + 1, 0)
 
     def plans(
         self, start: Place, *, worker: tuple[int, int] = (0, 1), done: int = 0
     ) -> Iterator[BatchPlan]:
-        """The batches from `start` to the end of the pass.
+        """Yield the plans of the batches from a place to the end of its pass.
 
-        Of several workers each takes the batches `index`, `index + count` and so on; `done` of
-        its own are passed over.
+        Args:
+            start: The place where all workers start.
+            worker: Index of this worker and number of workers. A worker takes the batches `index`,
+                `index + count` and so on.
+            done: Number of batches of this worker to skip.
         """
         self._refuse_nothing()
         index, count = worker
@@ -203,13 +207,13 @@ class Stream:
         records = self.order.records
         if self.remainder == "drop" and 0 < records < self.global_batch:
             raise SplitError(
-                f"expected at least {self.global_batch} records, one batch on every host, since a"
-                f" short one is left out, got {records}",
-                hint="a smaller `batch_size`, or drop_remainder=False",
+                f"expected at least {self.global_batch} records, a full batch on every host, since"
+                f" short batches are dropped, got {records}",
+                hint="choose a smaller `batch_size`, or drop_remainder=False",
             )
 
     def _plan(self, place: Place, step: int) -> BatchPlan:  # noqa: ARG002
-        """The batch at a place; workers take each `step`th of them."""
+        """The batch at a place; a worker takes every `step`th batch."""
         records, (host, hosts) = self.order.records, self.host
         left = records - place.position
         stop = min(records, place.position + self.global_batch)
@@ -232,34 +236,34 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class RecordStream(Stream):
-    """Single records: at each turn every host takes one.
+    """Single records: in each turn every host takes one.
 
-    They are planned many at a time. Of the last turn of an epoch, which may have too few for all
-    hosts, "keep" leaves some without, so that these have one record less.
+    Many are planned at a time. If the last turn of an epoch has too few records for all hosts,
+    "keep" gives some hosts one record less than others.
     """
 
     batch_size: int = 1
 
     def _own_left(self, position: int) -> int:
-        """How many records of an epoch this host still has from a position on."""
+        """Number of records of this host in an epoch from a position on."""
         index, hosts = self.host
         if self.remainder != "keep":
             return self._left(position)
         return max(0, -(-(self.order.records - position - index) // hosts))
 
     def count(self, place: Place) -> int | None:
-        """How many records there are from a place to the end of its pass; None without end."""
+        """Number of records from a place to the end of its pass; None without end."""
         epochs = self._epochs_from(place.epoch)
         if epochs is None:
             return None
         return self._own_left(place.position) + (epochs - 1) * self._own_left(0)
 
     def last_batches(self, place: Place) -> list[int]:  # noqa: ARG002
-        """Of single records none is short."""
+        """One record for each host: a single record is never short."""
         return [1] * self.host[1]
 
     def _plan(self, place: Place, step: int) -> BatchPlan:
-        """The records of the next turns of a worker, which takes each `step`th turn."""
+        """The records of the next turns of a worker, which takes every `step`th turn."""
         records, (host, hosts) = self.order.records, self.host
         turns = min(-(-self._left(place.position) // step), RECORDS_AT_ONCE)
         positions = place.position + host + np.arange(turns) * step * hosts
@@ -274,7 +278,7 @@ class RecordStream(Stream):
 
 
 VERSION = 1
-MAX_COUNT = 2**53  # of epochs and batches: what every reader of JSON holds exactly
+MAX_COUNT = 2**53  # epochs and batches: every JSON reader holds such numbers exactly
 _WHAT = {
     "records": "the same records",
     "order": "the same `shuffle`",
@@ -284,12 +288,12 @@ _WHAT = {
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A place to start from, and how many batches this worker has given since.
+    """A start, and the number of batches since.
 
     Attributes:
-        start: where all workers started.
-        worker: the index of this worker, and how many there are.
-        batches: how many batches this worker has given.
+        start: The place where all workers started.
+        worker: Index of this worker, and number of workers.
+        batches: Number of batches that this worker has returned.
     """
 
     start: Place = field(default_factory=Place)
@@ -298,7 +302,7 @@ class Progress:
 
 
 def fingerprint(runs: Iterable[ShardRange]) -> str:
-    """What tells these records from others, wherever the files lie."""
+    """A digest that identifies the records of these ranges, in whatever folder they are."""
     digest = blake2b(digest_size=12)
     for run in runs:
         shard = run.shard
@@ -309,7 +313,7 @@ def fingerprint(runs: Iterable[ShardRange]) -> str:
 
 
 def to_state(identity: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-    """The state of a loader of these records in this order."""
+    """The state of a loader, as plain values that fit into JSON."""
     place = {"epoch": progress.start.epoch, "position": progress.start.position}
     state = {"version": VERSION, **identity, **place}
     if progress.worker[1] > 1:
@@ -325,19 +329,19 @@ def check_state(
     worker: tuple[int, int],
     where: str,
 ) -> Progress:
-    """Read what `to_state` made; StateError if it is of other records, or in another order.
+    """Read a state; raise StateError if it is of other records or another order.
 
     Args:
-        state: what a program gives; it may have come from anywhere.
-        identity: what the state has to agree with.
+        state: State of unknown origin.
+        identity: Values that the state must agree with.
         records: Number of positions in an epoch.
-        worker: the index of this worker, and how many there are.
-        where: what the loader reads, for messages.
+        worker: Index of this worker, and number of workers.
+        where: Description of the records, for messages.
     """
     known = {"version", "epoch", "position", *identity}
     if not isinstance(state, Mapping) or not known <= set(state):
         raise StateError(
-            f"expected what `state_dict` gave, got {reprlib.repr(state)}",
+            f"expected a state from `state_dict`, got {reprlib.repr(state)}",
             where=where,
             hint="loader.load_state_dict(other.state_dict())",
         )
@@ -350,7 +354,7 @@ def check_state(
             raise StateError(
                 f"expected state of {_WHAT[name]}, {name} {value!r}, got {got}",
                 where=where,
-                hint="the order would be another one; make the loader as it was, or start anew",
+                hint="make the loader with the same options, or start from the beginning",
             )
     epoch = _count(state, "epoch", where, most=MAX_COUNT)
     position = _count(state, "position", where, most=records)
@@ -360,7 +364,7 @@ def check_state(
     given = state["worker"]
     if not isinstance(given, (list, tuple)) or tuple(map(_to_int, given)) != worker:
         raise StateError(
-            f"expected state of worker {worker}, got one of {reprlib.repr(given)}",
+            f"expected the state of worker {worker}, got that of {reprlib.repr(given)}",
             where=where,
             hint="loader.state_dict(batches=n) of the main process fits any number of workers",
         )
@@ -368,19 +372,19 @@ def check_state(
 
 
 def check_state_seed(state: Any, where: str) -> int:
-    """The seed of a state, which a loader whose seed was drawn takes over."""
+    """The seed of a state, for a loader that was made with `seed=None`."""
     return _count(state if isinstance(state, Mapping) else {}, "seed", where, most=None)
 
 
 def _is_equal(found: Any, expected: int | str) -> bool:
-    """Whether a value of a state is this one; a number may be one of NumPy."""
+    """Whether a value of a state equals the expected one; it may be a NumPy number."""
     if isinstance(expected, str):
         return isinstance(found, str) and found == expected
     return _to_int(found) == expected
 
 
 def _to_int(found: Any) -> int | None:
-    """A whole number as a plain one; None for all else."""
+    """A whole number as an `int`; None for any other value."""
     try:
         return None if isinstance(found, bool) else operator.index(found)
     except TypeError:
@@ -395,26 +399,26 @@ def _count(state: Mapping[str, Any], name: str, where: str, *, most: int | None)
         raise StateError(
             f"expected `{name}` of {bounds}, got {reprlib.repr(found)}",
             where=where,
-            hint="give the state just as `state_dict` returned it",
+            hint="pass the state exactly as `state_dict` returned it",
         )
     return number
 
 
-SEARCHED_RECORDS = 1 << 20  # at a time, for those that are left out
+SEARCHED_RECORDS = 1 << 20  # positions searched at a time for excluded records
 
 Parts = tuple[tuple[Shards, ShardRange], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """What a loader goes through.
+    """The records of a loader in their order.
 
     Attributes:
-        name: what was asked for, for messages.
-        schema: what each record holds.
-        parts: where the records lie; numbers count through them.
-        order: which number comes at which position of an epoch.
-        identity: what a saved state has to agree with, as plain values.
+        name: Name of the split as requested, for messages.
+        schema: Schema of the records.
+        parts: Shard ranges with the records, numbered from 0 through all of them.
+        order: The number of the record at each position of an epoch.
+        identity: Plain values that a saved state must agree with.
     """
 
     name: str
@@ -431,7 +435,7 @@ class Ordered:
 
 
 def make_order(records: int, options: LoadOptions) -> Order:
-    """The order that `shuffle` asks for."""
+    """The order for the option `shuffle`."""
     shuffle: Any = options.shuffle
     if shuffle is False or (shuffle == 0 and not isinstance(shuffle, str)):
         return Order(records)
@@ -442,8 +446,8 @@ def make_order(records: int, options: LoadOptions) -> Order:
 
 
 def order_split(split: Split, options: LoadOptions) -> Ordered:
-    """The records of a split in the order that the options ask for."""
-    check_counts(split.shards, (run.shard for run in split.runs))
+    """The records of a split in the order of the options."""
+    check_counts(split.shards, [run.shard for run in split.runs])
     order = make_order(len(split), options)
     description = order.description
     parts = tuple((split.shards, run) for run in split.runs)
@@ -460,28 +464,28 @@ def order_split(split: Split, options: LoadOptions) -> Ordered:
 
 
 class OrderWithout:
-    """An order without some of its records, the others one after the other as they come in it.
+    """An order without some of its records; the others move up, so that every batch is full.
 
-    So every batch is full. To find where those left out would come, each epoch is gone through
-    once, at some 30 million records a second.
+    The positions of excluded records are found by computing the order of each epoch once, at some
+    30 million records a second.
 
     Args:
-        order: of all records.
-        left_out: the numbers of the records to leave out, rising.
+        order: Order of all records.
+        excluded: Numbers of the records to exclude, in ascending order.
 
     >>> OrderWithout(Order(5), np.array([1, 2])).numbers(0, np.arange(3))
     array([0, 3, 4])
     """
 
-    def __init__(self, order: SeededOrder, left_out: NDArray[np.int64]) -> None:
+    def __init__(self, order: SeededOrder, excluded: NDArray[np.int64]) -> None:
         self._order = order
-        self._left_out = left_out
+        self._excluded = excluded
         self._held: tuple[int, NDArray[np.int64]] | None = None
 
     @property
     def records(self) -> int:
-        """How many positions an epoch has."""
-        return self._order.records - len(self._left_out)
+        """Number of positions in an epoch."""
+        return self._order.records - len(self._excluded)
 
     def numbers(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of the records at these positions of an epoch."""
@@ -492,15 +496,15 @@ class OrderWithout:
         return self._order.numbers(epoch, positions + passed)
 
     def with_seed(self, seed: int) -> OrderWithout:
-        """The order of another seed, without the same records."""
-        return OrderWithout(self._order.with_seed(seed), self._left_out)
+        """The order of another seed, with the same records excluded."""
+        return OrderWithout(self._order.with_seed(seed), self._excluded)
 
     def _find_gaps(self, epoch: int) -> NDArray[np.int64]:
-        """For each record left out how many others come before it, rising."""
+        """Number of other records before each excluded one, in ascending order."""
         found = []
         for start in range(0, self._order.records, SEARCHED_RECORDS):
             positions = np.arange(start, min(start + SEARCHED_RECORDS, self._order.records))
             numbers = self._order.numbers(epoch, positions)
-            found.append(positions[np.isin(numbers, self._left_out)])
+            found.append(positions[np.isin(numbers, self._excluded)])
         places = np.concatenate([np.empty(0, np.int64), *found])
         return places - np.arange(len(places))

@@ -354,7 +354,7 @@ class DatumParser:
 
 def _first(tensorflow: Any, name: str, feature: Feature | None, column: Any) -> Any:
     if feature is not None and feature.encoding == "image":
-        from datum._frameworks.tensorflow.images import decoder_for  # brings TensorFlow
+        from datum._frameworks.tensorflow.image_decoders import decoder_for  # brings TensorFlow
 
         return decoder_for(feature, name=name)(column[0])
     if isinstance(column, tensorflow.SparseTensor):

@@ -1,4 +1,4 @@
-"""The contents of a dataset, whoever wrote it, and their summary."""
+"""Contents of a dataset of any writer, and their summary."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ Writer = Literal["datum", "tfds", "older datum", "tfrecord files"]
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """All that has to be known of a dataset to read it.
+    """Description of a dataset, with everything that is needed to read it.
 
     Attributes:
-        folder: where the shards lie: `folder / shard.name` is the path of one, also where its
-            name is an absolute path.
-        schema: what each record holds.
-        splits: the shards of each split, by its name.
-        metadata: what else is known of features, by their names: class names, vocabularies.
-        statistics: what was counted in each split, by its name.
-        compression: of all shards that hold anything; None too where they differ.
-        writer: who described the dataset: "datum" (its manifest), "tfds", "older datum", or nobody
+        folder: Folder of the shards; `folder / shard.name` is the path of a shard, even if its name
+            is an absolute path.
+        schema: Schema of the records.
+        splits: Shards of each split by name.
+        metadata: Metadata of features by name: class names, vocabularies.
+        statistics: Statistics of each split by name.
+        compression: Compression of all shards that are not empty; None if they differ.
+        writer: Origin of the description: "datum" (its manifest), "tfds", "older datum", or none
             ("tfrecord files").
-        damage: what was left out when the records of files that nobody described were counted:
-            those files are read around it.
-        is_part: whether there are more shards in the manifest than these.
-        notes: what whoever opens it should know.
+        damage: Damage that was skipped when the records of files without a description were
+            counted, and is skipped when they are read.
+        is_part: Whether the manifest has more shards than these.
+        notes: Warnings for the user who opens the dataset.
     """
 
     folder: Path
@@ -53,10 +53,10 @@ class Contents:
 
     @property
     def left_out(self) -> dict[str, tuple[int, ...]]:
-        """The shards that are read around their damage, by name.
+        """The shards whose damage is skipped, by name.
 
-        With each come its records that are whole, but no messages: their numbers, where each
-        damaged place counts as one record.
+        Each has the numbers of its intact records that are no Examples, where each damaged place
+        counts as one record.
         """
         names = {
             str(self.folder / shard.name): shard.name
@@ -72,12 +72,12 @@ class Contents:
 
     @property
     def is_published(self) -> bool:
-        """Whether there is a manifest, to hold the shards against."""
+        """Whether there is a manifest to compare the shards with."""
         return self.writer == "datum"
 
     @classmethod
     def of_manifest(cls, folder: Path, manifest: Manifest) -> Contents:
-        """What a manifest in this folder describes."""
+        """The contents that a manifest in this folder describes."""
         return cls(
             folder,
             manifest.schema,
@@ -92,7 +92,7 @@ SHOWN_CLASSES = 5
 
 
 def summarize(contents: Contents) -> str:
-    """The text that `repr(dataset)` gives."""
+    """The text of `repr(dataset)`."""
     compression = f", {contents.compression}" if contents.compression else ""
     writer = "" if contents.is_published else f", {contents.writer}"
     lines = [f"Dataset({str(contents.folder)!r}{compression}{writer})"]

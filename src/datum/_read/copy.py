@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
-from datum._read.local import find_local, tell_content
+from datum._read.local import content_id, find_local
 from datum._read.shards import ShardRange, Shards
 from datum.errors import CorruptRecordError
 from datum.format import Index, Records
@@ -407,7 +407,7 @@ def _fingerprint(shards: Shards, runs: Sequence[ShardRange], schema: Schema) -> 
     told: list[Any] = [repr(schema)]
     for run in runs:
         shard = run.shard
-        content = tell_content(shards.folder, shard)
+        content = content_id(shards.folder, shard)
         told.append((shard.name, shard.records, shard.bytes, content))
         told.append((run.start, run.stop))
     return hashlib.blake2b(repr(told).encode(), digest_size=16).hexdigest()

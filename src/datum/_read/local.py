@@ -1,4 +1,4 @@
-"""Local files of a shard: its plain records and index, in the dataset or the cache directory."""
+"""Local files of a shard: its plain records and its index, in the dataset or in the cache."""
 
 from __future__ import annotations
 
@@ -32,50 +32,53 @@ __all__ = [
     "check_counts",
     "check_header",
     "check_unchanged",
+    "content_id",
     "find_local",
     "keep",
-    "keep_for_now",
+    "keep_for_process",
     "name_for",
     "places",
     "process_folder",
-    "tell_content",
 ]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def cache_folder() -> Path | None:
-    """Where files are kept: `$DATUM_CACHE`, `$XDG_CACHE_HOME/datum` or `~/.cache/datum`.
+    """The cache directory: `$DATUM_CACHE`, `$XDG_CACHE_HOME/datum` or `~/.cache/datum`.
 
-    None where there is no such place. The folder need not exist.
+    It need not exist. None for a user without a home.
     """
     named = os.environ.get("DATUM_CACHE")
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     try:
         if named:
             return Path(named).expanduser()
-        if not base.is_absolute():  # to be ignored then, by its specification
+        if not base.is_absolute():  # its specification ignores a relative path
             base = Path("~/.cache").expanduser()
-    except RuntimeError:  # of a user who has no home
+    except RuntimeError:  # a user without a home
         return None
     return base / "datum"
 
 
 def name_for(path: Path, shard: ShardInfo) -> str:
-    """What a file made from a shard is called: another name once the shard is another."""
-    told = (str(path.resolve()), identify(path), shard.crc32c)
-    return hashlib.sha256(repr(told).encode()).hexdigest()[:32]
+    """The name of a cache file for a shard, which changes with the shard."""
+    identity = (str(path.resolve()), identify(path), shard.crc32c)
+    return hashlib.sha256(repr(identity).encode()).hexdigest()[:32]
 
 
-def tell_content(folder: Path, shard: ShardInfo) -> str:
-    """What changes with the content of a shard: its checksum, or that of no manifest its file."""
+def content_id(folder: Path, shard: ShardInfo) -> str:
+    """A text that changes with the content of a shard: its checksum, or the identity of its file.
+
+    Only a manifest has checksums.
+    """
     if shard.crc32c is not None:
         return f"{shard.crc32c:08x}"
     return identify(folder / shard.name)
 
 
 def check_unchanged(path: Path, shard: ShardInfo, name: str) -> None:
-    """Refuse to keep what was made from a shard that was another one when it was begun."""
+    """Raise CorruptRecordError if a shard has changed since its cache name was computed."""
     if name_for(path, shard) != name:
         raise CorruptRecordError(
             "the file was changed while it was read", where=path, hint="load the dataset again"
@@ -83,16 +86,20 @@ def check_unchanged(path: Path, shard: ShardInfo, name: str) -> None:
 
 
 def places(name: str) -> list[Path]:
-    """Where a file of this name may be kept, the first one first."""
+    """The paths where a cache file of this name may be, in the order to look."""
     folder = cache_folder()
     first = [] if folder is None else [folder]
     return [kept / name for kept in (*first, *_process_folders.values())]
 
 
 def keep(name: str, write: Callable[[BinaryIO], None]) -> Path:
-    """A file that `write` fills, in the cache directory, or where that cannot be written for now.
+    """Write a file in the cache directory, or in that of the process if it is not writable.
 
-    It appears at once, when it is whole and on the disk: several processes may make it.
+    The file appears atomically, so several processes may write it.
+
+    Args:
+        name: Name of the file.
+        write: Writes the content.
     """
     folder = cache_folder()
     if folder is not None:
@@ -103,11 +110,11 @@ def keep(name: str, write: Callable[[BinaryIO], None]) -> Path:
         except OSError as error:
             if error.errno in _FULL:
                 raise _no_room(folder, error) from error
-    return keep_for_now(name, write)
+    return keep_for_process(name, write)
 
 
-def keep_for_now(name: str, write: Callable[[BinaryIO], None]) -> Path:
-    """A file that `write` fills, in a folder that is removed when the process ends."""
+def keep_for_process(name: str, write: Callable[[BinaryIO], None]) -> Path:
+    """Write a file in a folder that is removed when the process ends."""
     folder = process_folder()
     try:
         return _fill(folder, name, write)
@@ -126,25 +133,25 @@ def _fill(folder: Path, name: str, write: Callable[[BinaryIO], None]) -> Path:
 
 def _no_room(folder: Path, error: OSError) -> WriteError:
     return WriteError(
-        f"expected room for what is made of shards to read them at random, got {error}",
+        f"expected room for the copies and indexes that random access needs, got {error}",
         where=folder,
         hint="set DATUM_CACHE to a folder on a disk with more room, or write the dataset without"
         " compression",
     )
 
 
-# By process: a folder made before a fork is its parent's, who removes it; it can be read, though.
+# By process: the parent removes a folder that it made before a fork; the child can still read it.
 _process_folders: dict[int, Path] = {}
-_held: list[int] = []  # by which others know that their process runs
+_held: list[int] = []  # locks that show other processes that this one runs
 _PROCESS_PREFIX = "datum-cache-"
 _PROCESS_NAMES = re.compile(rf"{_PROCESS_PREFIX}[a-z0-9_]+")
 
 
 def process_folder() -> Path:
-    """A folder that is removed when the process ends; if it is killed, by the next one."""
+    """A folder that is removed when the process ends, or by the next process if it is killed."""
     process = os.getpid()
     if process not in _process_folders:
-        from multiprocessing.util import Finalize  # runs at the end of worker processes, too
+        from multiprocessing.util import Finalize  # runs at the end of worker processes too
 
         for left in find_abandoned(Path(tempfile.gettempdir()), _PROCESS_NAMES):
             remove_folder(left)
@@ -155,25 +162,24 @@ def process_folder() -> Path:
     return _process_folders[process]
 
 
-HINT = "restore the file, or load with on_error='skip' to leave out what is damaged"
-COPIED_RECORDS = 4096  # at a time, when a shard is inflated
-MAX_LOST_RECORDS = 2**24  # what cut files may lack in all; more is a claim that was never true
+HINT = "restore the file, or load with on_error='skip' to leave out damaged records"
+COPIED_RECORDS = 4096  # records copied at a time when a shard is decompressed
+MAX_LOST_RECORDS = 2**24  # most that truncated files may lack; a higher count is a false claim
 _INDEX_HEADER_BYTES = 40
-_CHECKED_RECORDS = 64  # of an index that may be another file's
-_salvaged: dict[str, LocalShard] = {}  # what this process made, by the name of the copy
+_CHECKED_RECORDS = 64  # records compared with an index that may belong to another file
+_salvaged: dict[str, LocalShard] = {}  # copies made by this process, by name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalShard:
-    """A shard that can be read at random.
+    """A shard with random access.
 
     Attributes:
-        path: a plain TFRecord file: the shard itself, or its inflated copy in the cache directory.
-        version: what tells that file from another one that takes its name.
-        index: an index file that belongs to it; None only if there are `offsets`.
-        offsets: where each record of the shard starts in the file, -1 where it is lost; those
-            after the last of them are lost, too. Only of damaged shards whose damage is to be
-            skipped.
+        path: A plain TFRecord file: the shard itself, or a decompressed copy in the cache.
+        version: Version of that file, which another file of the same name does not have.
+        index: Index file of the records; None only if there are `offsets`.
+        offsets: Start of each record in the file, -1 for a damaged one; records after the last
+            offset are damaged too. Only for damaged shards whose damage is skipped.
     """
 
     path: Path
@@ -183,14 +189,14 @@ class LocalShard:
 
     @property
     def bytes(self) -> int:
-        """The size of that file."""
+        """Size of the file."""
         return self.version[2]
 
 
 def check_counts(shards: Shards, contents: Iterable[ShardInfo]) -> None:
-    """Refuse numbers of records that the files of shards cannot hold; memory is sized by them.
+    """Raise CorruptRecordError for numbers of records that the files cannot hold.
 
-    Files that were cut may lack some. Raises CorruptRecordError.
+    Memory is allocated by these numbers. Truncated files may lack some records.
     """
     known = {shard.name: shard for shard in contents}
     if sum(shard.records for shard in known.values()) <= MAX_LOST_RECORDS:
@@ -206,25 +212,30 @@ def check_counts(shards: Shards, contents: Iterable[ShardInfo]) -> None:
                 f"expected {shard.records:,} records, {shards.known_from},"
                 f" got a file of {size:,} bytes, which holds {room:,} at most",
                 where=path,
-                hint="restore the file; datum.repair keeps what is left of the dataset",
+                hint="restore the file, or write the sound records with datum.repair",
             )
 
 
 def find_local(
     shards: Shards, shard: ShardInfo, *, skips_damage: bool = False, checks_header: bool = True
 ) -> LocalShard:
-    """Where to read the records of a shard by their numbers.
+    """Find or make the files to read the records of a shard by number.
 
-    A plain shard that has its index is read in place. An index that is missing is built once
-    and kept in the cache directory; a compressed shard is inflated there. Raises what `Shards.open`
-    does, and CorruptRecordError or CorruptIndexError where damage hides where records start. With
-    `skips_damage`, what is sound is found all the same. Without `checks_header` the header of an
-    index is left to the core, which checks it when it opens the index.
+    A plain shard with an index is read in place. A missing index is built once and kept in the
+    cache directory; a compressed shard is decompressed there. Raises the errors of `Shards.open`,
+    and CorruptRecordError or CorruptIndexError if damage hides the start of records.
+
+    Args:
+        shards: Opens the files.
+        shard: The shard.
+        skips_damage: Whether to find the sound records of a damaged shard instead of raising.
+        checks_header: Whether to check the header of an index. The core checks it too, when it
+            opens the index.
     """
     with shards.open(shard, accepts_damage=skips_damage) as file:
         is_plain = file.compression is None
         version = file.content.version
-    if shard.name in shards.left_out:  # known to be damaged: what is numbered is what is sound
+    if shard.name in shards.left_out:  # known to be damaged: only sound records have numbers
         return _find_sound(shards, shard) if is_plain else _salvage(shards, shard)
     try:
         if not is_plain:
@@ -239,7 +250,7 @@ def find_local(
             raise
     except CorruptRecordError as error:
         if not skips_damage:
-            # Its own hint is for readers of files.
+            # The hint of the error is for readers of single files.
             raise CorruptRecordError(error, hint=HINT, damage=error.damage) from None
     return _find_sound(shards, shard) if is_plain else _salvage(shards, shard)
 
@@ -278,7 +289,7 @@ def _find_index(
 
 
 def _open_again(path: Path, version: FileVersion) -> RecordFile:
-    """A file that was opened before; CorruptRecordError if it is another one by now."""
+    """Open a file again; CorruptRecordError if it was replaced since."""
     file = RecordFile(path, use_index=False)
     if file.content.version != version:
         raise change_error(str(path), version[2], "rewritten", len(file.content))
@@ -286,10 +297,10 @@ def _open_again(path: Path, version: FileVersion) -> RecordFile:
 
 
 def _is_of_others(index: Path, path: Path, shard: ShardInfo) -> bool:
-    """Whether the index beside records that others wrote is ours, and of these records.
+    """Whether an index beside records of another writer is ours, and that of these records.
 
-    No checksum of the file tells. An index that was written before the file is not believed, and
-    of any other some records have to lie where it says: times may have been restored or copied.
+    There is no checksum to compare. An index that is older than the file is ignored. Since times
+    can be restored or copied, some records must be where the index says.
     """
     try:
         file, made = path.stat(), index.stat()
@@ -301,7 +312,7 @@ def _is_of_others(index: Path, path: Path, shard: ShardInfo) -> bool:
 
 
 def _fits(index: Index, path: Path) -> bool:
-    """Whether records begin and end where an index says; of many, some are looked at."""
+    """Whether records begin and end where an index says; of many records, some are checked."""
     bounds = np.append(index.offsets, index.stream_bytes)
     rows = np.unique(np.linspace(0, len(index) - 1, min(len(index), _CHECKED_RECORDS)).astype(int))
     with path.open("rb", buffering=0) as file:
@@ -320,14 +331,14 @@ def _write(target: BinaryIO, data: bytes) -> None:
 
 
 def check_header(index: Path, path: Path, shard: ShardInfo, shard_bytes: int) -> None:
-    """Refuse an index of another file, without reading its offsets: whoever uses them does."""
+    """Raise CorruptIndexError for the index of another file, without reading its offsets."""
     with index.open("rb") as file:
         head = file.read(_INDEX_HEADER_BYTES)
         size = os.fstat(file.fileno()).st_size
     records, stream_bytes = (int.from_bytes(head[at : at + 8], "little") for at in (16, 24))
     crc = int.from_bytes(head[36:], "little")
     if size != _INDEX_HEADER_BYTES + 8 * records or crc != _core.mask_crc(_core.crc32c(head[:36])):
-        Index.load(index)  # tells what is wrong with it
+        Index.load(index)  # raises an error that describes the damage
     if stream_bytes != shard_bytes:
         raise CorruptIndexError(
             f"expected an index of {shard_bytes} bytes, as {path} has, got one of {stream_bytes}",
@@ -368,7 +379,7 @@ def _check_count(shards: Shards, shard: ShardInfo, records: int) -> None:
 
 
 def _find_sound(shards: Shards, shard: ShardInfo) -> LocalShard:
-    """The sound records of a plain shard, found by reading all of it."""
+    """Find the sound records of a plain shard by reading all of it."""
     path = shards.folder / shard.name
     numbers, starts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     with shards.open_around(shard) as file:
@@ -383,9 +394,9 @@ def _find_sound(shards: Shards, shard: ShardInfo) -> LocalShard:
 def _by_number(
     shard: ShardInfo, numbers: NDArray[np.int64], found: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Where each record starts, up to the last one that was found.
+    """The start of each record up to the last sound one, by number.
 
-    Each damage counts as one record, so a shard may seem to have more than it should.
+    Each damaged place counts as one record, so a shard may seem to have too many.
     """
     inside = numbers < shard.records
     numbers, found = numbers[inside], found[inside]
@@ -415,7 +426,7 @@ def _find_inflated(shards: Shards, shard: ShardInfo, version: FileVersion) -> Lo
 
     path = keep(f"{name}.tfrecord", inflate)
     data = found[-1].to_bytes()
-    # The index comes last: where there is one, the records are there.
+    # The index comes last: its presence shows that the records are complete.
     index = keep(f"{name}.index", lambda target: _write(target, data))
     return LocalShard(path, version_of(path), index)
 
@@ -423,7 +434,7 @@ def _find_inflated(shards: Shards, shard: ShardInfo, version: FileVersion) -> Lo
 def _copy_records(
     file: RecordFile, target: BinaryIO
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Write the frames of a file's records; where each one is then, and its number."""
+    """Copy the frames of the records of a file, and return their new offsets and numbers."""
     offsets, numbers = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     position = 0
     for records in file.chunks(COPIED_RECORDS):
@@ -436,14 +447,14 @@ def _copy_records(
 
 
 def _refuse_other(file: RecordFile, shard: ShardInfo) -> None:
-    """Refuse a file that was read without damage, but has another checksum than its shard."""
+    """Raise CorruptRecordError for an undamaged file with another checksum than its shard."""
     if file.damage or shard.crc32c in (None, file.content.crc32c(0, len(file.content))):
         return
     raise wrong_file(file.name, shard)
 
 
 def _frames(records: Records) -> list[memoryview]:
-    """The frames of a run, in as few pieces as they lie in."""
+    """The frames of some records, in as few pieces as possible."""
     begins = records.starts - HEADER_BYTES
     ends = begins + records.lengths + FRAME_BYTES
     breaks = np.flatnonzero(begins[1:] != ends[:-1])
@@ -454,7 +465,7 @@ def _frames(records: Records) -> list[memoryview]:
 
 
 def _salvage(shards: Shards, shard: ShardInfo) -> LocalShard:
-    """A copy of the sound records of a compressed shard, that lasts as long as the process."""
+    """Copy the sound records of a compressed shard, for the lifetime of the process."""
     source = shards.folder / shard.name
     name = name_for(source, shard)
     name += ".numbered" if shard.name in shards.left_out else ""
@@ -469,6 +480,6 @@ def _salvage(shards: Shards, shard: ShardInfo) -> LocalShard:
             _refuse_other(file, shard)
         found.append(_by_number(shard, numbers, starts))
 
-    path = keep_for_now(f"{name}.sound.tfrecord", copy)
+    path = keep_for_process(f"{name}.sound.tfrecord", copy)
     made = _salvaged[name] = LocalShard(path, version_of(path), None, found[-1])
     return made

@@ -1,4 +1,4 @@
-"""Records by number, read and parsed by threads of the core."""
+"""Records by number, read and parsed on threads of the core."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = [
     "ReadResult",
 ]
 
-MAX_TRIES = 3  # to read files that somebody replaces at the same time
+MAX_TRIES = 3  # attempts to read files that are replaced at the same time
 
-# As the core hands it over: stored columns, the buffer of strings, rows if not all, damaged rows.
+# A batch of the core: stored columns, the buffer of strings, rows if not all, damaged rows.
 _Batch = tuple[list[Stored], NDArray[np.uint8], NDArray[np.int64] | None, list[tuple[int, str]]]
 
 
@@ -36,9 +36,9 @@ class ReadResult:
     """The records of one request.
 
     Attributes:
-        columns: of those that are sound, as `datum.format.parse` makes them.
-        rows: which of the numbers that were submitted they are; None for all of them.
-        damage: what is wrong with the others, one for each.
+        columns: Columns of the sound records, as `datum.format.parse` returns them.
+        rows: Places of these records in the request; None for all.
+        damage: Damage of each of the other records.
     """
 
     columns: dict[str, Any]
@@ -47,16 +47,16 @@ class ReadResult:
 
 
 class NumberedRecords:
-    """The records of many runs, numbered from 0 through all of them.
+    """The records of many shard ranges, numbered from 0 through all of them.
 
-    Files are opened when a record of theirs is first asked for. Safe to use from threads; a forked
-    child has to make its own.
+    A file is opened when one of its records is first requested. Threads may share it; a forked
+    child must make its own.
 
     Args:
-        parts: the runs, and what opens their shards.
-        parser: makes columns of the records.
-        threads: how many threads of the core read what was submitted; with 0 `take` itself does.
-        on_error: whether damage is an error of the whole batch, or its records are left out.
+        parts: Shard ranges, each with the object that opens its shard.
+        parser: Parses the records into columns.
+        threads: Number of threads of the core that read ahead; with 0 `take` reads.
+        on_error: Whether a damaged record raises, or is skipped.
     """
 
     def __init__(
@@ -77,19 +77,19 @@ class NumberedRecords:
         self._failed: dict[int, Exception] = {}  # tickets whose shards cannot be opened
         self._failures = count(-1, -1)
         self._locals: dict[int, LocalShard] = {}  # by run
-        self._damage: dict[str, list[Damage]] = {}  # of shards whose offsets do not tell, by file
+        self._damage: dict[str, list[Damage]] = {}  # by file, for records without an offset
 
     def __len__(self) -> int:
         return int(self._ends[-1])
 
     def submit(self, numbers: Sequence[int] | NDArray[Any]) -> int:
-        """A ticket for the records of these numbers, whose reading starts now."""
+        """Start to read the records of these numbers, and return a ticket for `take`."""
         wanted = self._checked(numbers)
         try:
             self._open_for(wanted)
         except IndexError:
             raise
-        except Exception as error:  # of this batch, not of the one that is taken meanwhile
+        except Exception as error:  # belongs to this batch, so `take` of it raises it
             ticket = next(self._failures)
             self._failed[ticket] = error
             return ticket
@@ -101,7 +101,7 @@ class NumberedRecords:
         return ticket
 
     def take(self, ticket: int) -> ReadResult:
-        """What was asked for with a ticket; waits for it. Raises what went wrong, at the first row.
+        """Wait for the records of a ticket and return them, or raise the error of the first row.
 
         Each ticket can be taken once, in any order and from any thread.
         """
@@ -122,18 +122,17 @@ class NumberedRecords:
         return ReadResult(columns, rows, damage)
 
     def read(self, numbers: Sequence[int] | NDArray[Any]) -> dict[str, Any]:
-        """The columns of these records, read at once, on the caller's thread.
+        """Read the columns of these records on the caller's thread.
 
-        With `on_error="skip"` they are of the records that are sound.
+        With `on_error="skip"` damaged records are left out.
         """
         wanted = self._checked(numbers)
         return self._columns(self._read(wanted), wanted)
 
     def _read(self, numbers: NDArray[np.int64]) -> _Batch:
-        """Read records at once.
+        """Read records on this thread.
 
-        Files that are not open any more, and are others by now, are looked at once more: they may
-        be copies of what they were.
+        Files that were closed and replaced since are opened again: they may have the same content.
         """
         for _ in range(MAX_TRIES):
             self._open_for(numbers)
@@ -143,9 +142,9 @@ class NumberedRecords:
                 if fault.args[0] != "not open":
                     raise self._error(fault, numbers) from None
         raise CorruptRecordError(
-            "expected files that stay as they are, got others each time",
+            "expected files that stay the same, got files that were replaced each time",
             where=f"{self.locate(int(numbers[0]))[0]}",
-            hint="wait until whoever copies the dataset is done, and load it again",
+            hint="wait until the dataset is copied completely, and load it again",
         )
 
     def _columns(self, found: _Batch, numbers: NDArray[np.int64]) -> dict[str, Any]:
@@ -154,13 +153,13 @@ class NumberedRecords:
         return self._parser.columns(stored, _Gathered(self, kept, buffer))
 
     def locate(self, number: int) -> tuple[str, int, int | None]:
-        """File, number in the file and, once it is open, offset of a record, for messages."""
+        """File, number in the file and, once the file is open, offset of a record, for messages."""
         run, place, offset, _ = self._shards.find(number)
         shards, records = self._parts[run]
         return str(shards.folder / records.shard.name), records.start + place, offset
 
     def close(self) -> None:
-        """Stop and join the threads; whoever waits for a batch is told."""
+        """Stop and join the threads; a thread that waits in `take` gets an error."""
         self._loader.close()
 
     def _checked(self, numbers: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
@@ -185,7 +184,7 @@ class NumberedRecords:
             self._open(missing)
 
     def _open(self, runs: list[int]) -> None:
-        """Map the files of some runs; what has to be made for it is made side by side."""
+        """Map the files of some ranges; copies and indexes that they need are made in parallel."""
         parts = [self._parts[run] for run in runs]
         is_slow = any(
             shards.writer != "datum" or run.shard.compression is not None for shards, run in parts
@@ -201,9 +200,9 @@ class NumberedRecords:
     def _open_run(self, place: int) -> None:
         shards, run = self._parts[place]
         local = find_local(shards, run.shard, skips_damage=self._skips, checks_header=False)
-        # As text: the core would call Python for a Path, and take an interrupt for a wrong type.
+        # As text: the core would call Python for a Path, and mistake an interrupt for a TypeError.
         path = str(local.path)
-        crc = run.shard.crc32c if run.shard.compression is None else None  # of what is read
+        crc = run.shard.crc32c if run.shard.compression is None else None  # not of a copy
         try:
             if local.offsets is not None:
                 self._shards.open_at(place, path, local.version, local.offsets, run.start)
@@ -213,15 +212,15 @@ class NumberedRecords:
         except _core.Fault as fault:
             shards.check_current(run.shard)
             if local.index is not None and fault.args[0].startswith("index"):
-                check_header(local.index, local.path, run.shard, local.bytes)  # tells more
+                check_header(local.index, local.path, run.shard, local.bytes)  # has more details
             raise _open_error(local, *fault.args) from None
         except FileNotFoundError:
-            shards.open(run.shard, accepts_damage=self._skips).close()  # tells what is missing
+            shards.open(run.shard, accepts_damage=self._skips).close()  # names the missing file
             raise
-        shards.check_current(run.shard)  # once all is open: a dataset is replaced in one step
+        shards.check_current(run.shard)  # afterwards, since a dataset is replaced in one step
         self._locals[place] = local
 
-    # What can go wrong.
+    # Errors.
 
     def _error(self, fault: _core.Fault, numbers: NDArray[np.int64] | None) -> Exception:
         code = str(fault.args[0])
@@ -238,16 +237,16 @@ class NumberedRecords:
         if code == "forked":
             return RuntimeError(
                 Message(
-                    "expected records in the process that opened them, got a fork of it",
+                    "expected records in the process that opened them, got a fork of that process",
                     hint="open them after the fork, or start processes with the method 'spawn'",
                 )
             )
         if code == "closed":
-            return ValueError("expected records that are open, got closed ones")
-        return KeyError("expected a ticket that was not taken, got another")
+            return ValueError("expected open records, got closed ones")
+        return KeyError("expected a ticket that was not taken yet, got another one")
 
     def _changed(self, place: int, state: str, nbytes: int) -> Exception:
-        """A file that is not as it was when it was opened."""
+        """The error for a file that was changed since it was opened."""
         local = self._locals[place]
         try:
             is_index = local.index is not None and version_of(local.path) == local.version
@@ -267,10 +266,10 @@ class NumberedRecords:
         if index is not None:
             try:
                 Index.load(index)
-            except CorruptIndexError as error:  # not the record, but where it was looked for
+            except CorruptIndexError as error:  # the index is damaged, not the record
                 return error
             except OSError:
-                pass  # gone since; the record was not as its index told all the same
+                pass  # deleted since, but the record was not where it said
         damage = self._find_damage(number, kind)
         return CorruptRecordError(
             f"record {damage.record} at byte {damage.offset}: expected a sound"
@@ -290,7 +289,7 @@ class NumberedRecords:
                 for _ in records.chunks():
                     pass
                 self._damage[file] = records.damage
-        # Each damage counts as one record: the last one may have taken several with it.
+        # Each damaged place counts as one record, though it may span several.
         before = [damage for damage in self._damage[file] if damage.record <= record]
         return before[-1] if before else Damage(file, 0, 0, record, "torn payload")
 
@@ -317,20 +316,20 @@ class _Gathered:
         return self._records.locate(int(self._numbers[at]))
 
 
-def _open_error(local: LocalShard, code: str, *told: Any) -> Exception:
-    """Files that are not as they were found a moment ago."""
+def _open_error(local: LocalShard, code: str, *values: Any) -> Exception:
+    """The error for files that changed between their check and their opening."""
     if code == "version":
         return change_error(str(local.path), local.bytes, "rewritten", local.bytes)
     if code == "bytes":
         return CorruptRecordError(
-            f"expected {told[0]} bytes, got {told[1]}",
+            f"expected {values[0]} bytes, got {values[1]}",
             where=local.path,
-            hint="the file was cut or changed; restore it",
+            hint="the file was truncated or changed; restore it",
         )
     problem = {
-        "index": f"expected an index of records: {told[0]}",
-        "index bytes": f"expected an index of {told[0]} bytes, got one of {told[-1]}",
-        "index records": f"expected an index of {told[0]} records, got one of {told[-1]}",
+        "index": f"expected an index of records: {values[0]}",
+        "index bytes": f"expected an index of {values[0]} bytes, got one of {values[-1]}",
+        "index records": f"expected an index of {values[0]} records, got one of {values[-1]}",
         "index shard": "expected the index of this shard, got that of another version",
     }[code]
     return CorruptIndexError(

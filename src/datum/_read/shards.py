@@ -44,14 +44,15 @@ Progress = Callable[[int, int], object]
 
 
 class ByteCounter:
-    """Sums up the bytes that are done in all files, and tells them, one call at a time.
+    """Adds up the bytes that are read in all files, and reports them.
 
     Args:
-        total: how many there are.
-        progress: called with the bytes that are done, and with all there are.
+        total: Number of bytes of all files.
+        progress: Called with the number of bytes read and the total, one call at a time.
 
     Attributes:
-        is_stopped: whether those who read are to give up, as they are told when they note bytes.
+        is_stopped: Whether readers must stop. They learn it from a StoppedError when they report
+            bytes.
     """
 
     def __init__(self, total: int, progress: Progress | None) -> None:
@@ -62,7 +63,7 @@ class ByteCounter:
         self._lock = threading.Lock()
 
     def of_file(self, size: int) -> Callable[[int], None]:
-        """A function that takes how many bytes of one file are done; more than `size` are not."""
+        """Make a function that takes the number of bytes read of one file, at most `size`."""
         before = 0
 
         def note(done: int) -> None:
@@ -80,11 +81,17 @@ class ByteCounter:
 
 
 class StoppedError(Exception):
-    """The reading was given up."""
+    """Reading was stopped."""
 
 
 class WatchedFile(RecordFile):
-    """A file that tells how far it is read; of one that is compressed, only that it goes on."""
+    """A file that reports how far it is read; if it is compressed, only that reading goes on.
+
+    Args:
+        source: Path of the file.
+        note: Called with the number of bytes read so far.
+        recovery: Whether damaged records raise or are skipped.
+    """
 
     def __init__(
         self,
@@ -112,18 +119,17 @@ class WatchedFile(RecordFile):
 
 
 def end_of(records: Records) -> int:
-    """Where the last record of a run ends in its (decompressed) file."""
+    """The end of the last of these records in their (decompressed) file."""
     payload = (records.base or 0) + int(records.starts[-1] + records.lengths[-1])
     return payload + FRAME_BYTES - HEADER_BYTES
 
 
 class SoundFile(RecordFile):
-    """The sound records of a file, numbered from 0 without gaps; `damage` lists what is not.
+    """The sound records of a file, numbered from 0 without gaps; `damage` lists the others.
 
     Args:
-        source: the path of the file.
-        left_out: records that are whole, but of no use, by their numbers where each damaged place
-            counts as one.
+        source: Path of the file.
+        left_out: Numbers of intact records to skip, where each damaged place counts as a record.
 
     >>> from datum.format import frame
     >>> with open("damaged.tfrecord", "wb") as target:
@@ -161,7 +167,7 @@ class SoundFile(RecordFile):
             seen += count
 
 
-# Far below the 256 files that some systems let a process open, with room for others.
+# Far below the 256 files that some systems allow a process to open.
 MAX_OPEN_SHARDS = 32
 _KNOWN_FROM: dict[Writer, str] = {
     "datum": "as the manifest says",
@@ -171,11 +177,11 @@ _KNOWN_FROM: dict[Writer, str] = {
 }
 
 
-CHECKSUM_BYTES = 4 * 2**20  # read at a time
+CHECKSUM_BYTES = 4 * 2**20  # bytes read at a time
 
 
 class Checksum:
-    """Size and CRC of an open file, as far as somebody else has read it."""
+    """Size and CRC of an open file, up to the byte that another reader has reached."""
 
     def __init__(self, name: str, content: _core.MappedFile) -> None:
         self._name = name
@@ -184,7 +190,7 @@ class Checksum:
         self.crc = 0
 
     def advance(self, to: int | None = None) -> None:
-        """Read on up to byte `to`, or to the end; CorruptRecordError if the file was changed."""
+        """Read up to byte `to`, or to the end; CorruptRecordError if the file was changed."""
         end = len(self._content) if to is None else to
         with refuse_changes(self._name, self._content):
             while self.nbytes < end:
@@ -201,7 +207,7 @@ def checksum_file(file: RecordFile) -> tuple[int, int]:
 
 
 def tail_checksum(file: RecordFile) -> int:
-    """The checksum of the last bytes of a file, as a manifest has it."""
+    """The checksum of the last bytes of a file, which a manifest has too."""
     size = min(len(file.content), TAIL_BYTES)
     with refuse_changes(file.name, file.content):
         return file.content.crc32c(len(file.content) - size, size)
@@ -213,12 +219,12 @@ def wrong_file(path: str, shard: ShardInfo) -> CorruptRecordError:
         "expected the shard that the manifest describes, got another file of"
         f" {shard.bytes} bytes whose records are sound",
         where=path,
-        hint="restore it; were files renamed, or copied from another version or split?",
+        hint="restore it; files may have been renamed, or copied from another version or split",
     )
 
 
 def _is_sound(file: RecordFile) -> bool:
-    """Whether all records of a file are whole, found by reading it."""
+    """Read a file, and return whether all its records are intact."""
     try:
         for _ in file.chunks():
             pass
@@ -228,24 +234,23 @@ def _is_sound(file: RecordFile) -> bool:
 
 
 def versions_of(contents: Contents) -> dict[str, FileVersion]:
-    """What tells the shards that are there now from others; empty where a manifest does."""
+    """The current version of each shard file; empty with a manifest, which has checksums."""
     found = {}
     for split in contents.splits.values() if contents.writer != "datum" else ():
         for shard in split.shards:
-            with suppress(OSError):  # whoever reads it says what is wrong
+            with suppress(OSError):  # its reader reports the error
                 found[shard.name] = version_of(contents.folder / shard.name)
     return found
 
 
 class Shards:
-    """Opens the shards of one dataset; the last ones used stay open. Safe to use from threads.
+    """Opens the shards of one dataset; the last ones used stay open. Threads may share it.
 
     Args:
-        folder: where the names of the shards start from.
-        writer: who described them: only a manifest tells a dataset that replaced another.
-        left_out: those that are read around their damage, as `Contents.left_out` tells them.
-        versions: what tells the file of each shard from one that takes its name, where no manifest
-            does; see `versions_of`.
+        folder: Folder that the names of shards are relative to.
+        writer: Writer of the dataset; only Datum's manifest shows that a dataset was replaced.
+        left_out: Shards whose damage is skipped; see `Contents.left_out`.
+        versions: Version of the file of each shard, without a manifest; see `versions_of`.
     """
 
     def __init__(
@@ -261,9 +266,9 @@ class Shards:
         self.versions = dict(versions or {})
         self._open: OrderedDict[str, RecordFile] = OrderedDict()
         self._lock = threading.Lock()
-        # As text: of thousands of shards, to make a Path of each takes longer than to open it.
+        # As text: making a Path of each of thousands of shards takes longer than opening them.
         self._manifest_path = str(folder / MANIFEST_NAME)
-        self._manifest: tuple[int, ...] | None = None  # what tells one manifest from another
+        self._manifest: tuple[int, ...] | None = None  # version of the manifest
 
     def __reduce__(self) -> tuple[type[Shards], tuple[Any, ...]]:
         # Files stay with their process.
@@ -271,30 +276,32 @@ class Shards:
 
     @property
     def known_from(self) -> str:
-        """How it is known what a shard has to be, for messages."""
+        """The origin of the description of shards, for messages."""
         return _KNOWN_FROM[self.writer]
 
     def _path_of(self, shard: ShardInfo) -> str:
         folder = self._manifest_path.removesuffix(MANIFEST_NAME)
-        return os.path.join(folder, shard.name)  # noqa: PTH118 - see there
+        return os.path.join(folder, shard.name)  # noqa: PTH118 - see `_manifest_path`
 
     def open(self, shard: ShardInfo, *, accepts_damage: bool = False) -> RecordFile:
-        """The file of a shard, just opened, to be read in order.
+        """Open the file of a shard, to read it in order.
 
-        Unless it `accepts_damage`, its size and compression are those of the shard.
+        Args:
+            shard: The shard.
+            accepts_damage: Whether the file may have another size or compression than the shard.
         """
         path = self._path_of(shard)
         try:
             file = self._open_file(shard)
             self._refuse_newer(file, shard, around_damage=accepts_damage)
             size = len(file.content)
-            self.check_current(shard)  # after: a dataset is replaced in one step
+            self.check_current(shard)  # afterwards, since a dataset is replaced in one step
         except FileNotFoundError:
             self.check_current(shard)
             raise ManifestError(
                 f"expected a shard, {self.known_from}, got no such file",
                 where=path,
-                hint="restore it from where the dataset was copied from",
+                hint="restore it from the original of the dataset",
             ) from None
         if size == shard.bytes:
             self._refuse_other(file, shard)
@@ -304,9 +311,9 @@ class Shards:
             raise CorruptRecordError(
                 f"expected {shard.bytes} bytes, {self.known_from}, got {size}",
                 where=path,
-                hint="the file was cut or changed; restore it",
+                hint="the file was truncated or changed; restore it",
             )
-        if size and file.compression != shard.compression:  # nothing is compressed in any way
+        if size and file.compression != shard.compression:  # an empty file fits any compression
             raise CorruptRecordError(
                 f"expected compression {shard.compression}, {self.known_from},"
                 f" got {file.compression}",
@@ -315,9 +322,9 @@ class Shards:
         return file
 
     def _refuse_other(self, file: RecordFile, shard: ShardInfo) -> None:
-        """Refuse a sound file that is not this shard, though it has its name and its size.
+        """Raise CorruptRecordError for a sound file of the right size that is not this shard.
 
-        Damage is for those who read the records, who tell where it is.
+        Readers of the records report damage, with its place.
         """
         if shard.tail_crc32c in (None, tail_checksum(file)) or not _is_sound(file):
             return
@@ -330,9 +337,9 @@ class Shards:
         return RecordFile(path, use_index=self.writer == "datum")
 
     def _refuse_newer(self, file: RecordFile, shard: ShardInfo, *, around_damage: bool) -> None:
-        """Refuse a file that was put in the place of the one that was loaded.
+        """Raise CorruptRecordError for a file that replaced the one that was loaded.
 
-        One that was written to in place may only be damaged, which its readers report.
+        A file that was written to in place may only be damaged, which its readers report.
         """
         found = file.content.version
         known = self.versions.get(shard.name, found)
@@ -345,9 +352,9 @@ class Shards:
             )
 
     def open_around(self, shard: ShardInfo) -> RecordFile:
-        """The file of a shard, to be read in order around all damage.
+        """Open the file of a shard, to read its sound records in order.
 
-        Its records have the numbers that they have in the dataset, as far as damage lets tell.
+        Its records have their numbers in the dataset, as far as damage allows.
         """
         if shard.name in self.left_out:
             return self._open_file(shard)
@@ -356,20 +363,20 @@ class Shards:
         return file
 
     def check_current(self, shard: ShardInfo) -> None:
-        """Refuse a shard of a dataset that was put in the place of the one that was loaded.
+        """Raise ManifestError if the dataset was replaced since it was loaded.
 
-        Files that were opened before this is called are those of the dataset that was loaded.
+        If it passes, files that were opened before belong to the loaded dataset.
         """
         if self.writer != "datum":
             return
         path = self._manifest_path
         try:
-            status = os.stat(path)  # noqa: PTH116 - a Path is slower, of thousands of shards
+            status = os.stat(path)  # noqa: PTH116 - a Path is slower with thousands of shards
             found = status.st_ino, status.st_mtime_ns, status.st_size
             if found == self._manifest:
                 return
             splits = list(Manifest.load(path).splits.values())
-        except FileNotFoundError:  # it was there once
+        except FileNotFoundError:  # it was deleted
             splits = []
         known = {(one.name, one.bytes, one.crc32c) for split in splits for one in split.shards}
         if (shard.name, shard.bytes, shard.crc32c) not in known:
@@ -381,12 +388,12 @@ class Shards:
         self._manifest = found
 
     def open_indexed(self, shard: ShardInfo) -> RecordFile:
-        """The file of a shard, to be read at random."""
+        """Open the file of a shard for random access."""
         if shard.compression is not None:
             raise ValueError(
                 Message(
-                    f"{self.folder}: expected shards that are not compressed, to read records by"
-                    f" their numbers, got {shard.compression}",
+                    f"{self.folder}: expected uncompressed shards, to read records by number, got"
+                    f" {shard.compression}",
                     hint="iterate over the split, or write the dataset without compression",
                 )
             )
@@ -415,7 +422,7 @@ class Shards:
         return file
 
 
-SKIPPED_RECORDS = 1024  # read and dropped at a time, where a shard is compressed
+SKIPPED_RECORDS = 1024  # records of a compressed shard skipped at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,7 +438,7 @@ class ShardRange:
 
 
 class RangeBatches(BatchReader):
-    """An iterable of batches over runs of records; each iteration reads the shards anew."""
+    """An iterable of batches over ranges of shards; each iteration reads them again."""
 
     def __init__(
         self,
@@ -458,7 +465,7 @@ class RangeBatches(BatchReader):
         self._shard_runs = runs
 
     def _runs(self) -> Iterator[Records]:
-        """Runs of exactly `batch_size` records, over the ends of shards."""
+        """Runs of exactly `batch_size` records, across the ends of shards."""
         held: list[Records] = []
 
         def missing() -> int:
@@ -494,13 +501,13 @@ def _read_indexed(
 def _read_in_order(
     shards: Shards, run: ShardRange, next_size: Callable[[], int]
 ) -> Iterator[Records]:
-    """All of a shard, or of a compressed one what comes before the run, too."""
+    """Read a shard from its start: a whole one, or a compressed one up to the end of a range."""
     position = 0
 
     def next_part() -> int:
         if position < run.start:
             return min(SKIPPED_RECORDS, run.start - position)
-        # At the end ask for one more: a whole shard must have come to its end there.
+        # At the end, request one more record: a whole shard must have none left.
         return min(next_size(), max(1, run.stop - position))
 
     with shards.open(run.shard) as file:

@@ -124,7 +124,7 @@ def test_with_pad_the_mask_tells_which_records_fill_up(source: MemorySource) -> 
 
 
 def test_with_pad_map_has_to_return_dicts(source: MemorySource) -> None:
-    with pytest.raises(ValueError, match="expected dicts from `map` with remainder='pad'"):
+    with pytest.raises(ValueError, match="expected dicts from `map`, since remainder='pad'"):
         load(source, [1], remainder="pad", map=lambda record: (record["x"],))
 
 
@@ -164,7 +164,7 @@ def test_after_an_error_the_next_batch_is_sound(source: MemorySource) -> None:
     pipeline = open_pipeline(source, map=lambda r: r if r["x"] != 3 else None)
     for numbers in ([3], [4]):
         pipeline.submit(plan(numbers))
-    with pytest.raises(ValueError, match="expected `map` to return what takes the place, got None"):
+    with pytest.raises(ValueError, match="expected `map` to return the new value, got None"):
         pipeline.take()
     assert pipeline.take().batch["x"] == [4]
     pipeline.close()
@@ -703,7 +703,7 @@ def test_keys_that_differ_are_named(texts: MemorySource) -> None:
         ValueError, match="memory: record 3 at byte 30: expected the same keys"
     ) as e:
         load(texts, [1, 3], map=change)
-    assert "'y' missing, 'z' too" in str(e.value)
+    assert "'y' missing, 'z' extra" in str(e.value)
 
 
 def test_batch_map_gets_the_batch_and_gives_anything(texts: MemorySource) -> None:
@@ -712,7 +712,7 @@ def test_batch_map_gets_the_batch_and_gives_anything(texts: MemorySource) -> Non
 
 @pytest.mark.parametrize("option", ["map", "batch_map"])
 def test_a_function_that_forgets_its_result_is_told(texts: MemorySource, option: str) -> None:
-    with pytest.raises(ValueError, match=f"expected `{option}` to return what takes the place"):
+    with pytest.raises(ValueError, match=f"expected `{option}` to return the new value"):
         load(texts, [1], **{option: lambda given: None})
 
 

@@ -122,7 +122,7 @@ def test_all_else_makes_a_list() -> None:
     [
         (
             [{"a": 1}, {"b": 1}],
-            "here 1: expected the same keys .* here 0, got 'a' missing, 'b' too",
+            "here 1: expected the same keys .* here 0, got 'a' missing, 'b' extra",
         ),
         ([{"a": {"b": 1}}, {"a": {}}], r"in \['a'\], got 'b' missing"),
         ([{"a": 1}, 5], "expected a dict from `map` as for here 0, got int"),
@@ -319,7 +319,7 @@ def test_columns_that_map_makes_are_padded_by_name_even_if_they_are_alike() -> N
 
 def test_what_has_one_shape_takes_no_pad_by_name() -> None:
     source = MemorySource([{"n": 1}], {"n": Feature("int64")})
-    with pytest.raises(ValueError, match="feature 'n': expected `pad` with a length for what diff"):
+    with pytest.raises(ValueError, match="feature 'n': expected `pad` with a length for a feature"):
         load(source, [0], pad={"n": Pad(length=4)})
     (batch,) = load(source, [0], pad=4)
     assert list(batch) == ["n"]
@@ -399,7 +399,7 @@ def test_a_size_that_no_memory_holds_is_refused_by_the_name_of_the_option(
     wide = Ragged(np.zeros(3, np.int64), np.array([0, 1, 3]))
     for column in (wide, [np.zeros(2), np.zeros(3)]):
         pad: Any = Pad(**{option: (length,)})
-        with pytest.raises(ValueError, match="feature 'x': expected `pad` to a size that memory"):
+        with pytest.raises(ValueError, match="feature 'x': expected `pad` to a size that fits"):
             Padder({"x": pad}).pad({"x": column})
 
 
@@ -446,7 +446,7 @@ def test_images_are_padded_to_height_and_width() -> None:
     assert cut["x_mask"].all()
     with pytest.raises(ValueError, match="row 1, feature 'x': expected at most 1 values.*got 2"):
         Padder({"x": Pad(length=(1, 3))}).pad({"x": IMAGES})
-    with pytest.raises(ValueError, match="a number for each dimension that differs"):
+    with pytest.raises(ValueError, match="a number for each variable dimension"):
         Padder(Pad(multiple=2)).pad({"x": IMAGES})
 
 

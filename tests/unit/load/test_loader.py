@@ -18,11 +18,11 @@ import pytest
 
 import datum
 from datum import StateError
-from datum._load.checks import check_function, check_known
+from datum._load.functions import check_function
 from datum._load.loader import MAX_LISTED, Loader, LoadReport
 from datum._load.options import LoadKeywords, LoadOptions, present_name
 from datum._load.stream import order_split
-from datum._options import check_choice, check_count, check_kind
+from datum._options import check_choice, check_count, check_kind, check_known
 from datum.errors import Damage
 from datum.mixing import Mix
 from datum.schema import Feature, Schema
@@ -592,7 +592,7 @@ def test_values_that_cannot_be_are_refused(wrong):
     ],
 )
 def test_single_records_take_nothing_that_is_about_batches(wrong):
-    with pytest.raises(ValueError, match="expected a `batch_size` with .* got None: single"):
+    with pytest.raises(ValueError, match="expected a `batch_size` with .* got None for single"):
         LoadOptions(batch_size=None, **wrong)
 
 

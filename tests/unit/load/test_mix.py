@@ -133,12 +133,12 @@ def test_a_mix_knows_its_records_and_what_a_state_must_agree_with(parts):
 def test_splits_without_records_are_refused(parts):
     part = parts("a", {"x": [1]})
     empty = replace(part, name="val", order=Order(0), parts=())
-    with pytest.raises(ValueError, match="splits with records to mix, got none in 'val'"):
+    with pytest.raises(ValueError, match="splits with records to mix, got the empty split 'val'"):
         order_mix([part, empty], [1, 1], seed=0, options=LoadOptions())
 
 
 def test_features_that_differ_are_told_with_both(parts):
     numbers, words = parts("numbers", {"x": [1], "y": [1]}), parts("words", {"x": ["a"], "y": [1]})
-    with pytest.raises(SchemaError, match="same feature 'x'.*'int64'.*'str'.*\nhint: `columns`"):
+    with pytest.raises(SchemaError, match="same feature 'x'.*'int64'.*'str'.*\nhint: .*`columns`"):
         order_mix([numbers, words], [1, 1], seed=0, options=LoadOptions())
     order_mix([numbers, words], [1, 1], seed=0, options=LoadOptions(columns=["y"]))

@@ -165,7 +165,7 @@ def test_close_waits_for_the_record_that_is_worked_on_and_no_other(source: Memor
     closing.join(20)
     assert not closing.is_alive()
     assert seen == [0]
-    with pytest.raises(RuntimeError, match="got one that was closed"):
+    with pytest.raises(RuntimeError, match="got a closed one"):
         job.result()
 
 
@@ -176,7 +176,7 @@ def test_a_function_that_closes_its_own_pipeline_is_told(source: MemorySource) -
 
     pipeline = open_pipeline(source, map=change, threads=2)
     pipeline.submit(plan([1, 2]))
-    with pytest.raises(RuntimeError, match="got one that was closed"):
+    with pytest.raises(RuntimeError, match="got a closed one"):
         pipeline.take()
     pipeline.close()
 
@@ -266,13 +266,13 @@ def test_threads_end_when_nobody_holds_the_pipeline(source: MemorySource) -> Non
 def test_a_closed_pipeline_says_so(source: MemorySource) -> None:
     pipeline = open_pipeline(source)
     pipeline.close()
-    with pytest.raises(RuntimeError, match="got one that was closed"):
+    with pytest.raises(RuntimeError, match="got a closed one"):
         pipeline.take()
 
 
 def test_taking_what_was_not_submitted_says_so(source: MemorySource) -> None:
     pipeline = open_pipeline(source)
-    with pytest.raises(IndexError, match="none left to take"):
+    with pytest.raises(IndexError, match="batch to take, got none"):
         pipeline.take()
     pipeline.close()
 

@@ -317,7 +317,7 @@ def test_a_state_of_all_serves_every_worker():
 @pytest.mark.parametrize("worker", [ALONE, (1, 3), (2, 4)])
 def test_the_state_of_one_worker_serves_no_other(worker):
     state = to_state(IDENTITY, Progress(Place(1, 8), (2, 3), 5))
-    with pytest.raises(StateError, match="expected state of worker .*got .*\nhint: .*batches=n"):
+    with pytest.raises(StateError, match="the state of worker .*got .*\nhint: .*batches=n"):
         check(state, worker=worker)
 
 
@@ -352,7 +352,7 @@ def test_what_does_not_fit_is_told(changed, expected):
 
 @pytest.mark.parametrize("state", [None, 3, [], {}, {"version": 1}, {"epoch": 0, "position": 0}])
 def test_what_is_no_state_is_refused(state):
-    with pytest.raises(StateError, match="expected what `state_dict` gave, got"):
+    with pytest.raises(StateError, match="expected a state from `state_dict`, got"):
         check(state)
 
 

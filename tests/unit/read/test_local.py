@@ -21,7 +21,7 @@ from datum._read.local import (
     check_unchanged,
     find_local,
     keep,
-    keep_for_now,
+    keep_for_process,
     name_for,
     places,
 )
@@ -468,7 +468,7 @@ def test_where_nothing_can_be_written_files_are_kept_for_now(cache):
     assert cache.read_text() == "a file where the folder should be"
 
 
-@pytest.mark.parametrize("make", [keep, keep_for_now])
+@pytest.mark.parametrize("make", [keep, keep_for_process])
 def test_a_full_disk_is_told_with_what_to_do(cache, monkeypatch, make):
     def find_full(descriptor):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -516,10 +516,10 @@ def test_what_was_made_of_a_file_that_changed_meanwhile_is_refused(tmp_path):
 
 RUN = """
 import multiprocessing, sys
-from datum._read.local import keep_for_now
+from datum._read.local import keep_for_process
 
 def make(name):
-    return print(keep_for_now(name, lambda target: target.write(b"abc")), flush=True)
+    return print(keep_for_process(name, lambda target: target.write(b"abc")), flush=True)
 
 if __name__ == "__main__":
     make("parent")
@@ -544,14 +544,14 @@ def test_what_is_kept_for_now_goes_with_its_process(tmp_path, method):
 
 KILLED = """
 import os, signal
-from datum._read.local import keep, keep_for_now
+from datum._read.local import keep, keep_for_process
 
 def fill(target):
     target.write(b"half")
     target.flush()
     os.kill(os.getpid(), signal.SIGKILL)
 
-keep_for_now("whole", lambda target: target.write(b"abc"))
+keep_for_process("whole", lambda target: target.write(b"abc"))
 keep("a", fill)
 """
 

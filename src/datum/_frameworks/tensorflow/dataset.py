@@ -1,71 +1,51 @@
-"""A split as a `tf.data.Dataset` whose position can be saved."""
+"""A `tf.data.Dataset` whose position can be saved and restored like that of any other loader."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+import secrets
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from datum._frameworks.tensorflow.batching import batch_records, pad_batches, select_supervised
-from datum._frameworks.tensorflow.engine import (
-    EngineChoice,
-    choose_engine,
-    find_engine_inputs,
-    find_host,
-    has_own_order,
-)
-from datum._frameworks.tensorflow.graph import GraphReader
-from datum._frameworks.tensorflow.images import decoder_for, find_small, for_each
-from datum._frameworks.tensorflow.mapping import (
-    SEED,
-    Decoders,
-    apply,
-    chain,
-    check_result,
-    make_cast,
-    make_decoder,
-    takes_seed,
-    with_extra_columns,
-)
-from datum._frameworks.tensorflow.native import NativeReader
-from datum._frameworks.tensorflow.options import TfOptions
-from datum._frameworks.tensorflow.position import Position
-from datum._frameworks.tensorflow.readers import Reader, ReadRequest, RecordSteps
-from datum._frameworks.tensorflow.windowed import WindowedReader
-from datum._load.missing import required_features
-from datum._load.options import MASK, check_seed, find_casts
+from datum._load.stream import Place, Progress, Stream, check_state, to_state
 from datum._optional import require
-from datum._read.split import Split
-from datum.errors import Message, StateError
-from datum.format.layout import stand_in
-from datum.schema import Feature, Schema
-from datum.transforms.graph import leave_as_is
+from datum._options import check_count
+from datum.errors import StateError
 
-__all__ = ["DatumDataset", "Pipeline", "make_dataset"]
+__all__ = [
+    "DatumDataset",
+    "GraphPasses",
+    "Passes",
+    "Position",
+    "PythonPasses",
+    "TfPipeline",
+    "batches_per_epoch",
+]
 
 tf: Any = require("tensorflow", purpose="`to_tf`")
 
-Metadata = Mapping[str, Mapping[str, Any]]
 _Iterator: Any = type(iter(tf.data.Dataset.range(0)))
 
 
-def make_dataset(split: Split, options: TfOptions, *, metadata: Metadata) -> DatumDataset:
-    """Make the `tf.data.Dataset` of a split that `options` ask for.
+@dataclass(frozen=True, slots=True)
+class TfPipeline:
+    """What a dataset is made of.
 
-    Args:
-        split: The records of all hosts.
-        options: The options of `to_tf`.
-        metadata: What the manifest says of each feature.
+    Attributes:
+        make: Makes the dataset. The argument says whether its number of elements is fixed.
+        description: The engine that reads and the reason for it, shown by `repr`.
+        count: Number of batches of a pass; None where it is not known before they are read.
+        position: The position of the dataset; None where it cannot be known.
     """
 
-    def remake(seed: int) -> Pipeline:
-        return _make_pipeline(split, replace(options, seed=seed), metadata)
-
-    pipeline = _make_pipeline(split, options, metadata)
-    return DatumDataset(pipeline, remake=remake if options.is_seed_drawn else None)
+    make: Callable[[bool], Any]
+    description: str
+    count: int | None = None
+    position: Position | None = None
 
 
 class DatumDataset(tf.data.Dataset):  # type: ignore[misc]
@@ -81,7 +61,7 @@ class DatumDataset(tf.data.Dataset):  # type: ignore[misc]
     """
 
     def __init__(
-        self, pipeline: Pipeline, *, remake: Callable[[int], Pipeline] | None = None
+        self, pipeline: TfPipeline, *, remake: Callable[[int], TfPipeline] | None = None
     ) -> None:
         self._pipeline = pipeline
         self._remake = remake
@@ -153,9 +133,8 @@ class DatumDataset(tf.data.Dataset):  # type: ignore[misc]
         super().__init__(tf.data.experimental.to_variant(self._made))
 
     def __repr__(self) -> str:
-        choice, kind = self._pipeline.choice, type(self._made).__name__
-        engine = f"engine={choice.engine}: {choice.reason}"
-        return f"<datum to_tf {engine}; {kind} element_spec={self.element_spec}>"
+        kind, description = type(self._made).__name__, self._pipeline.description
+        return f"<datum to_tf {description}; {kind} element_spec={self.element_spec}>"
 
     __str__ = __repr__
 
@@ -199,220 +178,230 @@ class _CountedIterator(_Iterator):  # type: ignore[misc]
         return []
 
 
-# The pipeline of a dataset.
+# Position.
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
-    """What a dataset is made of.
+@dataclass(slots=True)
+class _Count:
+    """Number of batches that an iterator has returned."""
 
-    Attributes:
-        make: Makes the dataset. The argument says whether its number of elements is fixed.
-        choice: The engine that reads, and the reason for it.
-        count: Number of batches of a pass; None where it is not known before they are read.
-        position: The position of the dataset; None where it cannot be known.
+    batches: int = 0
+
+
+class Position:
+    """The position of a dataset, counted by its Python iterator or given by the program.
+
+    Args:
+        stream: The records of each batch.
+        passes: The start of the current pass and of the next one.
+        identity: The values that a state must agree with.
+        name: The split that was asked for, for messages.
+        echo: How often each batch is repeated.
     """
 
-    make: Callable[[bool], Any]
-    choice: EngineChoice
-    count: int | None = None
-    position: Position | None = None
+    def __init__(
+        self,
+        stream: Stream,
+        passes: Passes,
+        identity: Mapping[str, Any],
+        *,
+        name: str,
+        echo: int = 1,
+    ) -> None:
+        self._stream = stream
+        self._passes = passes
+        self._identity = identity
+        self._where = f"split {name!r}"
+        self._echo = echo
+        self._count = _Count()
 
+    @property
+    def seed(self) -> int:
+        """The seed of the order."""
+        return int(self._identity["seed"])
 
-def _make_pipeline(split: Split, options: TfOptions, metadata: Metadata) -> Pipeline:
-    request = ReadRequest(
-        split=split,
-        schema=options.selected(split.schema),
-        options=options,
-        host=find_host(options.host),
-    )
-    check_seed(options.is_seed_drawn, hosts=request.host[1])
-    known = metadata if request.is_trusted else {}
-    decoders = _find_decoders(request.schema, options, known)
-    choice = choose_engine(options.engine, find_engine_inputs(options))
-    if choice.engine == "native":
-        small = find_small(request.schema, options, known)
-        decoders = {name: decoder for name, decoder in decoders.items() if name not in small}
-        request = replace(request, decoded=small)
-    is_seeded = any(map(takes_seed, [*decoders.values(), options.map]))
-    reader = _make_reader(choice, replace(request, needs_seeds=is_seeded))
-    # Images, functions and buckets need single records.
-    is_by_record = bool(decoders or options.map or options.bucket_fn or options.batch_size is None)
-    cast = make_cast(find_casts(options.cast, split.schema, options.decode))
-    if is_by_record:
-        batches = _process_records(reader, decoders, cast, options)
-    else:
-        batches = apply(reader.batches(), cast, options)
-    batches = _process_batches(batches, options)
-    chosen = _tf_options(options, is_alone=request.host[1] == 1, is_by_record=is_by_record)
-    count = _count_batches(reader.batches_per_epoch, options)
-    ahead = tf.data.AUTOTUNE if options.prefetch is None else options.prefetch
+    # Counting.
 
-    def make(has_fixed_count: bool) -> Any:
-        made = batches
-        if has_fixed_count and count is not None:
-            made = made.apply(tf.data.experimental.assert_cardinality(count))
-        return made.prefetch(ahead).with_options(chosen)
+    def iterate(self) -> _Count:
+        """Register a new iterator, and return the counter of its batches."""
+        begun, following = self._passes.get()
+        returned = self._count.batches
+        if begun is not None and returned and self._stream.epochs is None:
+            last = self._stream.after(begun, self._in_stream(begun, returned - 1))
+            following = self._stream.next_pass(last)
+        self._passes.set(None, following)
+        self._count = _Count()
+        return self._count
 
-    position = None if options.bucket_fn is not None else reader.position
-    return Pipeline(make, choice, count, position)
+    def end(self, count: _Count) -> None:
+        """Register that an iterator is exhausted."""
+        if count is self._count:
+            self._passes.set(None, self._passes.get()[1])
+            self._count = _Count()
 
+    def _in_stream(self, start: Place, returned: int) -> int:
+        """Batches that were returned, as a number of batches of all hosts together."""
+        returned //= self._echo
+        if not _lacks_last(self._stream):
+            return returned
+        first = batches_per_epoch(self._stream, start.position)
+        each = batches_per_epoch(self._stream)
+        if returned < first or not each:
+            return returned
+        epochs, rest = divmod(returned - first, each)
+        return first + 1 + epochs * (each + 1) + rest
 
-def _make_reader(choice: EngineChoice, request: ReadRequest) -> Reader:
-    split, options = request.split, request.options
-    if choice.engine == "native":
-        return NativeReader(request)
-    if required_features(split.schema.select(request.schema), options.missing):
-        raise ValueError(
-            Message(
-                "expected no missing='drop' with engine='graph', which does not know them"
-                " beforehand",
-                hint="engine='native', or leave such records out for good: `datum reshard --where`",
-            )
+    def place(self, batches: int | None = None) -> Place:
+        """The place after the last batch, or after this many batches of the current pass."""
+        begun, following = self._passes.get()
+        start = following if begun is None else begun
+        returned = self._count.batches if batches is None else batches
+        if begun is None and batches is None:
+            return start
+        return self._stream.reached(start, self._in_stream(start, returned))
+
+    @property
+    def remaining(self) -> int | None:
+        """Batches left in the current pass, or in the next one before it starts; None: no end."""
+        place, epochs = self.place(), self._stream.epochs
+        if epochs is None:
+            return None
+        more = (epochs - 1 - place.epoch % epochs) * batches_per_epoch(self._stream)
+        return (batches_per_epoch(self._stream, place.position) + more) * self._echo
+
+    # Saving.
+
+    def state_dict(self, batches: int | None = None) -> dict[str, Any]:
+        """The position as plain values that fit into JSON."""
+        if batches is not None:
+            batches = check_count("batches", batches, least=0)
+        return to_state(self._identity, Progress(self.place(batches)))
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Start the next pass where a state was taken; StateError if it does not fit."""
+        progress = check_state(
+            state,
+            self._identity,
+            records=self._stream.order.records,
+            worker=(0, 1),
+            where=self._where,
         )
-    if options.bucket_by is not None:
-        raise ValueError(
-            Message(
-                "expected no `bucket_by` with engine='graph', which does not know lengths"
-                " beforehand",
-                hint="engine='native', or bucket_fn and bucket_op",
+        if progress.batches:
+            raise StateError(
+                "expected the state of a whole host, got a worker's", where=self._where
             )
+        self._passes.set(None, progress.start)
+        self._count = _Count()
+
+
+def batches_per_epoch(stream: Stream, position: int = 0) -> int:
+    """Number of batches of an epoch from a position on, without empty ones."""
+    place = Place(0, position)
+    count = replace(stream, epochs=1).count(place) or 0
+    return count - (1 if count and _lacks_last(stream) else 0)
+
+
+def _lacks_last(stream: Stream) -> bool:
+    """Whether the last batch of an epoch has no record for this host."""
+    rest = stream.order.records % stream.global_batch
+    index, hosts = stream.host
+    is_empty = rest * (index + 1) // hosts == rest * index // hosts
+    return bool(stream.remainder == "keep" and rest and is_empty)
+
+
+# Passes: the starts of iterations, kept by whatever starts them.
+
+
+class Passes(Protocol):
+    """The start of the current pass and of the next one."""
+
+    def get(self) -> tuple[Place | None, Place]:
+        """Where the current pass started, None without one; and where the next one starts."""
+
+    def set(self, begun: Place | None, following: Place) -> None:
+        """Replace both."""
+
+
+class PythonPasses:
+    """The passes of a dataset that Python feeds: each iterator calls `begin`.
+
+    Args:
+        stream: Computes where the pass after another one starts.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._begun: Place | None = None
+        self._following = Place()
+
+    def get(self) -> tuple[Place | None, Place]:
+        """Where the current pass started, None without one; and where the next one starts."""
+        with self._lock:
+            return self._begun, self._following
+
+    def set(self, begun: Place | None, following: Place) -> None:
+        """Replace both."""
+        with self._lock:
+            self._begun, self._following = begun, following
+
+    def begin(self) -> Place:
+        """Start the next pass."""
+        with self._lock:
+            self._begun = self._following
+            self._following = self._stream.next_pass(self._begun)
+            return self._begun
+
+
+class GraphPasses:
+    """The passes of a dataset that start within the graph, whatever iterates over it.
+
+    They are kept in a TensorFlow variable that is identified by its name alone: a graph that runs
+    in another process creates its own variable there, and starts with the first epoch.
+
+    Args:
+        stream: Defines how many epochs a pass has.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._epochs = stream.epochs
+        self._name = f"datum-passes-{secrets.token_hex(8)}"
+
+    def _handle(self) -> Any:
+        return tf.raw_ops.VarHandleOp(
+            dtype=tf.int64, shape=[5], shared_name=self._name, container=""
         )
-    return WindowedReader(request) if has_own_order(split, options) else GraphReader(request)
 
-
-def _find_decoders(schema: Schema, options: TfOptions, metadata: Metadata) -> Decoders:
-    """The decoder of each feature that has one."""
-    if options.decode is False:
-        return {}
-    asked = options.decode if isinstance(options.decode, Mapping) else {}
-    decoders: dict[str, Callable[[Any], Any]] = {}
-    for name, feature in schema.items():
-        how = asked.get(name, feature.encoding == "image")
-        if not how:
-            continue
-        image = None if callable(how) else _as_image(name, feature)
-        decoder: Any = how
-        if image is not None:
-            decoder = decoder_for(
-                image.single_image,
-                name=name,
-                formats=metadata.get(name, {}).get("formats", ()),
-                # Python runs in this process only, and not where the graph was asked for.
-                natively=options.engine != "graph" and not options.is_served,
-            )
-        is_list = bool(stand_in(feature).shape)
-        decoders[name] = for_each(decoder, image) if is_list else decoder
-    return decoders
-
-
-def _as_image(name: str, feature: Feature) -> Feature:
-    if feature.encoding == "image":
-        return feature
-    if not feature.is_string or len(feature.shape) > 1:
-        raise ValueError(f"expected `decode` of a feature that holds an image, got {name!r}")
-    shape = (*feature.shape, None, None, 3)
-    return Feature("uint8", shape, encoding="image", optional=feature.optional)
-
-
-def _process_records(
-    reader: Reader, decoders: Decoders, cast: Callable[..., Any] | None, options: TfOptions
-) -> Any:
-    """Batches of records that were processed one by one, many at a time, of all epochs."""
-    asked = options.decode if isinstance(options.decode, Mapping) else {}
-    theirs = {name: decoder for name, decoder in decoders.items() if callable(asked.get(name))}
-    ours = {name: decoder for name, decoder in decoders.items() if name not in theirs}
-    decode = make_decoder(ours)
-    first = None if decode is None else leave_as_is(decode)
-    convert = chain([make_decoder(theirs), cast])
-    map_record = check_result("map", options.map)
-    # Functions of the user run after the cache unless asked otherwise: results may differ.
-    keeps_mapped = options.cache is not False and options.cache_after == "map"
-    keeps_mapped = keeps_mapped and (convert is not None or map_record is not None)
-    if keeps_mapped:
-        first = chain([first, convert, map_record])
-
-    def finish(records: Any) -> Any:
-        extra = reader.extra_columns
-        if not keeps_mapped:
-            records = _apply_with_extra(records, convert, extra, options, keeps=True)
-            last = leave_as_is(dict) if map_record is None and extra else map_record
-            records = _apply_with_extra(records, last, extra, options, keeps=False)
-        specs = tf.nest.flatten(records.element_spec)
-        if any(isinstance(s, tf.RaggedTensorSpec) and not s.ragged_rank for s in specs):
-            records = apply(records, leave_as_is(_same), options)  # dense, as the elements are
-        if options.batch_size is None:
-            return _add_extra(records, extra)
-        batches = batch_records(records, options, is_full=reader.has_full_batches)
-        return pad_batches(_add_extra(batches, extra), options)
-
-    form = (sorted(decoders), "mapped") if keeps_mapped else (sorted(ours),)
-    steps = RecordSteps(decode=first, finish=finish, is_last=keeps_mapped, kept_form=form)
-    return reader.records(steps)
-
-
-def _same(*element: Any) -> Any:
-    return element[0] if len(element) == 1 else element
-
-
-def _apply_with_extra(
-    records: Any, function: Any, extra: Collection[str], options: TfOptions, *, keeps: bool
-) -> Any:
-    if function is None or not extra:
-        return apply(records, function, options)
-    return apply(records, with_extra_columns(function, extra, keeps=keeps), options)
-
-
-def _add_extra(batches: Any, extra: Collection[str]) -> Any:
-    """Add the extra columns, which come in a pair with each dict, to the dict."""
-    if not set(extra) - {SEED}:
-        return batches
-    if not isinstance(batches.element_spec[0], dict):
-        raise ValueError(
-            Message(
-                f"expected dicts from `map` with remainder='pad', to which {MASK!r} is added, got"
-                f" {batches.element_spec[0]}",
-                hint="another `remainder`, or tuples from `batch_map`",
-            )
+    def _read(self, handle: Any) -> Any:
+        return tf.cond(
+            tf.raw_ops.VarIsInitializedOp(resource=handle),
+            lambda: tf.ensure_shape(tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.int64), 5),
+            lambda: tf.zeros([5], tf.int64),
         )
-    return batches.map(leave_as_is(lambda batch, added: {**batch, **added}))
 
+    def begin(self) -> Any:
+        """Start the next pass, and return a tensor of its epoch and of the position in it."""
+        handle = self._handle()
+        place = self._read(handle)[3:]
+        epoch = place[0]
+        more = 1 if self._epochs is None else self._epochs - epoch % self._epochs
+        following = tf.stack([epoch + more, tf.zeros([], tf.int64)])
+        state = tf.concat([tf.ones([1], tf.int64), place, following], 0)
+        assigned = tf.raw_ops.AssignVariableOp(resource=handle, value=state)
+        with tf.control_dependencies([assigned] if assigned is not None else []):
+            return tf.identity(place)
 
-def _process_batches(batches: Any, options: TfOptions) -> Any:
-    """Batches repeated, mapped, and reduced to inputs and targets."""
-    if options.echo > 1:
-        batches = batches.flat_map(
-            lambda *batch: tf.data.Dataset.from_tensors(_same(*batch)).repeat(options.echo)
-        )
-    batches = apply(batches, check_result("batch_map", options.batch_map), options)
-    return select_supervised(batches, options)
+    def get(self) -> tuple[Place | None, Place]:
+        """Where the current pass started, None without one; and where the next one starts."""
+        with tf.device("CPU:0"):
+            has_begun, *places = self._read(self._handle()).numpy().tolist()
+        return Place(*places[:2]) if has_begun else None, Place(*places[2:])
 
-
-def _count_batches(per_epoch: int, options: TfOptions) -> int | None:
-    """Number of batches of a pass; None where it is not known before they are read."""
-    if options.bucket_fn is not None or options.is_served:  # each worker reads some of them
-        return None
-    per_epoch *= options.echo
-    if options.epochs is None:
-        return int(tf.data.INFINITE_CARDINALITY) if per_epoch else 0
-    return per_epoch * options.epochs
-
-
-def _tf_options(options: TfOptions, *, is_alone: bool, is_by_record: bool) -> Any:
-    chosen = tf.data.Options()
-    # tf.data takes checks within branches for state, and would refuse to save an iterator.
-    policies = tf.data.experimental.ExternalStatePolicy
-    chosen.experimental_external_state_policy = policies.IGNORE
-    if not is_by_record:
-        # The tuner tracks every record that a file returns: the best of five shuffled passes was a
-        # tenth faster without it, though medians hardly differed. Without it every step may use
-        # all cores.
-        chosen.autotune.enabled = False
-        # Rewriting the pipeline takes longer than it saves: there is nothing to fuse.
-        chosen.experimental_optimization.apply_default_optimizations = False
-    sharding = tf.data.experimental.AutoShardPolicy
-    chosen.experimental_distribute.auto_shard_policy = sharding.DATA if is_alone else sharding.OFF
-    given = options.read.options if options.read is not None else None
-    chosen = chosen if given is None else chosen.merge(given)
-    chosen.deterministic = options.is_deterministic
-    return chosen
+    def set(self, begun: Place | None, following: Place) -> None:
+        """Replace both."""
+        held = begun or Place()
+        state = [int(begun is not None), held.epoch, held.position]
+        state += [following.epoch, following.position]
+        with tf.device("CPU:0"):
+            value = tf.constant(state, tf.int64)
+            tf.raw_ops.AssignVariableOp(resource=self._handle(), value=value)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datum._frameworks.tensorflow.batching import finish_batches, unbatch
 from datum._frameworks.tensorflow.blocks import (
     Stretch,
     block_reader,
@@ -17,12 +16,12 @@ from datum._frameworks.tensorflow.blocks import (
     find_stretches,
     refuse_marks,
 )
+from datum._frameworks.tensorflow.dataset import GraphPasses
 from datum._frameworks.tensorflow.graph_order import GraphOrder, extend_key, seeds_at
-from datum._frameworks.tensorflow.mapping import KEPT, NUMBER, SEED, apply
 from datum._frameworks.tensorflow.ops import flat_map, interleave, map_each
 from datum._frameworks.tensorflow.parse import GraphParser
-from datum._frameworks.tensorflow.position import GraphPasses
 from datum._frameworks.tensorflow.readers import OrderedReader, ReadRequest, RecordSteps
+from datum._frameworks.tensorflow.steps import KEPT, NUMBER, SEED, apply, finish_batches, unbatch
 from datum._load.epoch_order import BLOCKS_PER_WINDOW, Order, key_of
 from datum._load.options import MASK
 from datum._load.stream import order_split

@@ -10,12 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datum._frameworks.tensorflow.batching import finish_batches, unbatch
 from datum._frameworks.tensorflow.blocks import find_lost
-from datum._frameworks.tensorflow.images import as_pixels, decode_small
-from datum._frameworks.tensorflow.mapping import KEPT, NUMBER, SEED, ElementCache, apply
-from datum._frameworks.tensorflow.position import PythonPasses, batches_per_epoch
+from datum._frameworks.tensorflow.dataset import PythonPasses, batches_per_epoch
+from datum._frameworks.tensorflow.image_decoders import as_pixels, decode_small
 from datum._frameworks.tensorflow.readers import OrderedReader, ReadRequest, RecordSteps
+from datum._frameworks.tensorflow.steps import (
+    KEPT,
+    NUMBER,
+    SEED,
+    ElementCache,
+    apply,
+    finish_batches,
+    unbatch,
+)
 from datum._frameworks.tensorflow.transfer import (
     Buffers,
     GeneratorDataset,

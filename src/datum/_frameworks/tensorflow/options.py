@@ -7,9 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from datum._load.checks import check_function, check_graph_function, check_known
+from datum._load.functions import check_function, check_graph_function
 from datum._load.options import LoadOptions, Remainder, SharedKeywords
-from datum._options import check_choice, check_count, check_kind, fields_of, refuse_unknown
+from datum._options import (
+    check_choice,
+    check_count,
+    check_kind,
+    check_known,
+    fields_of,
+    refuse_unknown,
+)
 from datum.configs import BucketConfigs, TFRReadConfigs
 from datum.configs.tfr_configs import AUTOTUNE, ENGINES
 from datum.errors import Message

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from datum._frameworks.tensorflow.blocks import bytes_of
-from datum._frameworks.tensorflow.mapping import (
+from datum._frameworks.tensorflow.dataset import Passes, Position, batches_per_epoch
+from datum._frameworks.tensorflow.options import TfOptions
+from datum._frameworks.tensorflow.steps import (
     KEPT,
     NUMBER,
     SEED,
@@ -15,8 +17,6 @@ from datum._frameworks.tensorflow.mapping import (
     apply,
     with_extra_columns,
 )
-from datum._frameworks.tensorflow.options import TfOptions
-from datum._frameworks.tensorflow.position import Passes, Position, batches_per_epoch
 from datum._load.options import MASK
 from datum._load.stream import EpochOrder, Stream
 from datum._optional import require

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from datum._frameworks.tensorflow.batching import finish_batches, unbatch
 from datum._frameworks.tensorflow.blocks import (
     BlockTable,
     Stretch,
@@ -24,8 +23,6 @@ from datum._frameworks.tensorflow.blocks import (
     find_stretches,
     refuse_marks,
 )
-from datum._frameworks.tensorflow.engine import part_of
-from datum._frameworks.tensorflow.mapping import apply
 from datum._frameworks.tensorflow.ops import random_numbers, shuffle
 from datum._frameworks.tensorflow.options import TfOptions
 from datum._frameworks.tensorflow.parse import GraphParser
@@ -36,8 +33,9 @@ from datum._frameworks.tensorflow.readers import (
     ReadRequest,
     RecordSteps,
 )
+from datum._frameworks.tensorflow.steps import apply, finish_batches, unbatch
 from datum._optional import require
-from datum._read.local import tell_content
+from datum._read.local import content_id
 from datum._read.shards import ShardRange
 from datum._read.split import Split
 from datum.configs import TFRReadConfigs
@@ -53,6 +51,7 @@ __all__ = [
     "WindowedPlan",
     "WindowedReader",
     "make_plan",
+    "part_of",
     "permute",
     "read_chunks",
     "shuffle_chunks",
@@ -172,6 +171,18 @@ class WindowedReader:
         return shuffle(records, window, seed=shuffling.seed, reshuffle=shuffling.reshuffle)
 
 
+def part_of(records: int, host: tuple[int, int]) -> tuple[int, int]:
+    """Return where the records of a host start and end.
+
+    Parts differ by one record at most, and together are all records.
+
+    >>> [part_of(10, (index, 4)) for index in range(4)]
+    [(0, 2), (2, 5), (5, 7), (7, 10)]
+    """
+    index, count = host
+    return records * index // count, records * (index + 1) // count
+
+
 class _Cache:
     """The cache of one pipeline.
 
@@ -206,7 +217,7 @@ class _Cache:
 
     def _content(self, folder: Path, run: ShardRange) -> str | None:
         """What tells a shard from one put in its place; only files outlast the one opened."""
-        return None if isinstance(self._where, bool) else tell_content(folder, run.shard)
+        return None if isinstance(self._where, bool) else content_id(folder, run.shard)
 
     def keep(self, dataset: Any, *form: Any) -> Any:
         """Cache a dataset; `form` is what else its elements depend on."""

@@ -44,7 +44,7 @@ _MAIN = _BASES  # the row of the main process
 _WIDTH = 6
 _MAX_WORKERS = 1024
 _MAX_TORN_READS = 1000  # far more than it takes to write a row
-_TOLD, _BEGUN, _BEGUN_BY_WORKERS = 1, 2, 3  # kinds of rows
+_PLACED, _BEGUN, _BEGUN_BY_WORKERS = 1, 2, 3  # kinds of rows
 
 # Methods by which Accelerate and Trainer read all records, which they distribute themselves.
 # (`num_examples` asks for the records of all processes.)
@@ -91,7 +91,7 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
         )
         self.pin_memory = pin_memory
         self._passes = Passes()
-        self._told_in = 0  # the process in which the program chose the start
+        self._placed_in = 0  # the process in which the program chose the start
 
     def with_records(self, ordered: Ordered) -> TorchLoader:
         """Make a loader of other records with the same options."""
@@ -125,7 +125,7 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
             last = self._passes.begun_by_workers()
             if last is not None:
                 self._move_to(Progress(stream.next_pass(last)))
-        elif not self._is_told_here():
+        elif not self._is_placed_here():
             worker = find_worker()
             place = self._passes.next_start(find_base_seed(), worker[0], stream.next_pass)
             self._move_to(Progress(place, worker))
@@ -147,7 +147,7 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
     def set_epoch(self, epoch: int) -> None:
         """Start the next iteration with this epoch, also in workers that are already running."""
         if self._passes.begun_by_workers() is not None:
-            self._is_told = False  # the last request was fulfilled
+            self._is_placed = False  # the last request was fulfilled
         super().set_epoch(epoch)
 
     def __getattr__(self, name: str) -> Any:
@@ -163,13 +163,13 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
 
     def _start_at(self, progress: Progress) -> None:
         super()._start_at(progress)
-        self._told_in = os.getpid()
+        self._placed_in = os.getpid()
         if not is_worker():
             self._passes.set_next(progress.start)
 
-    def _is_told_here(self) -> bool:
+    def _is_placed_here(self) -> bool:
         """Whether the start was set in this very process, as torchdata does in workers."""
-        return self._is_told and self._told_in == os.getpid()
+        return self._is_placed and self._placed_in == os.getpid()
 
     def _warn_of_short_batches(self, stream: Stream, place: Place) -> None:
         is_short = min(stream.last_batches(place)) < stream.batch_size
@@ -329,7 +329,7 @@ class Passes:
 
     def set_next(self, place: Place) -> None:
         """Set where the next pass starts, whichever process makes it."""
-        self._write(_MAIN, _Row(self._next_number(), 0, _TOLD, place))
+        self._write(_MAIN, _Row(self._next_number(), 0, _PLACED, place))
 
     def begin(self, place: Place) -> None:
         """Record that the main process itself has started a pass."""
@@ -355,7 +355,7 @@ class Passes:
         if joined is not None:
             return joined.place
         last = max(rows, key=lambda row: row.number)
-        return last.place if last.kind == _TOLD else following(last.place)
+        return last.place if last.kind == _PLACED else following(last.place)
 
     def take(self, base: int, worker: int, place: Place) -> None:
         """Record that a worker has started a pass at a place."""

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from datum import _core
-from datum._frameworks.tensorflow.batching import batch_records, unbatch
-from datum._frameworks.tensorflow.dataset import make_dataset
+from datum._frameworks.tensorflow.engine import make_dataset
 from datum._frameworks.tensorflow.options import TfOptions
 from datum._frameworks.tensorflow.parse import GraphParser
+from datum._frameworks.tensorflow.steps import batch_records, unbatch
 from datum._inspect.measure.timing import Contender, Piece, Sample
 from datum._load.decode import find_decoders
 from datum._load.loader import Loader

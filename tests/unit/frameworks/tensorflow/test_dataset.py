@@ -9,16 +9,16 @@ import pytest
 import tensorflow as tf
 
 import datum
-from datum._frameworks.tensorflow.dataset import DatumDataset, Pipeline
+from datum._frameworks.tensorflow.dataset import DatumDataset, TfPipeline
 from datum._frameworks.tensorflow.engine import (
     EngineChoice,
     EngineInputs,
     choose_engine,
     find_engine_inputs,
     find_host,
-    part_of,
 )
 from datum._frameworks.tensorflow.options import TfKeywords, TfOptions
+from datum._frameworks.tensorflow.windowed import part_of
 from datum._load.options import LoadKeywords, LoadOptions
 from datum._options import fields_of, help_of
 from datum.configs import BucketConfigs, TFRReadConfigs
@@ -344,7 +344,7 @@ def test_numbers_cannot_be_decoded(dataset):
 
 @pytest.mark.parametrize("option", ["map", "batch_map"])
 def test_a_function_that_returns_nothing_is_told(dataset, option):
-    with pytest.raises(ValueError, match=f"`{option}` to return what takes the place, got None"):
+    with pytest.raises(ValueError, match=f"`{option}` to return the new value, got None"):
         dataset.to_tf(**{option: lambda record: None})
 
 
@@ -395,7 +395,7 @@ def test_a_dataset_tells_its_engine_and_is_like_any_other():
     options = tf.data.Options()
     options.deterministic = False
     made = tf.data.Dataset.range(5).with_options(options)
-    told = DatumDataset(Pipeline(lambda _: made, EngineChoice("native", "as asked for")))
+    told = DatumDataset(TfPipeline(lambda _: made, "engine=native: as asked for"))
     assert repr(told) == str(told)
     assert repr(told) == (
         "<datum to_tf engine=native: as asked for; _OptionsDataset"

@@ -9,7 +9,6 @@ import tensorflow as tf
 
 import datum
 from datum._frameworks.tensorflow import blocks as module
-from datum._frameworks.tensorflow.batching import batch_records, pad_batches, select_supervised
 from datum._frameworks.tensorflow.blocks import (
     Stretch,
     bytes_of,
@@ -19,9 +18,16 @@ from datum._frameworks.tensorflow.blocks import (
     stretches_between,
 )
 from datum._frameworks.tensorflow.graph_order import GraphOrder
-from datum._frameworks.tensorflow.mapping import apply, check_result, make_decoder
 from datum._frameworks.tensorflow.ops import checked
 from datum._frameworks.tensorflow.options import TfOptions
+from datum._frameworks.tensorflow.steps import (
+    apply,
+    batch_records,
+    check_result,
+    make_decoder,
+    pad_batches,
+    select_supervised,
+)
 from datum._load.epoch_order import Order
 from datum._load.padding import Pad
 from datum.configs import BucketConfigs

@@ -362,7 +362,7 @@ def test_a_state_of_other_records_or_another_order_is_refused(ds, tmp_path):
         ds.to_torch(batch_size=4).load_state_dict(state)
     with pytest.raises(datum.StateError, match="expected state of the same `seed`"):
         ds.to_torch(seed=1).load_state_dict(ds.to_torch(seed=2).state_dict())
-    with pytest.raises(datum.StateError, match="expected what `state_dict` gave"):
+    with pytest.raises(datum.StateError, match="expected a state from `state_dict`"):
         ds.to_torch().load_state_dict({"epoch": 1})
 
 

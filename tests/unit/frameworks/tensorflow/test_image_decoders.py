@@ -7,7 +7,12 @@ from PIL import Image
 
 import datum
 from datum import Feature, Schema, SchemaError
-from datum._frameworks.tensorflow.images import MAX_PIXEL_BYTES, as_pixels, decoder_for, find_small
+from datum._frameworks.tensorflow.image_decoders import (
+    MAX_PIXEL_BYTES,
+    as_pixels,
+    decoder_for,
+    find_small,
+)
 from datum._frameworks.tensorflow.options import TfOptions
 from datum.images import ImageError, decode
 from tests.unit.images.samples import encoded, pixels, png_of_16_bits
