@@ -16,6 +16,7 @@ from datum.sources.protocol import (
 if typing.TYPE_CHECKING:
     from datum.sources.arrow import ArrowTable
     from datum.sources.class_folders import ClassFolders
+    from datum.sources.coco import CocoAnnotations
     from datum.sources.csv import CsvTable
     from datum.sources.huggingface import HuggingFaceFolder
     from datum.sources.image_columns import ImageTable
@@ -33,6 +34,7 @@ __all__ = [
     "ArrowTable",
     "Block",
     "ClassFolders",
+    "CocoAnnotations",
     "ColumnTable",
     "CsvTable",
     "HuggingFaceFolder",
@@ -62,6 +64,7 @@ __all__ = [
 _HOMES = {
     "ArrowTable": "arrow",
     "ClassFolders": "class_folders",
+    "CocoAnnotations": "coco",
     "ColumnTable": "table",
     "CsvTable": "csv",
     "HuggingFaceFolder": "huggingface",

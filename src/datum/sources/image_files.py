@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.errors import SourceError, suggest
-from datum.images import read_file
+from datum.images import ImageError, read_file, read_file_header
 from datum.schema import Feature, Schema
 from datum.sources.files import IMAGE_EXTENSIONS, FoundFile, as_text, list_files, open_folder
 from datum.sources.options import is_split_name
@@ -24,6 +24,7 @@ __all__ = [
     "ImageIndex",
     "SetLine",
     "UnusableRecordError",
+    "annotated_size",
     "describe_classes",
     "find_set_files",
     "read_set_file",
@@ -45,6 +46,39 @@ class UnusableRecordError(SourceError):
 def unusable(path: Path, error: SourceError) -> UnusableRecordError:
     """The error of a file as that of a record."""
     return UnusableRecordError(error.parts.beside(path), where=path, hint=error.hint)
+
+
+def annotated_size(
+    path: Path, width: float, height: float, *, is_checked: bool, where: str, hint: str
+) -> tuple[float, float]:
+    """Return the width and height that the boxes of an image are fractions of.
+
+    Args:
+        path: The image.
+        width: Its width as annotated; 0 if unknown.
+        height: Its height as annotated; 0 if unknown.
+        is_checked: Whether an annotated size with other proportions than the image is refused:
+            nothing says which pixels the boxes mean then. The same proportions are those of an
+            image that was resized later, and the boxes hold.
+        where: The annotation, for messages.
+        hint: The next step for an image of another size.
+    """
+    try:
+        header = read_file_header(path)
+    except ImageError as error:
+        raise unusable(path, error) from None
+    if not is_checked or width <= 0 or height <= 0:
+        return header.width, header.height
+    if abs(width * header.height / height - header.width) < 1:  # resized to whole pixels
+        return width, height
+    is_swapped = (width, height) == (header.height, header.width)
+    swapped = ", width and height swapped, as by an EXIF orientation" if is_swapped else ""
+    raise UnusableRecordError(
+        f"expected the size {header.width} x {header.height} of the image,"
+        f" got {width:g} x {height:g}{swapped}",
+        where=where,
+        hint=hint,
+    )
 
 
 def describe_classes(

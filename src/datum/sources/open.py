@@ -20,6 +20,7 @@ from datum.schema import Feature
 from datum.sources.arrow import ArrowTable
 from datum.sources.arrow_files import cast_decimals
 from datum.sources.class_folders import ClassFolders
+from datum.sources.coco import CocoAnnotations, is_coco_file, is_coco_folder
 from datum.sources.files import (
     IMAGE_EXTENSIONS,
     find_files,
@@ -67,7 +68,8 @@ _CONTAINERS = frozenset(
 )
 _WANTED = {
     _CLF: "folders named after classes, or train.csv and train/",
-    _DET: "JPEGImages/ or images/, and Annotations/ or annotations/ with XML files",
+    _DET: "JPEGImages/ or images/, and Annotations/ or annotations/ with XML files; or COCO's JSON"
+    " files in annotations/",
     _SEG: "JPEGImages/, and SegmentationClass/ with masks, or lists of pairs of paths",
     _TEXT: "train.json, train.jsonl or train.csv",
 }
@@ -107,6 +109,9 @@ def detect(
 
 def _detect_file(path: Path, problem: str | None, options: Mapping[str, Any]) -> Source:
     suffix = unpacked_suffix(path)
+    if problem in (None, _DET) and suffix == ".json" and is_coco_file(path):
+        refuse_options(options, f"{path} holds COCO annotations")
+        return CocoAnnotations(path)
     if problem in (_DET, _SEG):
         raise SourceError(f"expected a folder with {_WANTED[problem]}, got a file", where=path)
     if suffix in _TABLES:
@@ -264,6 +269,7 @@ def _detect_folder(path: Path, problem: str | None, options: Mapping[str, Any]) 
         return HuggingFaceFolder(path)
     layouts: Mapping[str, tuple[str, Callable[[], bool], Callable[[Path], Source]]] = {
         "VocDetection": (_DET, folder.is_voc, VocDetection),
+        "CocoAnnotations": (_DET, lambda: is_coco_folder(path), CocoAnnotations),
         "SegmentationMasks": (_SEG, folder.is_masks, SegmentationMasks),
         "LabelledImages": (_CLF, folder.is_labelled, LabelledImages),
         "ClassFolders": (_CLF, lambda: folder.is_classes(2 - (problem == _CLF)), ClassFolders),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from datum.errors import SourceError, nearest
-from datum.images import ImageError, read_file, read_file_header
+from datum.images import ImageError, read_file
 from datum.schema import Feature, Schema
 from datum.sources.files import (
     FoundFile,
@@ -27,6 +27,7 @@ from datum.sources.image_files import (
     ImageIndex,
     SetLine,
     UnusableRecordError,
+    annotated_size,
     describe_classes,
     find_set_files,
     read_set_file,
@@ -441,22 +442,12 @@ class _RowMaker:
         return found
 
     def _size(self, annotation: Annotation, path: Path, where: str) -> tuple[float, float]:
-        """What boxes are fractions of."""
-        try:
-            header = read_file_header(path)
-        except ImageError as error:
-            raise unusable(path, error) from None
-        width, height = annotation.width, annotation.height
-        if not self.is_size_checked or width <= 0 or height <= 0:
-            return header.width, header.height
-        # Of an image that was resized, to whole pixels.
-        if abs(width * header.height / height - header.width) < 1:
-            return width, height
-        is_swapped = (width, height) == (header.height, header.width)
-        swapped = ", width and height swapped, as by an EXIF orientation" if is_swapped else ""
-        raise UnusableRecordError(
-            f"expected the size {header.width} x {header.height} of the image,"
-            f" got {width:g} x {height:g}{swapped}",
+        """The width and height that boxes are fractions of."""
+        return annotated_size(
+            path,
+            annotation.width,
+            annotation.height,
+            is_checked=self.is_size_checked,
             where=where,
             hint="VocDetection(path, sizes='image') takes boxes for pixels of the images as they"
             " are stored",
