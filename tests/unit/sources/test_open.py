@@ -258,12 +258,13 @@ def test_a_pipe_is_refused_at_once(tmp_path):
         detect(tmp_path / "a.bin")
 
 
-def test_real_folders_are_told(shared_data):
+def test_real_folders_are_recognised(shared_data):
     assert kind(shared_data / "clothing") == "ClassFolders"
     assert kind(shared_data / "bccd_voc") == "VocDetection"
     assert kind(shared_data / "formats/imagenet_dataset") == "ClassFolders"
     assert kind(shared_data / "formats/camvid_dataset") == "SegmentationMasks"
-    for other in ("pets", "odd_images", "formats/coco_dataset/coco", "formats/yolo_dataset/strict"):
+    assert kind(shared_data / "formats/coco_dataset/coco") == "CocoAnnotations"
+    for other in ("pets", "odd_images", "formats/yolo_dataset/strict"):
         with pytest.raises(SourceError, match="hint: "):
             detect(shared_data / other)
 
