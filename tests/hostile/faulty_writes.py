@@ -98,7 +98,7 @@ def run_child(work) -> int:
         except datum.WriteError as error:
             print(json.dumps({"error": str(error)}), file=sys.stderr, flush=True)
             is_clear = "nothing was published" in str(error) and "hint:" in str(error)
-            code = 75 if is_clear or "the disk does not confirm" in str(error) else 76
+            code = 75 if is_clear or "could not be synced" in str(error) else 76
         except BaseException as error:
             print(json.dumps({"unexpected": repr(error)}), flush=True)
         finally:

@@ -297,7 +297,7 @@ def test_a_generator_cannot_write_its_own_target(tmp_path):
         write([{"y": 2}], tmp_path / "out")
         yield {"x": 1}
 
-    with pytest.raises(datum.SourceError, match="another writer is at work"):
+    with pytest.raises(datum.SourceError, match="another process is writing"):
         write(rows(), tmp_path / "out")
     assert not list(tmp_path.iterdir())
 

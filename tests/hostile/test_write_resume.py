@@ -331,7 +331,7 @@ def test_a_write_that_failed_can_be_followed_by_one_that_replaces(tmp_path, monk
     before = digests(out)
     interrupt(monkeypatch, columns(x=np.arange(400.0) * 2), out, overwrite=True)
     assert digests(out) == before
-    with pytest.raises(datum.WriteError, match="expected no dataset"):
+    with pytest.raises(datum.WriteError, match="a dataset already exists"):
         write(columns(x=np.arange(400.0) * 2), out, shards=SHARDS)
     write(columns(x=np.arange(400.0) * 3), out, overwrite=True)
     assert max(values(out)) == 399 * 3

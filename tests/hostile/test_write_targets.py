@@ -230,7 +230,7 @@ def test_a_file_of_somebody_else_with_a_name_of_ours_is_not_replaced(tmp_path, n
         name = name.replace("train-", "train.1-").replace("of-train.1", "of-train,1")
     (out / name).write_text("mine")
     options = {**NUMBERS, "sidecars": ["older", "tfds"], way: True}
-    with pytest.raises(datum.WriteError, match="expected a file that Datum wrote.*\nhint: move"):
+    with pytest.raises(datum.WriteError, match="this file is not from Datum.*\nhint: move"):
         write(rows, out, **options)
     assert (out / name).read_text() == "mine"
     assert values(out) == [1]
@@ -247,7 +247,7 @@ def test_a_file_in_the_place_of_the_index_folder_is_told(tmp_path, options):
     write([{"x": 1}], out)
     shutil.rmtree(out / "index")
     (out / "index").write_text("mine")
-    with pytest.raises(datum.WriteError, match="expected the folder of the indexes, got a file"):
+    with pytest.raises(datum.WriteError, match="expected a folder of indexes, got a file"):
         write([{"x": 2}], out, **options)
     assert (out / "index").read_text() == "mine"
     assert values(out) == [1]
@@ -359,9 +359,9 @@ def test_a_target_within_the_source_is_not_read(tmp_path):
         assert report.records == 6
         found = digests(photos / "out")
         assert found == digests(tmp_path / "fresh")
-    with pytest.raises(datum.WriteError, match="expected an empty folder"):
+    with pytest.raises(datum.WriteError, match="the target folder is not empty"):
         write(photos, photos)
-    with pytest.raises(datum.WriteError, match="expected an empty folder"):
+    with pytest.raises(datum.WriteError, match="the target folder is not empty"):
         write(photos, photos / "cat", overwrite=True)
     assert len(list((photos / "cat").iterdir())) == 3
 

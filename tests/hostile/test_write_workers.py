@@ -171,7 +171,7 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path, shape):
 def test_a_worker_that_ends_each_time_is_told_with_its_code(tmp_path, shape, kind, code):
     with pytest.raises(
         datum.WriteError,
-        match=rf"ended twice on \d+ records? of the source, numbers \d+ to \d+: .*exit {code}",
+        match=rf"died twice on \d+ records? of the source, numbers \d+ to \d+: .*exit {code}",
     ):
         write(SHAPES[shape](kind(tmp_path)), tmp_path / "out", workers=2)
     assert not (tmp_path / "out").exists()

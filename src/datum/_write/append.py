@@ -1,4 +1,4 @@
-"""Adding to a dataset that is there: new shards, one manifest for old and new."""
+"""Records appended to an existing dataset: new shards, one manifest for old and new."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Appended:
-    """The dataset that is added to.
+    """The dataset that records are appended to.
 
     Attributes:
-        manifest: what it holds so far.
-        generation: which addition this is, counted from 1.
-        quarantine: the content of its list of rejected records.
-        sidecars: the names of those that stand beside it.
+        manifest: Manifest before the append.
+        generation: Number of this append, counted from 1.
+        quarantine: Content of its list of rejected records.
+        sidecars: Names of the sidecars in its folder.
     """
 
     manifest: Manifest
@@ -42,12 +42,12 @@ class Appended:
 
     @property
     def images(self) -> frozenset[str]:
-        """The features whose bytes are those of images, also where rows do not tell."""
+        """Names of image features, which rows of bytes alone do not show."""
         schema = self.manifest.schema
         return frozenset(name for name, one in schema.items() if one.encoding == "image")
 
     def widen(self, schema: Schema) -> Schema:
-        """A schema for old and new records, under which the old ones need not be written again."""
+        """Merge the schema of new records with the old one, without rewriting old records."""
         old = self.manifest.schema
         schema = Schema(
             {name: _stored_like(old.get(name), feature) for name, feature in schema.items()}
@@ -56,14 +56,14 @@ class Appended:
             merged = merge_schemas(old, schema)
         except SchemaError as error:
             raise SchemaError(
-                f"expected records like those that are there: {error.parts.line}",
+                f"expected records like those in the dataset: {error.parts.line}",
                 hint=error.hint,
                 feature=error.feature,
             ) from None
         for name, feature in old.items():
             if not stores_alike(Schema({name: feature}), merged.select([name])):
                 raise SchemaError(
-                    f"expected {feature!r}, as the dataset has it, got {schema[name]!r}",
+                    f"expected {feature!r}, as in the dataset, got {schema[name]!r}",
                     where=f"feature {name!r}",
                     hint="write old and new records together as a new dataset",
                 )
@@ -86,12 +86,12 @@ class Appended:
         return Manifest(new.schema, splits, metadata, statistics, old.compression)
 
     def describe(self) -> dict[str, Any]:
-        """What decides the bytes that are added, as plain values."""
+        """Plain values that determine the appended bytes."""
         return {"generation": self.generation, "schema": self.manifest.schema.to_json()}
 
 
 def _stored_like(old: Feature | None, new: Feature) -> Feature:
-    """Floats of new records, laid out as those that are there: raw, or in lists."""
+    """Store floats of new records as the dataset does: as raw bytes or in lists."""
     encodings = {new.encoding, "" if old is None else old.encoding}
     if old is None or old.dtype != new.dtype or encodings != {"raw", "values"}:
         return new
@@ -99,11 +99,11 @@ def _stored_like(old: Feature | None, new: Feature) -> Feature:
 
 
 def append_to(target: Path, options: WriteOptions) -> Appended:
-    """Look at the dataset that is to be added to."""
+    """Open the dataset to append to."""
     manifest = Manifest.load(target)
     if manifest.compression != options.compression:
         raise WriteError(
-            f"expected compression={manifest.compression!r}, as the dataset has,"
+            f"expected compression={manifest.compression!r}, as in the dataset,"
             f" got {options.compression!r}",
             where=target,
         )
@@ -115,9 +115,9 @@ def append_to(target: Path, options: WriteOptions) -> Appended:
 
 
 def join_metadata(parts: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
-    """What all parts know of each feature; they may not contradict one another.
+    """Merge metadata by feature: counts of image formats add up, ranges widen.
 
-    Counts of image formats add up, and ranges widen.
+    Raises SchemaError where parts contradict one another.
     """
     joined: dict[str, dict[str, Any]] = {}
     for part in parts:
@@ -134,13 +134,13 @@ def _join(name: str, what: str, old: Any, new: Any) -> Any:
     if old == new:
         return old
     if what == "kept_float64":
-        return old  # of two values the first
+        return old  # the first example is enough
     if what in ("height", "width", "channels"):
         return [min(old[0], new[0]), max(old[1], new[1])]
     if what == "dtypes":
         return sorted({*old, *new})
     if what == "class_names" and new[: len(old)] == old:
-        return new  # more classes, and those that were known keep their numbers
+        return new  # more classes; the known ones keep their ids
     if what == "class_names" and old[: len(new)] == new:
         return old
     raise SchemaError(
@@ -155,7 +155,7 @@ def _shortened(value: Any) -> str:
 
 
 def merge_schemas(first: Schema, second: Schema) -> Schema:
-    """A schema that holds what either holds."""
+    """Return a schema that fits the records of both."""
     merged = {}
     for name in dict.fromkeys([*first, *second]):
         ours, theirs = first.get(name), second.get(name)
@@ -166,10 +166,10 @@ def merge_schemas(first: Schema, second: Schema) -> Schema:
         elif replace(ours, optional=True) == replace(theirs, optional=True):
             merged[name] = theirs if theirs.optional else ours
         else:
-            # Where they lie is not inferred: keys that both have stay.
+            # Keys are not inferred: those that both schemas have stay.
             keys = ours.keys if ours.keys == theirs.keys else ()
             both = [replace(one, keys=()) if keys else one for one in (ours, theirs)]
-            # Of two records, so that an optional feature is known from one of them.
+            # Two records, so that an optional feature counts as present in one of them.
             guesses = (SchemaGuess.from_schema(Schema({name: one}), records=2) for one in both)
             found = next(guesses).merge(next(guesses)).to_schema()[name]
             merged[name] = replace(found, keys=keys) if keys else found

@@ -1,4 +1,4 @@
-"""Blocks of a source encoded as framed records; bad records set aside."""
+"""Blocks of records, read from a part and encoded as framed bytes; bad records set aside."""
 
 from __future__ import annotations
 
@@ -65,30 +65,30 @@ __all__ = [
 
 
 OnError = Literal["raise", "skip", "quarantine"]
-_PROBED_RECORDS = 50  # looked at to tell whether most are refused
-_HINT = "on_error='quarantine' puts such records aside and goes on"
+_PROBED_RECORDS = 50  # examined after a bad record, to see whether most are bad
+_HINT = "on_error='quarantine' sets such records aside and continues"
 
 
 @dataclass(frozen=True)
 class BlockSettings:
-    """How records are made; the same for every block."""
+    """Settings of an encoding, the same for every block."""
 
-    schema: Schema | None  # None if it is to be found out
-    features: Mapping[str, Feature]  # that are given, where the schema is not
+    schema: Schema | None  # None if it is inferred
+    features: Mapping[str, Feature]  # given features, where the schema is inferred
     images: ImageOptions
     encoders: Mapping[str, FeatureEncoder]
     on_error: OnError
-    is_counted: bool = False  # whether the statistics of stored records are known already
-    rule: FloatRule = ROUND  # how floats are stored, where the schema is to be found out
-    watched: frozenset[str] = frozenset()  # features of the schema that float32 must serve
+    is_counted: bool = False  # whether statistics are already known
+    rule: FloatRule = ROUND  # how floats are stored, where the schema is inferred
+    watched: frozenset[str] = frozenset()  # features stored as float32 while their values fit
     keeps_exact: bool = False  # whether `WrittenBlock.exact` is needed
-    known_images: frozenset[str] = frozenset()  # features of the dataset that is added to
-    complete: DetectionKeys | None = None  # adds what is told by the images as they are stored
+    known_images: frozenset[str] = frozenset()  # image features of the dataset appended to
+    complete: DetectionKeys | None = None  # adds the features of the TF Object Detection API
 
 
 @dataclass(frozen=True)
 class WrittenBlock:
-    """The records of a block, framed, and what was found out about them."""
+    """The framed records of a block, with their schema, statistics and rejects."""
 
     framed: Framed
     schema: Schema
@@ -104,7 +104,7 @@ class WrittenBlock:
 
 @dataclass(frozen=True)
 class CollectedBlock:
-    """The values of a block, which any thread can make records of."""
+    """Values of a block, collected from Python objects; any thread can encode them."""
 
     pieces: Sequence[Collected | CopiedRecords]
     block: Block  # without its data
@@ -113,7 +113,7 @@ class CollectedBlock:
     guess: SchemaGuess | None
 
     def finish(self) -> WrittenBlock:
-        """Make the records; the interpreter is free meanwhile."""
+        """Encode the records, without holding Python's lock."""
         encoded = [piece.encode() for piece in self.pieces]
         statistics = Statistics()
         floats: dict[str, FloatFacts] = {}
@@ -141,7 +141,7 @@ class CollectedBlock:
 
 
 def _widened(piece: EncodedBlock, schema: Schema) -> Framed:
-    """The records as the schema of the whole block has them."""
+    """Return the records, re-encoded if the schema of the block is wider than theirs."""
     if piece.schema is schema or stores_alike(piece.schema, schema):
         return piece.framed
     return reencode(piece.framed.records(), piece.schema, schema, exact=_records(piece.exact))
@@ -152,7 +152,7 @@ def _records(exact: ExactRecords | None) -> tuple[Records, Schema] | None:
 
 
 def _join_exact(pieces: list[EncodedBlock], schema: Schema) -> ExactRecords | None:
-    """The values of all pieces that were rounded in any, as they were before."""
+    """Unrounded values, in all pieces, of the features that were rounded in any."""
     if len(pieces) == 1:
         return pieces[0].exact
     names = {name for piece in pieces if piece.exact is not None for name in piece.exact.schema}
@@ -170,14 +170,14 @@ def _join_exact(pieces: list[EncodedBlock], schema: Schema) -> ExactRecords | No
 
 
 class BlockWriter:
-    """Writes block after block; without a schema it learns one on the way."""
+    """Encoder of successive blocks; without a schema, it infers one on the way."""
 
     def __init__(self, settings: BlockSettings, *, threads: int) -> None:
         self.settings = settings
         self._threads = threads
         self._encoder = self._make_encoder(None)
         self._features = settings.schema or settings.features
-        # Features that are given are enforced as records come, though others are found out.
+        # Given features are enforced as records arrive; the others are inferred.
         self._given: RowEncoder | None = None
         self._is_first = True
         if settings.schema is None and settings.features:
@@ -197,16 +197,16 @@ class BlockWriter:
 
     @property
     def schema(self) -> Schema:
-        """The schema given, or that of all records so far."""
+        """The given schema, or the one inferred so far."""
         return self._encoder.schema
 
     def learn(self, guess: SchemaGuess) -> None:
-        """Widen the schema by what another writer has found; SchemaError if they disagree."""
+        """Widen the schema by the guess of another writer; raise SchemaError if they conflict."""
         if self._encoder.guess is not None:
             self._encoder = self._make_encoder(self._encoder.guess.merge(guess))
 
     def prepare(self, block: Block) -> tuple[Block, dict[str, ImageFacts]]:
-        """Do what comes before encoding; several blocks can be prepared at the same time."""
+        """Apply encoders and read images; blocks may be prepared in parallel."""
         if isinstance(block.data, Stored):
             if self._copies and self.settings.schema is not None:
                 return copy_stored(
@@ -226,7 +226,7 @@ class BlockWriter:
 
     @property
     def _copies(self) -> bool:
-        """Whether records that are serialized already can be taken as they are."""
+        """Whether serialized records can be copied unchanged."""
         images = self.settings.images
         is_changed = self.settings.encoders or self.settings.complete
         return not (is_changed or images.changes_bytes or images.verify)
@@ -240,11 +240,11 @@ class BlockWriter:
         return (block if complete is None else complete(block)), facts
 
     def write(self, block: Block) -> WrittenBlock:
-        """Make the records of a block."""
+        """Encode the records of a block."""
         return self.collect(*self.prepare(block)).finish()
 
     def collect(self, block: Block, images: dict[str, ImageFacts]) -> CollectedBlock:
-        """Take the values out of a block that is prepared; blocks must come in order."""
+        """Collect the values of a prepared block; blocks must come in order."""
         if block.rejects and self.settings.on_error == "raise":
             self._raise_first(block)
         if isinstance(block.data, CopiedRecords):
@@ -260,7 +260,7 @@ class BlockWriter:
                 pieces.append(self._collect(_take(block.data, first, last)))
                 first, size = last, 2 * size
             except SchemaError as error:
-                # All of the block is looked through once, not at each of many bad records.
+                # Search the whole block once, not at each of many bad records.
                 changed = None if refused else self._prepare_anew(block, images)
                 if changed is not None:
                     return self.collect(*changed)
@@ -271,7 +271,7 @@ class BlockWriter:
                 refused.append(at)
                 if at > first:
                     pieces.append(self._collect(_take(block.data, first, at)))
-                # Where one is bad there may be more: the next steps are small, then grow again.
+                # Bad records often cluster: take small steps, then larger ones again.
                 first, size = at + 1, 1
         kept = np.delete(np.arange(len(block)), refused)
         keys = block.keys
@@ -292,7 +292,7 @@ class BlockWriter:
         return self._encoder.collect(data)
 
     def _read_floats(self, row: dict[str, Any]) -> dict[str, Any]:
-        """The row with "NaN" and infinities, which JSON holds as texts, where floats are given."""
+        """Parse "NaN" and infinities, which JSON stores as text, where floats are given."""
         changed = {}
         for name, feature in self.settings.features.items():
             value = row.get(name) if "float" in feature.dtype else None
@@ -301,7 +301,7 @@ class BlockWriter:
         return {**row, **changed} if changed else row
 
     def _check_names(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Refuse a feature that was given and that none of the first records has."""
+        """Raise SchemaError for a given feature that none of the first records has."""
         is_first, self._is_first = self._is_first, False
         for name, feature in self.settings.features.items() if is_first else ():
             if not feature.optional and not any(name in row for row in rows):
@@ -311,7 +311,7 @@ class BlockWriter:
     def _prepare_anew(
         self, block: Block, images: dict[str, ImageFacts]
     ) -> tuple[Block, dict[str, ImageFacts]] | None:
-        """The block with images or decimals that its first record did not show, if it has some."""
+        """Prepare images or decimals that appear after the first record; None without any."""
         late = self._find_late_images(block)
         if late:
             block, more = self._prepare_images(block, late)
@@ -320,7 +320,7 @@ class BlockWriter:
         return None if cast is None else (cast, images)
 
     def _find_late_images(self, block: Block) -> set[str]:
-        """Names whose first images come after the first record of a block."""
+        """Names of features whose first image comes after the first record of a block."""
         if self.settings.schema is not None or not isinstance(block.data, list):
             return set()
         late = find_images(block.data) - self._images
@@ -328,7 +328,7 @@ class BlockWriter:
         return late
 
     def _raise_first(self, block: Block) -> None:
-        """Raise for the first record that is rejected here, or was by the source."""
+        """Raise the error of the first record rejected by the source or here."""
         first = min(block.rejects, key=lambda reject: reject.record)
         before = np.flatnonzero(block.numbers < first.record)
         if len(before) and not isinstance(block.data, CopiedRecords):
@@ -340,12 +340,12 @@ class BlockWriter:
         raise first_error(first, rejected=len(block.rejects), kept=len(block))
 
     def _are_most_refused(self, block: Block, at: int) -> bool:
-        """Whether most of the records that follow would be refused, too."""
+        """Return whether most of the following records would be rejected too."""
         probe = BlockWriter(self.settings, threads=1)
         probe._encoder = self._make_encoder(self._encoder.guess)
         following = range(at + 1, min(at + 1 + _PROBED_RECORDS, len(block)))
         refused = 0
-        with contextlib.suppress(SchemaError):  # those before it are sound, if they come in order
+        with contextlib.suppress(SchemaError):  # earlier records are good, if they come in order
             probe._collect(_take(block.data, 0, at))
         for one in following:
             try:
@@ -368,7 +368,7 @@ class BlockWriter:
 
 
 def _cast_decimals(block: Block, features: Mapping[str, Feature]) -> Block | None:
-    """The block with decimals as its features have them; None if there are none of these."""
+    """Cast decimals to the types of their features; None if there are no decimals."""
     names = [
         name
         for name, one in features.items()
@@ -388,7 +388,7 @@ def _cast_decimals(block: Block, features: Mapping[str, Feature]) -> Block | Non
 
 
 def first_error(reject: Reject, *, rejected: int, kept: int) -> SourceError:
-    """The error of a record that is rejected; where most are, to put them aside is no way on."""
+    """Return the error of a rejected record; it suggests quarantine unless most are rejected."""
     return SourceError(reject.message, hint=reject.hint or ("" if rejected > kept else _HINT))
 
 
@@ -405,7 +405,7 @@ def _take(data: Any, first: int, last: int) -> Any:
 
 
 def join_framed(parts: Sequence[Framed]) -> Framed:
-    """The records of all parts, one after the other."""
+    """Concatenate framed records."""
     if len(parts) == 1:
         return parts[0]
     sizes = np.array([0, *(part.nbytes for part in parts)], np.int64)
@@ -417,27 +417,27 @@ def join_framed(parts: Sequence[Framed]) -> Framed:
     )
 
 
-BLOCK_BYTES = 8 * 2**20  # of records made at once by one worker
+BLOCK_BYTES = 8 * 2**20  # that one worker encodes at once
 BLOCK_RECORDS = 4096
-SLOW_BLOCK_RECORDS = 256  # where reading keeps the interpreter busy
-# Datasets of users may hold files that threads would move under one another.
+SLOW_BLOCK_RECORDS = 256  # for parts whose reading holds Python's lock
+# Users' datasets may hold open files whose position threads would share.
 _ONE_READER = threading.Lock()
-_SAMPLE_RECORDS = 32  # made to learn how large records are
-_FRAME_BYTES = 64  # about what a record takes beside its values
-_IMAGES_AT_ONCE = 16  # where each is decoded: a worker has enough to do with these
+_SAMPLE_RECORDS = 32  # encoded to estimate the size of records
+_FRAME_BYTES = 64  # approximate size of a record without its values
+_IMAGES_AT_ONCE = 16  # per block, where every image is decoded
 
 
 @dataclass(eq=False)
 class PartWriter:
-    """Reads records of a part by their numbers and makes them; a worker process gets a copy."""
+    """Reader and encoder of records by number; worker processes receive a copy."""
 
     part: IndexedPart
     settings: BlockSettings
     threads: int = 1
 
     def __call__(self, numbers: NDArray[np.int64]) -> WrittenBlock:
-        """Make the records of these numbers."""
-        # A writer of its own: what a block becomes must not depend on those before.
+        """Read and encode the records of these numbers."""
+        # A new writer each time: the bytes of a block must not depend on earlier blocks.
         writer = BlockWriter(self.settings, threads=self.threads)
         if not self.part.is_slow_python:
             return writer.write(self.part.read(numbers))
@@ -447,7 +447,7 @@ class PartWriter:
 
 
 class DirectSplit:
-    """A split whose records are read in the order in which they are stored."""
+    """A split whose records are read in stored order."""
 
     def __init__(
         self, part: IndexedPart, order: NDArray[np.int64], settings: BlockSettings
@@ -462,7 +462,7 @@ class DirectSplit:
         self.nbytes = self._estimate_bytes()
 
     def _estimate_bytes(self) -> int:
-        """About how many bytes the records take; it depends on nothing but the data."""
+        """Estimate the size of all records, from the data alone."""
         known = self.part.stored_bytes
         is_changed = self._settings.images.changes_bytes
         if known is not None and not is_changed:
@@ -470,14 +470,14 @@ class DirectSplit:
             return int(known * self.records / max(len(self.part), 1)) + frame * self.records
         if not self.records:
             return 0
-        # Spread over the part: neighbours are often alike.
+        # Spread over the part, because neighbours are often alike.
         spread = np.linspace(0, self.records - 1, min(self.records, _SAMPLE_RECORDS))
         sample = np.sort(self._order)[spread.astype(np.int64)]
         made = PartWriter(self.part, self._settings)(sample)
         return int(made.framed.nbytes / max(len(made.framed), 1) * self.records)
 
     def pieces(self, first: int, last: int) -> list[NDArray[np.int64]]:
-        """The records from `first` to before `last`, in blocks."""
+        """Divide the records from `first` to before `last` into blocks."""
         images = self._settings.images
         record_bytes = self.nbytes / max(self.records, 1)
         if images.changes_bytes or images.verify:
@@ -488,7 +488,7 @@ class DirectSplit:
 
 
 def block_bounds(first: int, last: int, record_bytes: float) -> list[tuple[int, int]]:
-    """Ranges of records that one worker makes at once."""
+    """Divide a range of records into blocks for one worker each."""
     step = int(np.clip(BLOCK_BYTES / max(record_bytes, 1.0), 1, BLOCK_RECORDS))
     return [(start, min(start + step, last)) for start in range(first, last, step)]
 
@@ -497,7 +497,7 @@ _SIZED_RECORDS = 8
 
 
 def block_ranges(part: IndexedPart) -> Iterator[tuple[int, int]]:
-    """The blocks that a part is read in; smaller ones where each record is much work."""
+    """Divide a part into blocks; blocks of slow parts are smaller."""
     most = SLOW_BLOCK_RECORDS if part.is_slow_python else BLOCK_RECORDS
     step = min(most, max(1, BLOCK_BYTES // max(_record_bytes(part), 1)))
     for first in range(0, len(part), step):
@@ -505,7 +505,7 @@ def block_ranges(part: IndexedPart) -> Iterator[tuple[int, int]]:
 
 
 def _record_bytes(part: IndexedPart) -> int:
-    """About how large a record is, told by a few that are spread over the part."""
+    """Estimate the size of a record from a few spread over the part."""
     sample = np.linspace(0, len(part) - 1, min(len(part), _SIZED_RECORDS)).astype(np.int64)
     rows = part.read(sample).data if len(sample) else []
     if isinstance(rows, Stored):
@@ -514,7 +514,7 @@ def _record_bytes(part: IndexedPart) -> int:
 
 
 def blocks_of(part: Part) -> Iterator[Block]:
-    """All records of a part in order."""
+    """Read all records of a part in order."""
     if isinstance(part, IndexedPart):
         for first, last in block_ranges(part):
             yield part.read(np.arange(first, last))

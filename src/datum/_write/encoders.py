@@ -41,14 +41,14 @@ __all__ = [
     "with_stored",
 ]
 
-UNSTORED = "unstored_parameters"  # in what describes an encoder: those that JSON cannot hold
-_LEARNED = ("categories", "vocabulary")  # parameters that are told as what was learned
+UNSTORED = "unstored_parameters"  # metadata key of parameters that JSON cannot hold
+_LEARNED = ("categories", "vocabulary")  # parameters that metadata stores as learned values
 
 
 class FeatureEncoder:
-    """A scikit-learn encoder attached to a feature; it can be sent to other processes.
+    """A scikit-learn encoder of one feature, which can be sent to other processes.
 
-    An encoder that is not fitted is copied first, so that the one given stays as it is.
+    An unfitted encoder is copied first, so that the caller's stays unchanged.
     """
 
     def __init__(self, name: str, estimator: Any) -> None:
@@ -63,12 +63,12 @@ class FeatureEncoder:
             raise SchemaError(
                 f"encoder of {name!r}: expected one of {', '.join(SUPPORTED)},"
                 f" got {type(estimator).__name__}",
-                hint="apply it yourself, and write what it gives",
+                hint="apply it yourself, and write its output",
                 feature=name,
             )
         if getattr(estimator, "input", "content") != "content":
             raise SchemaError(
-                f"encoder of {name!r}: expected input='content', as records hold the texts,"
+                f"encoder of {name!r}: expected input='content', because records hold texts,"
                 f" got input={estimator.input!r}",
                 feature=name,
             )
@@ -77,24 +77,24 @@ class FeatureEncoder:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether it can be applied."""
+        """Whether the encoder is fitted."""
         return self._estimator.is_fitted
 
     def fit(self, values: Iterable[Any]) -> None:
-        """Learn from values, None among them; those that the encoder refuses are passed over."""
+        """Fit the encoder; None and invalid values are skipped."""
         try:
             self._estimator.fit(value for value in values if value is not None)
         except (TypeError, ValueError) as error:
             if isinstance(error, (SchemaError, SourceError)):
                 raise
             raise SchemaError(
-                f"{self._class_name} cannot learn from it: {error}",
+                f"{self._class_name} cannot be fitted: {error}",
                 where=f"feature {self.name!r}",
                 feature=self.name,
             ) from error
 
     def transform(self, values: list[Any]) -> Sparse | NDArray[Any]:
-        """Encode values, a row for each; raises SchemaError for the first that is refused."""
+        """Encode values, one row each; raise SchemaError for the first invalid one."""
         faults = self.find_faults(values)
         if faults:
             record, fault = next(iter(faults.items()))
@@ -107,7 +107,7 @@ class FeatureEncoder:
         return self._apply(values)
 
     def find_faults(self, values: list[Any]) -> dict[int, str]:
-        """What is wrong with values that the encoder refuses, by their positions."""
+        """Problems of invalid values, by position."""
         faults = {}
         for at, value in enumerate(values):
             fault = self._estimator.find_fault(value)
@@ -118,12 +118,12 @@ class FeatureEncoder:
     def transform_each(
         self, values: list[Any]
     ) -> tuple[Sparse | NDArray[Any], list[int], dict[int, str]]:
-        """Encode what can be: the rows, the positions they are of, and the faults of the others."""
+        """Encode valid values; return rows, their positions, and the problems of the others."""
         faults = self.find_faults(values)
         kept = [at for at in range(len(values)) if at not in faults]
         try:
             return self._apply([values[at] for at in kept]), kept, faults
-        except Exception:  # a function of the user's own, for any reason: which value is it?
+        except Exception:  # a user's function failed: find the value
             for at in kept:
                 try:
                     self._apply([values[at]])
@@ -145,14 +145,14 @@ class FeatureEncoder:
         if not hasattr(found, "tocsr"):
             return np.asarray(found, feature.dtype)
         rows = found.tocsr()
-        rows.sum_duplicates()  # which also sorts them
+        rows.sum_duplicates()  # which also sorts the indices
         places = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         indices = np.stack([places, rows.indices], axis=1)
         return Sparse(indices, rows.data.astype(feature.dtype), tuple(map(int, rows.shape)))
 
     @property
     def feature(self) -> Feature:
-        """What it gives: `Feature(dtype, (size,))`, sparse if the encoder gives sparse rows."""
+        """Feature of the output: `Feature(dtype, (size,))`, sparse for sparse rows."""
         self._check_fitted()
         fitted, shape = self._estimator.fitted, self._estimator.shape
         dtype = np.dtype(getattr(fitted, "dtype", np.int64)).name
@@ -160,7 +160,7 @@ class FeatureEncoder:
         return Feature(dtype, shape, encoding="sparse" if is_sparse else None)  # type: ignore[arg-type]
 
     def describe(self) -> dict[str, Any]:
-        """What a model needs to know of it, as plain JSON values, the same for the same data."""
+        """Describe the fitted encoder in plain JSON values, for the manifest."""
         self._check_fitted()
         given = sorted(self._estimator.fitted.get_params(deep=False).items())
         given = [(name, value) for name, value in given if name not in _LEARNED]
@@ -182,7 +182,7 @@ class FeatureEncoder:
     def _check_fitted(self) -> None:
         if not self.is_fitted:
             raise SchemaError(
-                f"expected a {self._class_name} that is fitted, got one that is not",
+                f"expected a fitted {self._class_name}, got an unfitted one",
                 where=f"feature {self.name!r}",
                 hint="call fit first",
                 feature=self.name,
@@ -190,7 +190,7 @@ class FeatureEncoder:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether JSON can hold a parameter; functions it cannot."""
+    """Return whether JSON can hold a parameter, which a function cannot."""
     if isinstance(value, (list, np.ndarray, tuple)):
         return all(map(_is_plain, value))
     if isinstance(value, type):
@@ -212,14 +212,14 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
 
 
-FIT_RECORDS = 4096  # read at once to learn from
+FIT_RECORDS = 4096  # read at once for fitting
 _FIT_SPLIT = "train"
 
 
 def make_encoders(mapping: Mapping[str, Any]) -> dict[str, FeatureEncoder]:
-    """Check the encoders of features; SchemaError names what is supported."""
+    """Wrap encoders by feature; raise SchemaError for unsupported ones."""
     if not isinstance(mapping, Mapping):
-        raise SchemaError(f"expected encoders by the names of features, got {mapping!r}")
+        raise SchemaError(f"expected a dict of encoders by feature, got {mapping!r}")
     return {name: FeatureEncoder(name, estimator) for name, estimator in mapping.items()}
 
 
@@ -229,10 +229,10 @@ def fit_encoders(
     *,
     keep: Callable[[Block], NDArray[np.bool_]] | None = None,
 ) -> None:
-    """Fit those that are not, over the records of the split `train`, or else of the first.
+    """Fit unfitted encoders on the split `train`, or on the first split.
 
-    `keep` tells which records of a block to learn from. The part is read once for each encoder;
-    one that can be read only once raises SourceError.
+    `keep` selects the records of a block to learn from. The part is read once for each encoder;
+    raises SourceError for a part that can be read only once.
     """
     unfitted = [encoder for encoder in encoders.values() if not encoder.is_fitted]
     if not unfitted or not parts:
@@ -242,10 +242,10 @@ def fit_encoders(
     if not part_info(part).is_repeatable:
         names = ", ".join(encoder.name for encoder in unfitted)
         raise SourceError(
-            f"expected records that can be read twice, as the encoders of {names}"
-            " learn from them first, got an iterator",
+            f"expected records that can be read twice, because the encoders of {names}"
+            " are fitted first, got an iterator",
             where=f"split {split!r}",
-            hint="pass a function that returns the iterator, or encoders that are fitted",
+            hint="pass a function that returns the iterator, or fitted encoders",
         )
     for encoder in unfitted:
         seen: set[str] = set()
@@ -255,7 +255,7 @@ def fit_encoders(
 def _values(
     part: Part, name: str, keep: Callable[[Block], NDArray[np.bool_]] | None, seen: set[str]
 ) -> Iterator[Any]:
-    """The values of one feature; the names of all features go to `seen`."""
+    """Values of one feature; the names of all features are added to `seen`."""
     for block in _blocks(part):
         values = _take_values(block, name)
         if not seen:
@@ -266,7 +266,7 @@ def _values(
 
 
 def _check_found(values: Iterator[Any], name: str, seen: set[str]) -> Iterator[Any]:
-    """The values that are there; SchemaError if none is."""
+    """Yield values that are present; raise SchemaError if there are none."""
     is_found = False
     for value in values:
         if value is not None:
@@ -274,7 +274,7 @@ def _check_found(values: Iterator[Any], name: str, seen: set[str]) -> Iterator[A
             yield value
     if not is_found:
         raise SchemaError(
-            f"encoder of {name!r}: expected a feature that records have, got none of that name",
+            f"encoder of {name!r}: no record has this feature",
             hint=suggest(name, seen, f"there are {', '.join(sorted(seen)) or 'no records'}"),
             feature=name,
         )
@@ -291,7 +291,7 @@ def _blocks(part: Part) -> Iterator[Block]:
 
 
 def _take_values(block: Block, name: str) -> list[Any]:
-    """The value of each record as Python has it, None where there is none."""
+    """Values as Python objects, None where absent."""
     if isinstance(block.data, list):
         return [row.get(name) for row in _flattened(block.data, [name])]
     column = columns_of(block.data).get(name)
@@ -304,14 +304,14 @@ def _take_values(block: Block, name: str) -> list[Any]:
 
 
 def _flattened(rows: Rows, names: Iterable[str]) -> Rows:
-    """The rows, with names such as "a/b" for what dicts in them hold, if one is asked for."""
+    """Flatten nested dicts to names such as "a/b", if an encoder needs one."""
     return [plain_row(row) for row in rows] if any("/" in name for name in names) else rows
 
 
 def apply_encoders(block: Block, encoders: Mapping[str, FeatureEncoder]) -> Block:
-    """The block with the values of features encoded; what is absent stays so.
+    """Encode the features of a block; absent values stay absent.
 
-    Records that an encoder refuses, such as those of an unknown label, become rejects.
+    Records with invalid values, such as an unknown label, are rejected.
     """
     data: Any = block.data
     faults: dict[int, str] = {}
@@ -319,7 +319,7 @@ def apply_encoders(block: Block, encoders: Mapping[str, FeatureEncoder]) -> Bloc
     for name, encoder in encoders.items():
         values = _take_values(block, name)
         present = [at for at, value in enumerate(values) if value is not None]
-        if not present and name not in data:  # a column of blanks is replaced all the same
+        if not present and name not in data:  # an empty column is replaced nevertheless
             continue
         column, kept, found = encoder.transform_each([values[at] for at in present])
         made[name] = column, np.array([present[at] for at in kept], np.intp)
@@ -357,14 +357,14 @@ def _replace_in_columns(given: Columns, made: Mapping[str, Any], refused: list[i
     for name, (column, places) in made.items():
         present = np.zeros(len(given[name]), np.bool_)
         present[places] = True
-        present[refused] = True  # they are blank now, and taken out next
+        present[refused] = True  # blank now, removed next
         whole = _spread(column, places, len(present))
         columns[name] = whole if present.all() else Masked(whole, present)
     return columns
 
 
 def _spread(column: Any, places: NDArray[np.intp], count: int) -> Any:
-    """A column of `count` rows, blank but at these places."""
+    """A column of `count` rows, blank except at these places."""
     if isinstance(column, Sparse):
         indices = column.indices.copy()
         indices[:, 0] = places[indices[:, 0]]
@@ -375,7 +375,7 @@ def _spread(column: Any, places: NDArray[np.intp], count: int) -> Any:
 
 
 def _reject(block: Block, faults: Mapping[int, str]) -> Block:
-    """The block without records that have a fault."""
+    """Remove faulty records from a block."""
     keys = block.keys
     rejects = [
         Reject(
@@ -398,10 +398,10 @@ def _reject(block: Block, faults: Mapping[int, str]) -> Block:
 
 
 class Encoders(Mapping[str, Any]):
-    """The fitted scikit-learn encoders of a dataset by feature, each made when it is asked for.
+    """Fitted scikit-learn encoders of a dataset by feature, each created on access.
 
     Args:
-        metadata: That of the dataset, by feature.
+        metadata: Metadata of the dataset by feature.
     """
 
     def __init__(self, metadata: Mapping[str, Mapping[str, Any]]) -> None:
@@ -431,10 +431,10 @@ def with_stored(
     metadata: Mapping[str, Mapping[str, Any]],
     parts: Mapping[str, Part],
 ) -> dict[str, Any]:
-    """The encoders of an append: those that the dataset keeps stand for all that is not fitted.
+    """Encoders of an append: those stored in the dataset replace unfitted ones.
 
-    None as an encoder leaves the values as they are; so do parts whose own metadata says that an
-    encoder was applied.
+    None as an encoder leaves values unchanged, as do parts whose metadata says that an encoder was
+    applied.
     """
     chosen = dict(given)
     for name, found in metadata.items():
@@ -453,13 +453,13 @@ def with_stored(
 
 
 def rebuild_encoder(name: str, found: Mapping[str, Any], *, like: Any = None) -> Any:
-    """The fitted encoder of a feature.
+    """Restore the fitted encoder of a feature.
 
     Args:
-        name: The feature.
-        found: What the metadata of the dataset says of it.
-        like: An encoder that is not fitted, whose parameters are taken instead of those stored;
-            functions among them are not stored.
+        name: Name of the feature.
+        found: Metadata of the feature.
+        like: Unfitted encoder whose parameters replace the stored ones; functions are not
+            stored.
     """
     kind = str(found["encoder"])
     if kind not in SUPPORTED:
@@ -468,13 +468,13 @@ def rebuild_encoder(name: str, found: Mapping[str, Any], *, like: Any = None) ->
         )
     if like is not None and type(like).__name__ != kind:
         raise SchemaError(
-            f"encoder of {name!r}: expected a {kind}, as the dataset has, got {like!r}",
+            f"encoder of {name!r}: expected a {kind}, as in the dataset, got {like!r}",
             feature=name,
         )
     if like is None and found.get(UNSTORED):
         lacking = ", ".join(found[UNSTORED])
         raise SchemaError(
-            f"encoder of {name!r}: expected parameters that a dataset can keep, got objects as"
+            f"encoder of {name!r}: expected parameters that a dataset can store, got objects as"
             f" {lacking} of {kind}",
             hint=f"to append, pass a {kind} with the same {lacking}:"
             f" encoders={{{name!r}: {kind}({lacking.replace(', ', '=..., ')}=...)}}",
@@ -486,16 +486,16 @@ def rebuild_encoder(name: str, found: Mapping[str, Any], *, like: Any = None) ->
     try:
         parameters = _parameters(found["parameters"]) if like is None else like.get_params()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of fits over what is no data
+            warnings.simplefilter("ignore")  # about fitting on made-up rows
             return _FIT[kind](getattr(classes, kind), parameters, found)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ManifestError(
-            f"encoder of {name!r}: expected what describes a {kind}, got {error!r}"
+            f"encoder of {name!r}: expected the description of a {kind}, got {error!r}"
         ) from error
 
 
 def _parameters(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as scikit-learn has them: JSON has no tuples and no types."""
+    """Convert stored parameters to scikit-learn's types, such as tuples."""
     made = {name: tuple(v) if name == "ngram_range" else v for name, v in stored.items()}
     if "dtype" in made:
         made["dtype"] = np.dtype(made["dtype"]).type
@@ -521,7 +521,7 @@ def _fit_labels(kind: Any, parameters: dict[str, Any], found: Mapping[str, Any])
 
 
 def _fit_one_hot(kind: Any, parameters: dict[str, Any], found: Mapping[str, Any]) -> Any:
-    """Fit over rows in which what was rare is rare: how often it was is not stored."""
+    """Fit on rows in which infrequent categories are infrequent; counts are not stored."""
     categories = found["categories"]
     rare = found.get("infrequent") or [[] for _ in categories]
     common = [
@@ -530,7 +530,7 @@ def _fit_one_hot(kind: Any, parameters: dict[str, Any], found: Mapping[str, Any]
     ]
     if not all(common):
         raise ValueError("a column that has no frequent category")
-    # Those that are rare are in one row each, all others in two or more.
+    # Infrequent categories are in one row each, all others in two or more.
     count = 2 * max(map(len, common)) + max(map(len, rare))
     rows = [[column[at % len(column)] for column in common] for at in range(count)]
     for column, few in enumerate(rare):

@@ -1,4 +1,4 @@
-"""Known kinds of scikit-learn encoders: how each is fitted, applied and described."""
+"""Supported scikit-learn encoders: fitting, application and description of each kind."""
 
 from __future__ import annotations
 
@@ -33,44 +33,44 @@ SUPPORTED = (
 
 
 class Estimator(Protocol):
-    """One scikit-learn encoder. Only `is_fitted` and `fit` can be asked before it is fitted."""
+    """One scikit-learn encoder; unfitted, it has only `is_fitted` and `fit`."""
 
     fitted: Any
 
     @property
     def is_fitted(self) -> bool:
-        """Whether it can be applied."""
+        """Whether the encoder is fitted."""
         ...
 
     def fit(self, values: Iterable[Any]) -> None:
-        """Learn from values; those that it refuses are passed over."""
+        """Fit on values; invalid ones are skipped."""
         ...
 
     def find_fault(self, value: Any) -> str | None:
-        """What is wrong with a value, if it can be told without applying the encoder."""
+        """Return the problem of a value that is invalid before encoding, else None."""
         ...
 
     def apply(self, values: list[Any]) -> Any:
-        """Encode values that have no fault: a SciPy matrix or an array, a row for each."""
+        """Encode valid values to a SciPy matrix or an array, one row each."""
         ...
 
     @property
     def size(self) -> int:
-        """How many columns, or else classes, there are."""
+        """Number of columns, or of classes."""
         ...
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of what a value becomes: a row, or a single number."""
+        """Shape of an encoded value: a row or a single number."""
         ...
 
     def facts(self) -> dict[str, Any]:
-        """What it has learned, by name."""
+        """Return what the encoder has learned, by name."""
         ...
 
 
 def wrap(estimator: Any) -> Estimator | None:
-    """The kind of an encoder; None if it is of none that is known. One not fitted is copied."""
+    """Wrap an encoder, copied if unfitted; None for an unsupported one."""
     texts = require("sklearn.feature_extraction.text", purpose="encoders")
     labels = require("sklearn.preprocessing", purpose="encoders")
     kinds: list[tuple[Any, type[Texts | Labels | OneHot]]] = [
@@ -81,24 +81,24 @@ def wrap(estimator: Any) -> Estimator | None:
     for classes, kind in kinds:
         if isinstance(estimator, classes):
             found = kind(estimator)
-            # What the caller has stays as it is, so that the next write learns anew.
+            # The caller's encoder stays unfitted, so that the next write fits it again.
             return found if found.is_fitted else kind(_clone(estimator))
     return None
 
 
 def _clone(estimator: Any) -> Any:
-    """A copy with the same parameters that has learned nothing."""
+    """Return an unfitted copy."""
     return require("sklearn.base", purpose="encoders").clone(estimator)
 
 
 class Texts:
-    """The vectorizers: a text becomes a sparse row of numbers."""
+    """Vectorizers: a text becomes a sparse row of numbers."""
 
     def __init__(self, estimator: Any) -> None:
         self.fitted = estimator
         is_given = getattr(estimator, "vocabulary", None) is not None
         if is_given and not self._has_weights and not self.is_fitted:
-            self.fitted = _clone(estimator).fit([""])  # no text can change what it does
+            self.fitted = _clone(estimator).fit([""])  # its vocabulary is given
 
     @property
     def _has_weights(self) -> bool:
@@ -106,17 +106,17 @@ class Texts:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether its vocabulary, and the weights of its terms, are known."""
+        """Whether vocabulary and weights are known."""
         if hasattr(self.fitted, "n_features"):
             return True  # the hashing vectorizer has nothing to learn
         return hasattr(self.fitted, "idf_" if self._has_weights else "vocabulary_")
 
     def fit(self, values: Iterable[Any]) -> None:
-        """Learn terms from texts, one at a time: only their counts are kept."""
+        """Fit on texts one at a time; only counts are kept in memory."""
         self.fitted.fit(value for value in values if self.find_fault(value) is None)
 
     def find_fault(self, value: Any) -> str | None:
-        """What is wrong with a text; functions of the user's own may take anything."""
+        """Return the problem of a text; a user's own function may accept anything."""
         if isinstance(value, str) or callable(self.fitted.analyzer) or self.fitted.preprocessor:
             return None
         if not isinstance(value, bytes):
@@ -133,7 +133,7 @@ class Texts:
 
     @property
     def size(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         count = getattr(self.fitted, "n_features", None)
         return int(count) if count is not None else len(self.fitted.vocabulary_)
 
@@ -143,7 +143,7 @@ class Texts:
         return (self.size,)
 
     def facts(self) -> dict[str, Any]:
-        """The column of each term, and its weight."""
+        """Return the column and the weight of each term."""
         if not hasattr(self.fitted, "vocabulary_"):
             return {}
         columns = sorted(self.fitted.vocabulary_.items(), key=lambda pair: (pair[1], pair[0]))
@@ -154,7 +154,7 @@ class Texts:
 
 
 class Labels:
-    """The encoders of labels: one of some classes becomes its number, or a row of 0 and 1."""
+    """Label encoders: a class becomes its number, or a row of 0 and 1."""
 
     def __init__(self, estimator: Any) -> None:
         self.fitted = estimator
@@ -163,31 +163,31 @@ class Labels:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether its classes are known."""
+        """Whether the classes are known."""
         return hasattr(self.fitted, "classes_")
 
     def fit(self, values: Iterable[Any]) -> None:
-        """Learn the classes."""
+        """Fit on labels."""
         found = {
             label: None for label in map(_as_label, values) if _find_label_fault(label) is None
         }
         if not found:
             raise ValueError("expected labels, got none")
         with warnings.catch_warnings():
-            # It warns where most of the labels it is given differ; these all do.
+            # scikit-learn warns if most labels differ, and here all do.
             warnings.simplefilter("ignore", UserWarning)
             self.fitted.fit(as_column(list(found)))
 
     @property
     def codes(self) -> dict[Any, int]:
-        """The number of each class."""
+        """Number of each class."""
         if not self._codes:
             classes = [_as_label(label) for label in self.fitted.classes_.tolist()]
             self._codes = {label: code for code, label in enumerate(classes)}
         return self._codes
 
     def find_fault(self, value: Any) -> str | None:
-        """What is wrong with a label."""
+        """Return the problem of a label, if any."""
         label = _as_label(value)
         fault = _find_label_fault(label)
         if fault is None and label not in self.codes:
@@ -197,8 +197,8 @@ class Labels:
     def apply(self, values: list[Any]) -> Any:
         """Encode labels.
 
-        This is what `transform` does, but that takes a label it does not know for the first of two
-        classes, and warns where labels differ much.
+        Unlike `transform`, it does not map unknown labels to the first of two classes or warn when
+        many labels differ.
         """
         codes = np.array([self.codes[_as_label(value)] for value in values], np.int64)
         if not self._is_binarizer:
@@ -216,7 +216,7 @@ class Labels:
 
     @property
     def size(self) -> int:
-        """How many classes there are, or columns: two classes need but one."""
+        """Number of classes, or of columns: two classes need one."""
         count = len(self.codes)
         return 1 if self._is_binarizer and count <= 2 else count
 
@@ -226,14 +226,14 @@ class Labels:
         return (self.size,) if self._is_binarizer else ()
 
     def facts(self) -> dict[str, Any]:
-        """The classes in the order of their numbers, and once more if they are names."""
+        """Return the classes in order, and as class names if they are text."""
         classes = self.fitted.classes_.tolist()
         is_named = not self._is_binarizer and all(isinstance(label, str) for label in classes)
         return {"classes": classes, **({"class_names": classes} if is_named else {})}
 
 
 class OneHot:
-    """The one-hot encoder: a value, or each of several, becomes a row of 0 and 1."""
+    """One-hot encoder: one or several values become a row of 0 and 1."""
 
     def __init__(self, estimator: Any) -> None:
         self.fitted = estimator
@@ -245,16 +245,16 @@ class OneHot:
 
     @property
     def _counts(self) -> bool:
-        """Whether it matters how often a value occurs."""
+        """Whether frequencies of values matter."""
         return self.fitted.min_frequency is not None or self.fitted.max_categories is not None
 
     @property
     def is_fitted(self) -> bool:
-        """Whether its categories are known."""
+        """Whether the categories are known."""
         return hasattr(self.fitted, "categories_")
 
     def fit(self, values: Iterable[Any]) -> None:
-        """Learn the categories of each column."""
+        """Fit on values."""
         rows: Iterable[tuple[Any, ...]] = (
             row for row in map(_as_row, values) if all(_find_label_fault(v) is None for v in row)
         )
@@ -265,13 +265,13 @@ class OneHot:
 
     @property
     def known(self) -> list[set[Any]]:
-        """The categories of each column."""
+        """Categories of each column."""
         if not self._known:
             self._known = [set(column.tolist()) for column in self.fitted.categories_]
         return self._known
 
     def find_fault(self, value: Any) -> str | None:
-        """What is wrong with a value, or one of several."""
+        """Return the problem of a value or of one in a list, if any."""
         row = _as_row(value)
         if len(row) != len(self.known):
             return f"expected {len(self.known)} values, got {len(row)}"
@@ -289,7 +289,7 @@ class OneHot:
 
     @property
     def size(self) -> int:
-        """How many columns all categories need."""
+        """Number of columns of all categories."""
         first = [column.tolist()[0] for column in self.fitted.categories_]
         return int(self.fitted.transform(as_table([first])).shape[1])
 
@@ -299,7 +299,7 @@ class OneHot:
         return (self.size,)
 
     def facts(self) -> dict[str, Any]:
-        """The categories of each column, in the order of their numbers, and those that are rare."""
+        """Return the categories of each column in order, and the infrequent ones."""
         found = {"categories": [column.tolist() for column in self.fitted.categories_]}
         if self._counts:
             rare = self.fitted.infrequent_categories_
@@ -308,7 +308,7 @@ class OneHot:
 
 
 def _as_label(value: Any) -> Any:
-    """A plain value; bytes as the text they are, if they are."""
+    """Convert a value to a plain one, and UTF-8 bytes to text."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if isinstance(value, bytes):
@@ -333,16 +333,16 @@ def _as_row(value: Any) -> tuple[Any, ...]:
 
 
 def as_column(labels: list[Any]) -> NDArray[Any]:
-    """Numbers of one type as such, all else as objects: NumPy's own texts lose a last NUL."""
+    """Make an array of numbers of one type, else of objects: NumPy strings drop a final NUL."""
     types = set(map(type, labels))
     is_plain = len(types) == 1 and types <= {bool, float, int}
     return np.array(labels, None if is_plain else object)
 
 
 def as_table(rows: list[Any]) -> NDArray[Any]:
-    """Values as objects, which categories of any type are compared with."""
+    """Make a table of objects, which compare with categories of any type."""
     if len({len(row) for row in rows}) > 1:
-        raise ValueError("expected as many values in every record, got differing ones")
+        raise ValueError("expected the same number of values in every record")
     table = np.empty((len(rows), len(rows[0])), object)
     table[:] = rows
     return table

@@ -1,4 +1,4 @@
-"""Images of a block as the bytes that are stored."""
+"""Images of a block as stored bytes, and the keys of the TF Object Detection API."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ __all__ = [
 
 @dataclass(slots=True)
 class ImageFacts:
-    """What the images of one feature have in common.
+    """Formats, types and sizes of the images of one feature.
 
     Attributes:
-        formats: how many there are of each format, as they are stored.
-        dtypes: "uint8", "uint16" or both.
-        smallest, largest: the least and the most of height, width and channels.
-        converted: how many came in another format, by that, and are stored as PNG.
+        formats: Count of images by stored format.
+        dtypes: Pixel types that occur: "uint8", "uint16" or both.
+        smallest, largest: Least and greatest height, width and channel count.
+        converted: Count of images stored as PNG, by original format.
     """
 
     formats: Counter[str] = field(default_factory=Counter)
@@ -49,10 +49,10 @@ class ImageFacts:
     converted: Counter[str] = field(default_factory=Counter)
 
     def add(self, header: ImageHeader, converted: str | None = None) -> None:
-        """Count one more image, and the format that it came in if it is stored in another."""
+        """Count an image, and its original format if it was converted."""
         size = header.height, header.width, header.channels
         self.formats[header.format] += 1
-        if size != self.smallest or size != self.largest:  # most images of a set are alike
+        if size != self.smallest or size != self.largest:  # most images have the same size
             self._widen(size, size)
         if header.dtype not in self.dtypes:
             self.dtypes.add(header.dtype)
@@ -60,7 +60,7 @@ class ImageFacts:
             self.converted[converted] += 1
 
     def merge(self, other: ImageFacts) -> None:
-        """Count what another has counted."""
+        """Add the counts of another."""
         self.formats += other.formats
         self.dtypes |= other.dtypes
         self.converted += other.converted
@@ -71,7 +71,7 @@ class ImageFacts:
         self.largest = tuple(map(max, self.largest or largest, largest or self.largest))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, for the manifest."""
+        """Return plain values for the manifest."""
         names = ("height", "width", "channels")
         ranges = zip(names, self.smallest, self.largest, strict=False)
         return {
@@ -83,7 +83,7 @@ class ImageFacts:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> ImageFacts:
-        """Read what `to_json` made."""
+        """Restore from the values of `to_json`."""
         ranges = [found[name] for name in ("height", "width", "channels") if name in found]
         return cls(
             Counter(found["formats"]),
@@ -95,10 +95,10 @@ class ImageFacts:
 
 
 def refine_images(schema: Schema, facts: Mapping[str, ImageFacts]) -> Schema:
-    """The schema with the types and shapes that images were found to have, where it left them open.
+    """Fill in the types and shapes of images where the schema leaves them open.
 
-    Images of differing channels are decoded to the most there are: a grey one among coloured ones
-    is given in colours. With one of 16 bits all are, as `datum.images.decode` says.
+    All images are decoded to the greatest channel count, so grey images among coloured ones are
+    decoded to colours. One image of 16 bits makes all uint16, as in `datum.images.decode`.
     """
     features = dict(schema)
     for name, found in facts.items():
@@ -115,7 +115,7 @@ def refine_images(schema: Schema, facts: Mapping[str, ImageFacts]) -> Schema:
 
 
 def describe_images(schema: Schema, facts: Mapping[str, ImageFacts]) -> Iterator[str]:
-    """What is worth knowing of images that were written, a line each."""
+    """Describe conversions of images for the report, one line each."""
     for name, found in facts.items():
         if name not in schema:
             continue
@@ -128,12 +128,12 @@ def describe_images(schema: Schema, facts: Mapping[str, ImageFacts]) -> Iterator
             what = "grey PNG" if is_single else "PNG"
             yield f"{name!r}: {listed} {images} stored as {what}, with the same pixels"
         if len(found.dtypes) > 1:
-            how = "with their values as they are" if is_single else "those of 8 bits times 257"
-            yield f"{name!r}: images of 8 and of 16 bits come as uint16, {how}"
+            how = "values unchanged" if is_single else "8-bit values times 257"
+            yield f"{name!r}: 8-bit and 16-bit images are decoded to uint16, {how}"
 
 
 def open_sizes(schema: Schema, *, keep: Container[str]) -> Schema:
-    """The schema with images of any size, as they may be shrunk; those named in `keep` as given."""
+    """Allow any image size, because images may be resized; features in `keep` stay."""
     return Schema(
         {
             name: replace(feature, shape=(*feature.shape[:-3], None, None, feature.shape[-1]))
@@ -145,12 +145,12 @@ def open_sizes(schema: Schema, *, keep: Container[str]) -> Schema:
 
 
 def find_images(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The names of values that can only be images."""
+    """Names of values that must be images: paths and Pillow images."""
     return {name for row in rows for name, value in row.items() if _holds_images(value)}
 
 
 def _holds_images(value: Any) -> bool:
-    """Whether a value is an image, or a list of some; a list may hold itself, so no deeper."""
+    """Return whether a value is an image or a list of images, without deeper nesting."""
     if isinstance(value, (list, tuple)) and value:
         return all(map(_is_image, value))
     return _is_image(value)
@@ -163,7 +163,7 @@ def _is_image(value: Any) -> bool:
 def prepare_images(
     block: Block, features: Mapping[str, Feature | None], options: ImageOptions
 ) -> tuple[Block, dict[str, ImageFacts]]:
-    """The block with its images as bytes; those that cannot be read are rejected."""
+    """Read the images of a block as bytes; reject records whose images cannot be read."""
     facts = {name: ImageFacts() for name in features}
     if isinstance(block.data, dict):
         return _prepare_columns(block, features, options, facts)
@@ -205,11 +205,11 @@ def _prepare_row(
             prepare(Path(one) if isinstance(one, str) else one, single, options)
             for one in (value if is_list else [value])
         ]
-        # Told apart from other bytes where no schema does that; it costs a copy.
+        # Without a schema the type marks image bytes; this costs a copy.
         files = [one.data if feature is not None else ImageBytes(one.data) for one in prepared]
         changed[name] = files if is_list else files[0]
         images[name] = prepared
-    for name, found in images.items():  # only once all images of the record are fine
+    for name, found in images.items():  # only if all images of the record are good
         for image in found:
             facts[name].add(image.header, image.converted)
     return {**row, **changed}
@@ -246,7 +246,7 @@ def _prepare_columns(
 
 
 def _as_column(images: list[Any], feature: Feature | None) -> Any:
-    """The bytes of images; masked where some records have none."""
+    """Bytes of images as a column, masked where records have none."""
     if feature is not None and feature.holds_images:
         return images
     column = BytesColumn.from_values(image or b"" for image in images)
@@ -285,21 +285,20 @@ _ADDED = {
 
 @dataclass(frozen=True, slots=True)
 class DetectionKeys:
-    """What these keys make of detection records: other places, and what they want besides.
+    """Detection records under the keys of the TF Object Detection API.
 
-    The features of Datum keep their names, so that the same code trains with them; only the keys
-    of the records are others. `format`, `height`, `width`, `source_id` and `class_text` are added,
-    told by the image as it is stored, its file name and the names of the classes. An area is in
-    pixels there.
+    Features keep their names, so the same training code works; only the stored keys differ.
+    `format`, `height`, `width`, `source_id` and `class_text` are added, from the stored image, its
+    file name and the class names. Areas are in pixels.
 
     Attributes:
-        class_names: of `labels`, from id 0 on; empty where nobody knows them.
+        class_names: Class names of `labels`, from id 0 on; empty if unknown.
     """
 
     class_names: tuple[str, ...]
 
     def schema(self, schema: Schema) -> Schema:
-        """The schema of the records; SchemaError where there are no boxes."""
+        """Return the schema under these keys; raise SchemaError for records without boxes."""
         _check_boxes(schema)
         if schema["image"].encoding != "image" or schema["image"].holds_images:
             raise SchemaError(
@@ -323,19 +322,19 @@ class DetectionKeys:
         return name != "class_text" or bool(self.class_names)
 
     def __call__(self, block: Block) -> Block:
-        """The block with what the keys want besides; images are prepared already."""
+        """Add the features that the API needs; images must be prepared."""
         data: Any = block.data
         if isinstance(data, Mapping):
             data = [{name: column[at] for name, column in data.items()} for at in range(len(block))]
         return replace(block, data=[self._complete(row) for row in data])
 
     def _complete(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        from datum.images.header import parse_header  # brings Pillow
+        from datum.images.header import parse_header  # imports Pillow
 
         image = row.get("image")
         _check_boxes(row)
         if not isinstance(image, bytes) or isinstance(row.get("format"), str):
-            return dict(row)  # no image, as the schema will tell; or done already
+            return dict(row)  # no image, which the schema reports; or already done
         header = parse_header(image)
         made: dict[str, Any] = {
             "format": header.format,
@@ -368,7 +367,7 @@ def _check_boxes(names: Iterable[str]) -> None:
 def find_keys(
     keys: str | None, metadata: Sequence[Mapping[str, Mapping[str, Any]]]
 ) -> DetectionKeys | None:
-    """What the option `keys` asks for, with the class names that parts tell."""
+    """Return the keys that the option `keys` names, with the class names of the parts."""
     if keys is None:
         return None
     named = (one.get("labels", {}).get("class_names", ()) for one in metadata)

@@ -1,4 +1,4 @@
-"""One write, once its arguments are understood: shards, manifest, and the files beside them."""
+"""One write after its arguments are checked: schema, shards, manifest, sidecars."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ __all__ = [
 
 @dataclass
 class MadeSplit:
-    """The shards of one split, and what was found out about its records."""
+    """The shards of one split, with statistics and rejects of its records."""
 
     shards: list[MadeShard]
     statistics: Statistics
@@ -64,7 +64,7 @@ class MadeSplit:
 
 @dataclass
 class Job:
-    """One write, once its arguments are understood."""
+    """One write, after its arguments are checked."""
 
     intake: Intake
     division: Division | None
@@ -74,12 +74,12 @@ class Job:
     appended: Appended | None
     staging: Staging
     progress: Progress
-    notes: tuple[str, ...] = ()  # on what was made, for the report
+    notes: tuple[str, ...] = ()  # for the report
     floats: FloatReport = field(default_factory=FloatReport)
     _is_counted: bool = False
 
     def make(self) -> tuple[Manifest, dict[str, MadeSplit]]:
-        """Make the shards, and the manifest that names them."""
+        """Make the shards and the manifest that lists them."""
         schema = known_schema(self.intake, self.options.schema)
         watched: frozenset[str] = frozenset()
         self.staging.begin(self._plan_name())
@@ -111,7 +111,7 @@ class Job:
         found = self._make_direct(settings) if is_direct else self._make_spilled(settings)
         made, schema, images = found
         self._check_some_written(made)
-        if not self._is_copied:  # where records are, the schema is already that of their images
+        if not self._is_copied:  # copied records have the image shapes already
             schema = refine_images(schema, self._all_images(images))
         notes = list(list_reported(self.intake.parts.values(), "notes"))
         self.notes = (*notes, *describe_images(schema, images))
@@ -119,7 +119,7 @@ class Job:
         return self._manifest(schema, images, made), made
 
     def _rule(self, wide: Iterable[str] = ()) -> FloatRule:
-        """How floats are stored; the dataset that is added to has decided for its features."""
+        """Rule for storing floats; an append stores features as the dataset does."""
         rule = self.options.rule
         old = {} if self.appended is None else self.appended.manifest.schema
         kept = {name for name, feature in old.items() if feature.dtype == "float64"}
@@ -135,14 +135,14 @@ class Job:
 
     @property
     def _is_copied(self) -> bool:
-        """Whether all records are serialized already, and none is changed."""
+        """Whether all records are copied as serialized."""
         parts = self.intake.parts.values()
         is_changed = bool(self.encoders) or self.images.changes_bytes or self.appended is not None
         is_changed = is_changed or self._keys is not None
         return not is_changed and all(part_info(part).is_stored for part in parts)
 
     def _has_counts(self, schema: Schema) -> bool:
-        """Whether all records of parts whose statistics are known are copied, and no others."""
+        """Return whether the statistics of the parts hold for the copied records."""
         if not self._is_copied or self.division is not None or self.options.on_error != "raise":
             return False
         return all(
@@ -153,7 +153,7 @@ class Job:
         )
 
     def _all_images(self, images: Mapping[str, ImageFacts]) -> dict[str, ImageFacts]:
-        """What is known of images, with those that were there before."""
+        """Facts of new images merged with those of the dataset appended to."""
         if self.appended is None:
             return dict(images)
         metadata = self.appended.manifest.metadata
@@ -167,7 +167,7 @@ class Job:
         return merged
 
     def _make_direct(self, settings: BlockSettings) -> Any:
-        """Straight from the parts: they can be read in any order, and the schema is known."""
+        """Write parts that can be read in any order, under a known schema."""
         if self.options.on_error == "raise":
             self._check_readable()
         while True:
@@ -208,13 +208,13 @@ class Job:
         rejected = sum(len(split.rejects) for split in made.values())
         if written + rejected != expected:
             raise WriteError(
-                f"expected {expected:,} records, as the source has, got"
+                f"expected the {expected:,} records of the source, got"
                 f" {written:,} written and {rejected:,} rejected",
                 where=self.staging.target,
             )
 
     def _widen(self, settings: BlockSettings, made: WrittenBlock) -> BlockSettings:
-        """Settings under which a block fits that was found to need float64; all starts anew."""
+        """Widen the schema for a block that needs float64, and discard all shards."""
         assert settings.schema is not None
         wide = {name for name, one in settings.schema.items() if one != made.schema[name]}
         self._check_appended(made.floats, wide)
@@ -226,7 +226,7 @@ class Job:
         return replace(settings, schema=Schema(features))
 
     def _check_appended(self, floats: Mapping[str, FloatFacts], wide: Iterable[str]) -> None:
-        """Refuse values that the dataset which is added to cannot hold."""
+        """Raise SchemaError for values that the dataset appended to cannot hold."""
         for name in wide:
             old = None if self.appended is None else self.appended.manifest.schema.get(name)
             found = floats[name].wide if name in floats else None
@@ -236,8 +236,8 @@ class Job:
                 if abs(value) < float(np.finfo(np.float32).max):
                     hint = f"schema={{{name!r}: datum.{old!r}}} rounds it; or {hint}"
                 raise SchemaError(
-                    f"expected a value that {old.dtype} can"
-                    f" hold, as the dataset has it, got {value!r}",
+                    f"expected a value that fits {old.dtype},"
+                    f" the type in the dataset, got {value!r}",
                     where=f"record {record}, feature {name!r}",
                     hint=hint,
                     record=record,
@@ -245,7 +245,7 @@ class Job:
                 )
 
     def _check_readable(self) -> None:
-        """Raise for the first bad record in the order of the source, if it is known before."""
+        """Raise the error of the first record that the source already reports as bad."""
         for part in self.intake.parts.values():
             assert isinstance(part, IndexedPart)
             if rejects := part_info(part).rejects:
@@ -253,7 +253,7 @@ class Job:
                 raise first_error(rejects[0], rejected=len(rejects), kept=kept)
 
     def _make_spilled(self, settings: BlockSettings) -> Any:
-        """By way of the disk: records come one after the other, or their schema is not known."""
+        """Write records that come in sequence or without a known schema, sorted on disk."""
         taken = read_parts(
             self.intake,
             replace(settings, keeps_exact=True),
@@ -293,13 +293,13 @@ class Job:
         return made, schema, taken.images
 
     def _check_some_written(self, made: Mapping[str, MadeSplit]) -> None:
-        """Refuse to publish nothing: that is nobody's wish, but often a spent iterator."""
+        """Raise SourceError if nothing was written, often because an iterator was exhausted."""
         if any(one.shard.records for split in made.values() for one in split.shards):
             return
         raise _nothing_to_write([reject for split in made.values() for reject in split.rejects])
 
     def _check_some_left(self, taken: ReadResult) -> None:
-        """Refuse to go on where nothing can be known of any record."""
+        """Raise SourceError if every record was rejected."""
         rejects = [reject for split in taken.splits.values() for reject in split.rejects]
         if rejects and not taken.schema:
             raise _nothing_to_write(rejects)
@@ -313,13 +313,13 @@ class Job:
         )
 
     def _plan_name(self) -> str | None:
-        """A name for all that decides the bytes; None if a part may have changed unnoticed."""
+        """Hash of everything that determines the bytes; None if a part may change unnoticed."""
         parts = {name: part.fingerprint for name, part in self.intake.parts.items()}
         if None in parts.values():
             return None
         plan = {
             "parts": parts,
-            "fractions": list((self.intake.fractions or {}).items()),  # in their order
+            "fractions": list((self.intake.fractions or {}).items()),  # order matters
             "options": self.options.describe(),
             "images": asdict(self.images),
             "encoders": {name: encoder.describe() for name, encoder in self.encoders.items()},
@@ -356,7 +356,7 @@ class Job:
         return split.statistics.to_json()
 
     def save(self, manifest: Manifest, made: Mapping[str, MadeSplit]) -> None:
-        """Write the files that stand beside the shards; the manifest comes last."""
+        """Write the files beside the shards, the manifest last."""
         folder = self.staging.data
         lines = [
             json_text({"split": name, **_to_json(reject)}, sort_keys=True)
@@ -379,12 +379,11 @@ class Job:
 def _nothing_to_write(rejects: list[Reject]) -> SourceError:
     if rejects:
         return SourceError(
-            f"expected records, got {len(rejects):,} of which none can be written;"
-            f" the first: {rejects[0]}"
+            f"none of {len(rejects):,} records can be written; the first: {rejects[0]}"
         )
     return SourceError(
         "expected records, got none",
-        hint="an iterator that was gone through is empty; pass a function that returns a new one",
+        hint="an exhausted iterator yields nothing; pass a function that returns a new one",
     )
 
 
@@ -393,7 +392,7 @@ def _to_json(reject: Reject) -> dict[str, Any]:
 
 
 def known_schema(intake: Intake, schema: Schema | None) -> Schema | None:
-    """The schema of all parts, if it is known before they are read."""
+    """Merge the schemas of all parts; None if one is unknown before reading."""
     if schema is not None:
         return schema
     found = [part.schema for part in intake.parts.values()]
@@ -407,7 +406,7 @@ def known_schema(intake: Intake, schema: Schema | None) -> Schema | None:
 
 
 def open_nested(schema: Schema, parts: Iterable[Part]) -> Schema:
-    """The schema with lists of any length where they were made of lists of dicts."""
+    """Allow any length for lists made from lists of dicts."""
     names = set(list_reported(parts, "nested"))
     return Schema(
         {
@@ -418,12 +417,12 @@ def open_nested(schema: Schema, parts: Iterable[Part]) -> Schema:
 
 
 def override(schema: Schema, features: Mapping[str, Feature]) -> Schema:
-    """The schema with some features as they were given; an empty one, of no records, stays so."""
+    """Replace features of the schema by given ones; an empty schema stays empty."""
     if not schema:
         return schema
     for name in features:
         if name not in schema:
-            schema.select([name])  # raises, with the nearest name
+            schema.select([name])  # raises and suggests the nearest name
     return Schema({name: features.get(name, feature) for name, feature in schema.items()})
 
 
@@ -435,10 +434,10 @@ def settle(
     *,
     is_ruled: bool = False,
 ) -> tuple[Schema, frozenset[str]]:
-    """The schema with what encoders make of features, floats as told, and features as given.
+    """Apply encoders, the float rule and given features to the schema.
 
-    Where `is_ruled`, floats are already as told, but for those of encoders. Also returns the
-    features that are stored as float32 if float32 can serve their values.
+    With `is_ruled`, the rule is applied only to outputs of encoders. Also returns the features
+    that are stored as float32 as long as float32 can represent their values.
     """
     encoded = {
         name: replace(encoder.feature, optional=schema[name].optional)

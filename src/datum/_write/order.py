@@ -34,31 +34,31 @@ __all__ = [
 
 Hashes = NDArray[np.uint64]
 
-_GOLDEN = 0x9E3779B97F4A7C15  # SplitMix64's step: neighbours are told apart before mixing
+_GOLDEN = 0x9E3779B97F4A7C15  # SplitMix64's step, which separates neighbours before mixing
 _SPLIT_SALT = 0x53504C4954  # so that splits and order are independent of one another
 _ORDER_SALT = 0x4F52444552
 
 
 def hash_records(numbers: NDArray[np.int64], keys: Sequence[str] | None) -> Hashes:
-    """One hash for each record: of its key, or of its number if records have no keys."""
+    """Hash the key of each record, or its number if records have no keys."""
     if keys is not None:
         return _core.hash_keys([as_utf8(key) for key in keys])
     return _mix((numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(_GOLDEN))
 
 
 def as_utf8(key: str) -> str:
-    r"""A key as text that UTF-8 can hold: what it cannot is written as \\ud800."""
+    r"""Escape what UTF-8 cannot encode in a key, as in \\ud800."""
     return key if key.isascii() else key.encode(errors="backslashreplace").decode()
 
 
 def shuffled_places(hashes: Hashes, seed: int) -> Hashes:
-    """Numbers to sort records by: a random order that depends on keys and `seed` alone."""
+    """Sort keys of records: a random order that depends only on their hashes and `seed`."""
     salt = _mix(np.array([(seed * _GOLDEN + _ORDER_SALT) % 2**64], np.uint64))
     return _mix(hashes ^ salt)
 
 
 def check_fractions(fractions: Mapping[str, Any]) -> dict[str, float]:
-    """Refuse fractions that are not of a whole."""
+    """Raise SplitError unless the fractions add up to 1."""
     checked = {}
     for name, fraction in fractions.items():
         is_number = isinstance(fraction, (int, float)) and not isinstance(fraction, bool)
@@ -78,10 +78,10 @@ def check_fractions(fractions: Mapping[str, Any]) -> dict[str, float]:
 def assign_splits(
     hashes: Hashes, fractions: Mapping[str, float], labels: Sequence[Any] | None = None
 ) -> NDArray[np.intp]:
-    """The position in `fractions` of the split of each record.
+    """Assign each record a split: its position in `fractions`.
 
-    A record's split depends on its key alone, so that it stays when others are added. With
-    `labels`, every class is divided as exactly as whole records allow; then it may not stay.
+    The split depends only on the key, so a record keeps it when others are added. With `labels`,
+    every class is divided as exactly as whole records allow, and records may move.
 
     >>> hashes = hash_records(np.arange(1000), None)
     >>> np.bincount(assign_splits(hashes, {"train": 0.9, "val": 0.1})).tolist()
@@ -106,7 +106,7 @@ def assign_splits(
 
 
 def _mix(values: Hashes) -> Hashes:
-    """The last steps of SplitMix64."""
+    """Final mixing steps of SplitMix64."""
     with np.errstate(over="ignore"):
         values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -114,13 +114,13 @@ def _mix(values: Hashes) -> Hashes:
 
 
 _PASS_RECORDS = 2**24  # hashes sorted at once: 128 MiB
-_HELD_RECORDS = 2**20  # keys kept in memory before they go to the file
+_HELD_RECORDS = 2**20  # keys held in memory before they are written to the file
 
 
 def find_duplicates(
     hashes: Hashes, key_of: Callable[[int], str], numbers: NDArray[np.int64] | None = None
 ) -> list[Reject]:
-    """A reject for every record whose key an earlier one has."""
+    """Reject every record whose key occurred before."""
     rejects = []
     passes = -(-len(hashes) // _PASS_RECORDS)
     for number in range(passes):
@@ -139,7 +139,7 @@ def find_duplicates(
 
 
 class KeyLedger:
-    """Notes the key of every record that comes; the texts lie in a file, once they are many."""
+    """Keys of all records read so far; when they are many, their texts are in a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -150,7 +150,7 @@ class KeyLedger:
         self._total = 0
 
     def add(self, hashes: Hashes, numbers: NDArray[np.int64], keys: Sequence[str]) -> None:
-        """Note some records."""
+        """Add the keys of some records."""
         self._hashes.append(hashes)
         self._numbers.append(numbers)
         keys = list(map(as_utf8, keys))
@@ -168,7 +168,7 @@ class KeyLedger:
         self._held = []
 
     def find_duplicates(self) -> list[Reject]:
-        """A reject for every record whose key an earlier one has."""
+        """Reject every record whose key occurred before."""
         if not self._hashes:
             return []
         ends = np.concatenate([[0], *self._ends])
@@ -186,14 +186,14 @@ class KeyLedger:
 
 
 class Division:
-    """Tells the split of records, as the position in `fractions`."""
+    """Division of records into splits; a split is its position in `fractions`."""
 
     def __init__(self, fractions: Mapping[str, float], chosen: Mapping[int, int]) -> None:
         self.fractions = fractions
-        self._chosen = chosen  # by number; empty if the hash alone decides
+        self._chosen = chosen  # split by record number; empty if the hash decides
 
     def splits_of(self, numbers: NDArray[np.int64], keys: Sequence[str] | None) -> NDArray[np.intp]:
-        """The split of each record."""
+        """Return the split of each record."""
         splits = assign_splits(hash_records(numbers, keys), self.fractions)
         if not self._chosen:
             return splits
@@ -208,13 +208,13 @@ class Division:
 
 
 def split_of_reject(reject: Reject, division: Division) -> int:
-    """The split that a record would have gone to."""
+    """Return the split that a rejected record belongs to."""
     keys = None if reject.key is None else [reject.key]
     return int(division.splits_of(np.array([reject.record]), keys)[0])
 
 
 def divide_part(part: Part, fractions: Mapping[str, float], *, stratify: str | None) -> Division:
-    """Find out how a part is divided; to stratify, all of it is read."""
+    """Divide a part by fractions; `stratify` reads all of it."""
     if stratify is None:
         return Division(fractions, {})
     if not part_info(part).is_repeatable:
@@ -236,7 +236,7 @@ def divide_part(part: Part, fractions: Mapping[str, float], *, stratify: str | N
 
 
 def _labels(block: Block, name: str) -> list[Any]:
-    """The values of one feature, as what can be told apart."""
+    """Values of one feature, made hashable."""
     if isinstance(block.data, list):
         values: Any = [row.get(name) for row in block.data]
     else:
@@ -250,7 +250,7 @@ def _labels(block: Block, name: str) -> list[Any]:
 def order_part(
     part: IndexedPart, name: str, division: Division | None, options: WriteOptions
 ) -> Iterator[tuple[str, NDArray[np.int64], list[Reject]]]:
-    """For each split: its name, the numbers of its records as stored, and the duplicates."""
+    """Yield each split's name, its record numbers in stored order, and its duplicates."""
     numbers = np.arange(len(part), dtype=np.int64)
     hashes = hash_records(numbers, part.keys)
     duplicates: list[Reject] = []

@@ -1,4 +1,4 @@
-"""The parts that are to be written: which source each split comes from, under what schema."""
+"""The source of each split, from the arguments of a write."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Intake:
-    """What is to be written.
+    """The parts to write.
 
     Attributes:
-        parts: where records come from, by name; of the split if there are no fractions.
-        fractions: how the records of the only part are divided, if they are.
+        parts: Parts by name: the name of the split, unless there are fractions.
+        fractions: Fractions that divide the only part into splits, if any.
     """
 
     parts: Mapping[str, Part]
@@ -44,21 +44,21 @@ class Intake:
 
     @property
     def splits(self) -> list[str]:
-        """The names of the splits that come of it."""
+        """Names of the splits to write."""
         return list(self.parts if self.fractions is None else self.fractions)
 
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """What the user has said of features, which decides what columns of text are.
+    """Options that decide how a source is read.
 
     Attributes:
-        features: those given.
-        is_complete: whether there are to be no others.
-        encoded: those that an encoder is applied to.
-        table: options of tables in files.
-        root: the folder that paths of images in tables must stay within.
-        guide: how to read the texts of a source.
+        features: Features given by the user.
+        is_complete: Whether records may hold no other features.
+        encoded: Names of features with an encoder.
+        table: Options for tables in files.
+        root: Folder that image paths in tables must stay within.
+        guide: Features that text columns are parsed as.
     """
 
     features: Mapping[str, Feature] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class SourceOptions:
     def of(
         cls, options: WriteOptions, encoders: Collection[str], table: Mapping[str, Any]
     ) -> SourceOptions:
-        """What options and encoders say."""
+        """Make them from the options and encoders of a write."""
         is_complete = options.schema is not None
         features = options.schema or options.features
         guide = options.guide(encoders)
@@ -81,14 +81,14 @@ class SourceOptions:
         return cls(features, is_complete, frozenset(encoders), others, root, guide)
 
     def source_of(self, given: Any, problem: str | None) -> Source:
-        """The source that was given, which reads its texts as features say."""
+        """Open the given source; its text columns are parsed as the guide says."""
         texts = {name: one for name, one in self.guide.items() if one.encoding != "image"}
         return source_with(given, problem, texts, table=self.table)
 
     def find_images(
         self, parts: Mapping[str, Part], roots: Mapping[str, Path | None], problem: str | None
     ) -> dict[str, Part]:
-        """The parts, with images for the paths in their columns of text."""
+        """Replace columns of image paths by the images."""
         if not roots:
             if self.root is not None:
                 raise SourceError(
@@ -117,7 +117,7 @@ def _checked_root(root: Any) -> Path:
 
 
 def parts_of(given: Any, problem: str | None, wanted: SourceOptions) -> dict[str, Part]:
-    """The records of each split of what the user has given as a source."""
+    """Open a source and return its parts by split."""
     source = wanted.source_of(given, problem)
     parts = source.parts()
     return wanted.find_images(parts, find_table_roots(given, source, parts, problem), problem)
@@ -129,12 +129,12 @@ def collect_parts(
     problem: str | None,
     wanted: SourceOptions | None = None,
 ) -> Intake:
-    """Make out what the arguments of a write mean."""
+    """Open the sources that the arguments of a write name."""
     wanted = SourceOptions() if wanted is None else wanted
     if is_dict_of_sources(source):
         if splits is not None:
             raise SplitError(
-                f"expected one source to divide, got those of {', '.join(source)}",
+                f"expected one source to divide, got one for each of {', '.join(source)}",
                 hint="leave out `splits`, or pass the source of one split",
             )
         source, splits = None, source
@@ -158,8 +158,8 @@ def collect_parts(
         return _checked(Intake(parts, check_fractions(splits)))
     if source is not None:
         raise SplitError(
-            "expected fractions in `splits`, or `source` to be None where it gives a source for"
-            f" each, got {dict(splits)!r:.200}",
+            "expected fractions in `splits`, or a source for each split with `source` None,"
+            f" got {dict(splits)!r:.200}",
             hint="splits={'train': 0.8, 'val': 0.2}",
         )
     raw: dict[str, Part] = {}
@@ -172,7 +172,7 @@ def collect_parts(
 
 
 def _rank(split: str) -> int:
-    """Where a split stands by custom: first what is trained on, last what is tested on."""
+    """Rank of a split in the usual order: training first, testing last."""
     order = ("train", "val", "dev", "test")
     return next((at for at, start in enumerate(order) if split.lower().startswith(start)), 2)
 
@@ -186,13 +186,13 @@ def _checked(intake: Intake) -> Intake:
 
 
 def check_stratify(intake: Intake, stratify: str | None) -> None:
-    """Refuse to divide each value of a feature where nothing is divided."""
+    """Raise SplitError for `stratify` without fractions."""
     if stratify is not None and intake.fractions is None:
         raise SplitError("stratify: expected fractions to divide by in `splits`, got none")
 
 
 def only_part(name: str, parts: Mapping[str, Part]) -> Part:
-    """The part of a split, among those of the source that was given for it alone."""
+    """Return the only part of a source given for one split."""
     if len(parts) == 1:
         return next(iter(parts.values()))
     if name in parts:
@@ -203,7 +203,7 @@ def only_part(name: str, parts: Mapping[str, Part]) -> Part:
 
 
 def is_dict_of_sources(source: Any) -> bool:
-    """Whether these are sources by split, not columns by name."""
+    """Return whether a dict holds sources by split rather than columns by name."""
     return (
         isinstance(source, dict)
         and bool(source)

@@ -1,4 +1,4 @@
-"""A look at a source before it is written."""
+"""A sample of a source, read to plan a write."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ __all__ = [
 
 SAMPLE_RECORDS = 1000
 SAMPLE_BYTES = 10 * 2**20
-SAMPLE_SECONDS = 2.0  # where each record is much work
-COUNT_SECONDS = 1.0  # for the rest of a stream, if only to count its records
-_FIRST_RECORDS = 32  # that tell how many more can be read
+SAMPLE_SECONDS = 2.0  # for records that are slow to read
+COUNT_SECONDS = 1.0  # to count the rest of a stream
+_FIRST_RECORDS = 32  # timed, to decide how many more to read
 
 
 @dataclass(eq=False)
 class PartSample:
-    """The records that were read of a part: a `StreamedPart` that can be read again.
+    """Records sampled from a part: a `StreamedPart` that can be read again.
 
     Attributes:
-        schema, metadata, fingerprint: as of the part.
-        held: the records.
-        total: how many there are in all, if that was found out.
+        schema, metadata, fingerprint: Those of the part.
+        held: Sampled records.
+        total: Number of all records, if known.
     """
 
     schema: Schema | None
@@ -83,24 +83,24 @@ class PartSample:
 
     @property
     def seen(self) -> int:
-        """How many records were read, with those that cannot be written."""
+        """Number of records read, including rejected ones."""
         return sum(len(block) + len(block.rejects) for block in self.held)
 
     @property
     def is_whole(self) -> bool:
-        """Whether these are all records there are."""
+        """Whether the sample holds all records."""
         return self.seen == self.total
 
 
 def sample_part(part: Part) -> PartSample:
     """Read up to 1,000 records, 10 MiB or 2 seconds of a part.
 
-    They are spread over it where they can be read in any order, else they are the first.
-    SourceError of a part that can be read only once: a write would miss what was read here.
+    They are spread over a part that can be read in any order, else they are its first records.
+    Raises SourceError for a part that can be read only once, because the write would miss them.
     """
     if not part_info(part).is_repeatable:
         raise SourceError(
-            "expected a source that can be read again, as a plan reads its first records,"
+            "expected a source that can be read again, because a plan reads its first records,"
             " got an iterator",
             hint="pass a function that returns the iterator, or a list",
         )
@@ -110,7 +110,7 @@ def sample_part(part: Part) -> PartSample:
 
 
 def _read_spread(part: Any) -> tuple[list[Block], int]:
-    """Neighbours are often alike: records from all over the part tell more."""
+    """Sample records from all over the part, because neighbours are often alike."""
     total = len(part)
     first = _spread(total, min(total, _FIRST_RECORDS))
     started = time.monotonic()
@@ -134,7 +134,7 @@ def _spread(total: int, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _read_first(part: Any) -> tuple[list[Block], int | None]:
-    """The first records; those that follow are counted for a while, if they come quickly."""
+    """Sample the first records, and count the rest if that is quick."""
     held: list[Block] = []
     seen = nbytes = 0
     is_enough = False
@@ -151,7 +151,7 @@ def _read_first(part: Any) -> tuple[list[Block], int | None]:
 
 
 def _bytes_of(blocks: list[Block]) -> int:
-    """About how large a record is."""
+    """Estimated size of a record."""
     nbytes = records = 0
     for block in blocks:
         records += len(block)
@@ -168,7 +168,7 @@ Files = Mapping[str, Sequence[Path]]
 
 
 def find_table_files(given: Any, source: Source) -> dict[str, list[Path]]:
-    """The files, by split, of a table that was given by its path; none of anything else."""
+    """Files by split of a table given as a path; empty for other sources."""
     if isinstance(source, ArrowTable) and source is not given:
         return {split: list(files) for split, files in source.files.items()}
     suffixes = source_info(source).suffixes
@@ -182,7 +182,7 @@ def find_table_files(given: Any, source: Source) -> dict[str, list[Path]]:
     elif glob.has_magic(text) and not place.exists():
         files = find_files(text)
     else:
-        return {"train": [place]}  # one file: no name divides it
+        return {"train": [place]}  # one file has no splits
     splits: dict[str, list[Path]] = {}
     for file, split in zip(files, splits_of_files(files), strict=True):
         splits.setdefault(split or "", []).append(file)
@@ -190,13 +190,13 @@ def find_table_files(given: Any, source: Source) -> dict[str, list[Path]]:
 
 
 def find_unread(given: Any, files: Files) -> list[str]:
-    """The names of files and folders beside the tables of a folder."""
+    """Names of other files and folders beside the tables in a folder."""
     if not files or not Path(given).expanduser().is_dir():
         return []
     used = {file.name for some in files.values() for file in some}
     folder = Path(given).expanduser()
     if any(file.parent != folder for some in files.values() for file in some):
-        return []  # a layout of folders, whose other files say what it is
+        return []  # a layout of folders, which knows its other files
     entries = sorted(folder.iterdir())
     return [
         f"{entry.name}/" if entry.is_dir() else entry.name
@@ -206,7 +206,7 @@ def find_unread(given: Any, files: Files) -> list[str]:
 
 
 def describe_layout(source: Source, parts: Mapping[str, Part], files: Files) -> str:
-    """What was found, in a few words: "class folders: 10 classes", "CSV table, 3 files"."""
+    """Describe a source in a few words: "class folders: 10 classes", "CSV table, 3 files"."""
     listed = [file for some in files.values() for file in some]
     kind = source_info(source).describe(parts)
     if not kind:
@@ -220,7 +220,7 @@ def describe_layout(source: Source, parts: Mapping[str, Part], files: Files) -> 
 def describe_origins(
     given: Any, source: Source, splits: Sequence[str], files: Files
 ) -> dict[str, str]:
-    """Where each split comes from; empty where that cannot be told."""
+    """Describe where each split comes from; empty if unknown."""
     if files:
         whole = [file for some in files.values() for file in some]
         return {split: name_files(files.get(split, whole)) for split in splits}
@@ -230,7 +230,7 @@ def describe_origins(
 
 
 def name_files(files: Sequence[Path]) -> str:
-    """One file by its path, several by their number and the first.
+    """Describe one file by its path, several by their number and the first.
 
     >>> name_files([Path("a.csv")]), name_files([Path("a.csv"), Path("b.csv")])
     ('a.csv', '2 files, a.csv ...')
@@ -240,22 +240,22 @@ def name_files(files: Sequence[Path]) -> str:
     return f"{len(files):,} files, {files[0]} ..." if files else ""
 
 
-LARGE_BYTES = 32 * 2**20  # of a table: what a second or two reads
-_HEAD_BYTES = 2**20  # of a large CSV file: some thousands of rows
-_PROBES = 16  # places where lines are counted
+LARGE_BYTES = 32 * 2**20  # of a table; smaller ones are read in a second or two
+_HEAD_BYTES = 2**20  # read of a large CSV file: some thousands of rows
+_PROBES = 16  # places in a file where lines are counted
 _PROBE_BYTES = 64 * 2**10
 _GOLDEN = 0.6180339887498949
 
 
 class KnownSource:
-    """A source whose parts are made once: a plan looks at them, then a write reads them."""
+    """A source whose parts are created once, for the plan and then for the write."""
 
     def __init__(self, make: Callable[[], Mapping[str, Part]]) -> None:
         self._make = make
         self._parts: Mapping[str, Part] | None = None
 
     def parts(self) -> Mapping[str, Part]:
-        """The records of each split."""
+        """Return the parts by split."""
         if self._parts is None:
             self._parts = self._make()
         return self._parts
@@ -263,14 +263,14 @@ class KnownSource:
 
 @dataclass(eq=False)
 class Beginning(PartInfo):
-    """The first records of a split that is too large to be read for a plan.
+    """The first records of a split that is too large to read for a plan.
 
     Attributes:
-        schema, metadata, fingerprint: as of a `StreamedPart`; what they say is of these records.
-        held: the records.
-        total: how many there are in all, if the files tell.
-        share: how much of the files was read, 0 to 1, if that can be told.
-        notes, rejects, remarks, warnings, image_columns, nested: as of a `PartInfo`.
+        schema, metadata, fingerprint: As in a `StreamedPart`, for these records.
+        held: Sampled records.
+        total: Number of all records, if the files store it.
+        share: Share of the files that was read, 0 to 1, if known.
+        notes, rejects, remarks, warnings, image_columns, nested: As in a `PartInfo`.
     """
 
     schema: Schema | None
@@ -287,20 +287,20 @@ class Beginning(PartInfo):
     nested: tuple[str, ...] = ()
 
     def blocks(self) -> Iterator[Block]:
-        """The first records."""
+        """Yield the first records."""
         return iter(self.held)
 
 
 @dataclass(frozen=True)
 class Glimpse:
-    """What was found.
+    """A source as a plan sees it.
 
     Attributes:
-        source: what a write would read.
-        parts: what a plan may read: some are a `Beginning`.
-        layout: what it is, in words.
-        origins: where each split comes from, in words.
-        unread: what else lies in the folder of a table.
+        source: Source for the write.
+        parts: Parts for the plan; some are a `Beginning`.
+        layout: Description of the source.
+        origins: Description of where each split comes from.
+        unread: Other names in the folder of a table.
     """
 
     source: KnownSource
@@ -311,7 +311,7 @@ class Glimpse:
 
 
 def look_at(given: Any, problem: str | None, wanted: SourceOptions | None = None) -> Glimpse:
-    """Find out what `given` is, without reading more of it than a plan needs."""
+    """Open a source without reading more of it than a plan needs."""
     wanted = SourceOptions() if wanted is None else wanted
     source = wanted.source_of(given, problem)
     files = find_table_files(given, source)
@@ -319,7 +319,7 @@ def look_at(given: Any, problem: str | None, wanted: SourceOptions | None = None
     known = KnownSource(lambda: _with_images(given, source, raw.parts(), problem, wanted))
     nbytes = sum(file.stat().st_size for some in files.values() for file in some)
     parts: Mapping[str, Part]
-    if files and isinstance(source, JsonLines):  # whose schema only the records show
+    if files and isinstance(source, JsonLines):  # which has no schema before it is read
         parts = _begin_lines(source, files)
     elif isinstance(source, CsvTable) and nbytes > LARGE_BYTES:
         parts = _begin_csv(source, files)
@@ -366,7 +366,7 @@ def _with_images(
     }
 
 
-# Rows that come one after the other: a block of thousands may take its time.
+# Rows come one by one: a block of thousands may take long.
 
 
 def _shorten(part: Part, given: Any) -> Part:
@@ -375,7 +375,7 @@ def _shorten(part: Part, given: Any) -> Part:
     if not is_stream or not is_rows or isinstance(given, str):
         return part
     if not part_info(part).is_repeatable:
-        return part  # whoever samples it says what is wrong
+        return part  # sampling it raises the error
     from datum.sources.python import PythonRows
 
     rows = _FirstRows(given)
@@ -389,7 +389,7 @@ def _shorten(part: Part, given: Any) -> Part:
 
 
 class _FirstRows:
-    """Goes through the first rows; `is_whole` tells whether there were no more."""
+    """Iterator over the first rows; `is_whole` is True if there are no more."""
 
     def __init__(self, given: Any) -> None:
         self._given = given
@@ -398,7 +398,7 @@ class _FirstRows:
     def __call__(self) -> Any:
         rows = self._given if hasattr(self._given, "__iter__") else self._given()
         is_odd = isinstance(rows, (str, bytes, Mapping)) or not hasattr(rows, "__iter__")
-        return rows if is_odd else self._limited(iter(rows))  # whoever reads it says so
+        return rows if is_odd else self._limited(iter(rows))  # reading it raises the error
 
     def _limited(self, rows: Iterator[Any]) -> Iterator[Any]:
         started = time.monotonic()
@@ -413,12 +413,12 @@ class _FirstRows:
 
 
 def _begin_csv(source: CsvTable, files: Files) -> dict[str, Part]:
-    """Its first rows, of files with other columns too; the headers of all are looked at."""
+    """Read the first rows of a CSV table; the headers of all files are read."""
     parts: dict[str, Part] = {}
     for split, (part, lines) in source.begin(_HEAD_BYTES).items():
         numbers = _first_numbers(len(part))
         metadata = {
-            name: {**found, "left_out": "no record looked at has a value"}
+            name: {**found, "left_out": "no sampled record has a value"}
             if "left_out" in found
             else found
             for name, found in part.metadata.items()
@@ -437,7 +437,7 @@ def _begin_csv(source: CsvTable, files: Files) -> dict[str, Part]:
 
 
 def _begin_arrow(source: ArrowTable, files: Files) -> dict[str, Part]:
-    """Its first rows, in the types that the files have; Parquet knows how many there are."""
+    """Read the first rows of an Arrow table; Parquet files store their number of rows."""
     from datum.sources.table import ColumnTable
 
     parts: dict[str, Part] = {}
@@ -463,7 +463,7 @@ def _count_rows(path: Path) -> int | None:
 
 
 def _begin_lines(source: Source, files: Files) -> dict[str, Part]:
-    """Its first lines."""
+    """Read the first lines."""
     parts: dict[str, Part] = {}
     for split, part in source.parts().items():
         sample = sample_part(part)
@@ -482,7 +482,7 @@ def _begin_lines(source: Source, files: Files) -> dict[str, Part]:
 
 
 def _share_of_lines(lines: float, files: Sequence[Path]) -> float | None:
-    """How much of the files so many lines are; None where packed files keep that to themselves."""
+    """Share of the files that these lines make up; None for compressed files."""
     if any(unpacked_suffix(file) != file.suffix.lower() for file in files):
         return None
     total = sum(map(_guess_lines, files))
@@ -490,11 +490,11 @@ def _share_of_lines(lines: float, files: Sequence[Path]) -> float | None:
 
 
 def _guess_lines(path: Path) -> float:
-    """About how many lines a file has: they are counted in some places all over it."""
+    """Estimate the number of lines of a file from places all over it."""
     size = path.stat().st_size
     found = read = 0
     with path.open("rb") as file:
-        # Not at even distances, which what repeats itself in the file may have as well.
+        # Not at even distances, which may match a period of the file.
         places = np.arange(_PROBES) * _GOLDEN % 1 * max(size - _PROBE_BYTES, 0)
         for start in places.astype(int).tolist():
             file.seek(start)

@@ -27,11 +27,11 @@ __all__ = [
     "show_progress",
 ]
 
-LINE_SECONDS = 10.0  # between two lines where there is no terminal
+LINE_SECONDS = 10.0  # between two lines, without a terminal
 
 
 class Progress:
-    """Counts records and bytes; says nothing."""
+    """Count of records and bytes done; shows nothing."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -40,13 +40,13 @@ class Progress:
         self.started = time.monotonic()
 
     def stage(self, name: str, total: int | None) -> None:
-        """Begin anew: `total` records are to come, None if nobody knows."""
+        """Start a stage of `total` records; None if their number is unknown."""
         self.records, self.nbytes, self.total = 0, 0, total
         self.started = time.monotonic()
         self._name(name)
 
     def advance(self, records: int, nbytes: int) -> None:
-        """Count some records as done."""
+        """Add finished records."""
         self.records += records
         self.nbytes += nbytes
         self._show()
@@ -59,13 +59,13 @@ class Progress:
 
     @property
     def rates(self) -> tuple[float, float]:
-        """Records and bytes a second."""
+        """Records and bytes per second."""
         seconds = max(time.monotonic() - self.started, 1e-9)
         return self.records / seconds, self.nbytes / seconds
 
 
 class _Lines(Progress):
-    """One line after each while."""
+    """Progress as an occasional line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class _Lines(Progress):
 
 
 class _Bar(Progress):
-    """A bar of rich's."""
+    """Progress as a bar of rich."""
 
     def __init__(self, bar: Any) -> None:
         super().__init__()
@@ -109,10 +109,10 @@ class _Bar(Progress):
 
 
 def _find_terminal() -> bool | None:
-    """Whether there is a terminal to write to; None if there is nothing to write to at all."""
+    """Return whether stderr is a terminal; None if there is no stderr."""
     try:
         return bool(sys.stderr.isatty())
-    except (AttributeError, ValueError):  # there is no stream, or it is closed
+    except (AttributeError, ValueError):  # no stream, or a closed one
         return None
 
 
@@ -141,20 +141,20 @@ def show_progress(wanted: bool | None) -> Iterator[Progress]:
             yield _Bar(bar)
 
 
-_SHOWN = 3  # names of files, where there may be many
+_SHOWN = 3  # file names listed
 _SHOWN_FEATURES = 8
 _HINT = " (floats='float64' keeps every bit)"
 
 
 @dataclass(frozen=True, slots=True)
 class SplitReport:
-    """What was written of one split.
+    """Counts of one split.
 
     Attributes:
-        records: how many records were written by this call.
-        bytes: how many bytes their shards take.
-        shards: how many shards hold them.
-        rejected: how many records were left out because they could not be written.
+        records: Records written by this call.
+        bytes: Total size of the shards.
+        shards: Number of shards.
+        rejected: Records left out because they could not be written.
     """
 
     records: int
@@ -165,19 +165,19 @@ class SplitReport:
 
 @dataclass(frozen=True, slots=True)
 class FloatReport:
-    """What became of float64 values that were to be stored as float32.
+    """Outcome of storing float64 values as float32.
 
     Attributes:
-        rounded: features whose values were rounded to float32.
-        kept: features that stay float64, as float32 cannot serve a value of theirs: the split, the
-            record and the value of the first.
+        rounded: Features whose values were rounded to float32.
+        kept: Features that stay float64, with the split, record and value of the first value that
+            float32 cannot represent.
     """
 
     rounded: tuple[str, ...] = ()
     kept: Mapping[str, tuple[str, int, float]] = field(default_factory=dict)
 
     def to_metadata(self) -> dict[str, dict[str, Any]]:
-        """What a manifest says of the features."""
+        """Return metadata by feature for the manifest."""
         found: dict[str, dict[str, Any]] = {
             name: {"rounded_from": "float64"} for name in self.rounded
         }
@@ -187,7 +187,7 @@ class FloatReport:
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Mapping[str, Any]]) -> FloatReport:
-        """Read what `to_metadata` made."""
+        """Restore from the values of `to_metadata`."""
         kept = {
             name: one["kept_float64"] for name, one in metadata.items() if "kept_float64" in one
         }
@@ -197,7 +197,7 @@ class FloatReport:
         )
 
     def lines(self, *, hint: str = "") -> list[str]:
-        """The same in words, with a hint on how nothing would be rounded."""
+        """Describe the outcome in lines; `hint` is appended to the line on rounding."""
         found = []
         if self.rounded:
             found.append(f"rounded to float32: {_shortened(self.rounded)}{hint}")
@@ -213,7 +213,7 @@ class FloatReport:
 
 
 def report_floats(schema: Schema, splits: Mapping[str, Mapping[str, FloatFacts]]) -> FloatReport:
-    """What became of floats, by what was found in each split."""
+    """Report on floats from the facts of each split."""
     rounded: set[str] = set()
     kept: dict[str, tuple[str, int, float]] = {}
     for split, found in splits.items():
@@ -236,20 +236,19 @@ def _shortened(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WriteReport:
-    """What `datum.write` did; it shows itself as a summary.
+    """Report of `datum.write`; its text is a summary.
 
     Attributes:
-        path: the folder of the dataset.
-        splits: what was written of each split.
-        seconds: how long it took.
-        resumed_shards: how many shards an interrupted run had finished already.
-        quarantine: the file that lists rejected records with their reasons, if there is one.
-        skipped: files of the source that hold no records, such as notes among images.
-        notes: what was assumed of files of text; what was done to images, and what they come back
-            as where they differ; which columns of text are stored as
-            the images that they name.
-        floats: which features were rounded to float32, and which stay float64 as that cannot be.
-        warnings: what looks like a mistake in the source, such as images that no class has.
+        path: Folder of the dataset.
+        splits: Counts by split.
+        seconds: Duration of the call.
+        resumed_shards: Shards that an interrupted run had already finished.
+        quarantine: File that lists rejected records with reasons, if any.
+        skipped: Source files without records, such as notes among images.
+        notes: Assumptions about text files, conversions of images, and columns of image paths that
+            are stored as images.
+        floats: Features rounded to float32, and features that stay float64.
+        warnings: Probable mistakes in the source, such as images without a class.
     """
 
     path: Path
@@ -264,22 +263,22 @@ class WriteReport:
 
     @property
     def records(self) -> int:
-        """How many records were written."""
+        """Records written."""
         return sum(split.records for split in self.splits.values())
 
     @property
     def bytes(self) -> int:
-        """How many bytes the shards take."""
+        """Total size of the shards."""
         return sum(split.bytes for split in self.splits.values())
 
     @property
     def shards(self) -> int:
-        """How many shards there are."""
+        """Number of shards."""
         return sum(split.shards for split in self.splits.values())
 
     @property
     def quarantined(self) -> Mapping[str, int]:
-        """How many records of each split were left out."""
+        """Rejected records by split."""
         return {name: split.rejected for name, split in self.splits.items()}
 
     def __repr__(self) -> str:
@@ -294,13 +293,13 @@ class WriteReport:
                 line += f"; {split.rejected:,} left out"
             lines.append(line)
         if self.resumed_shards:
-            lines.append(f"  {count_of(self.resumed_shards, 'shard')} of an earlier run kept")
+            lines.append(f"  resumed {count_of(self.resumed_shards, 'shard')} of an earlier run")
         if self.quarantine is not None:
             lines.append(f"  left out, with reasons: {self.quarantine}")
         if self.skipped:
             more = ", ..." if len(self.skipped) > _SHOWN else ""
             lines.append(
-                f"  {count_of(len(self.skipped), 'file')} without records passed by:"
+                f"  skipped {count_of(len(self.skipped), 'file')} without records:"
                 f" {', '.join(self.skipped[:_SHOWN])}{more}"
             )
         lines += [f"  {note}" for note in (*self.notes, *self.floats.lines(hint=_HINT))]
@@ -308,19 +307,19 @@ class WriteReport:
         return "\n".join(map(inert, lines))
 
 
-_SHOWN_NOTES = 5  # names of classes and files, where there may be many
+_SHOWN_NOTES = 5  # names of classes and files listed
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedSplit:
-    """What is known of a split before it is written.
+    """A split before it is written.
 
     Attributes:
-        origin: where its records come from, in words.
-        records: how many there are; None if only reading all of the source tells.
-        estimated_records: the same where it is known, else a guess; None if there is none.
-        estimated_bytes: about how large all shards are together, before they are compressed.
-        shards: how many there will be; a guess where the bytes are one.
+        origin: Description of its source.
+        records: Number of records; None if only reading the whole source shows it.
+        estimated_records: Number of records, estimated if unknown; None without an estimate.
+        estimated_bytes: Estimated size of all shards before compression.
+        shards: Number of shards, as reliable as the size.
     """
 
     origin: str
@@ -331,13 +330,13 @@ class PlannedSplit:
 
     @property
     def shard_bytes(self) -> int | None:
-        """About how large a shard is."""
+        """Estimated size of one shard."""
         if self.estimated_bytes is None or not self.shards:
             return None
         return self.estimated_bytes // self.shards
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values by name."""
+        """Return plain values by name."""
         return {
             "origin": self.origin,
             "records": self.records,
@@ -350,21 +349,21 @@ class PlannedSplit:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WritePlan:
-    """What `datum.write` would do; it shows itself as a summary.
+    """Plan of `datum.write`; its text is a summary.
 
     Attributes:
-        layout: what was found, in words: "class folders: 10 classes".
-        splits: what is known of each split.
-        schema: what each record will hold.
-        guessed: the features of which some records alone were looked at: others may widen them.
-        looked_at: how many records were.
-        metadata: what else is known of features, by their names, such as `class_names`.
-        compression: of the shards.
-        skipped: files of the source that hold no records.
-        warnings: what to look at before writing.
-        source: gives a write what was found here, so that it is not looked for twice. Where
-            `splits` named a source each, it has those splits.
-        notes: which columns of text will be stored as the images that they name.
+        layout: Description of the source: "class folders: 10 classes".
+        splits: Planned splits by name.
+        schema: Schema of the records.
+        guessed: Features inferred from a sample; other records may widen them.
+        looked_at: Number of records in the sample.
+        metadata: More about features by name, such as `class_names`.
+        compression: Compression of the shards.
+        skipped: Source files without records.
+        warnings: Probable problems to check before writing.
+        source: A source for `datum.write` that reuses what was read for the plan. It has the
+            splits, where `splits` named a source for each.
+        notes: Columns of image paths that will be stored as images.
     """
 
     layout: str
@@ -381,22 +380,22 @@ class WritePlan:
 
     @property
     def records(self) -> int | None:
-        """How many records there are; None if only reading all of the source tells."""
+        """Number of records; None if only reading the whole source shows it."""
         return _sum([split.records for split in self.splits.values()])
 
     @property
     def estimated_records(self) -> int | None:
-        """The same where it is known, else a guess, if there is one."""
+        """Number of records, estimated if unknown; None without an estimate."""
         return _sum([split.estimated_records for split in self.splits.values()])
 
     @property
     def estimated_bytes(self) -> int | None:
-        """About how large all shards are together, if that can be told."""
+        """Estimated size of all shards, if there is an estimate."""
         return _sum([split.estimated_bytes for split in self.splits.values()])
 
     @property
     def class_names(self) -> Mapping[str, Sequence[str]]:
-        """The names of classes, by feature."""
+        """Class names by feature."""
         return {
             name: found["class_names"]
             for name, found in self.metadata.items()
@@ -404,7 +403,7 @@ class WritePlan:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values by name, for programs; sizes are in bytes."""
+        """Return plain values by name, for programs; sizes are in bytes."""
         return {
             "layout": self.layout,
             "records": self.records,
@@ -425,14 +424,14 @@ class WritePlan:
         compression = f", {self.compression}" if self.compression else ""
         lines = [f"{self.layout}{compression}", "  splits:"]
         lines += _aligned({name: describe_split(split) for name, split in self.splits.items()})
-        lines.append(f"  features{self._told_by}:")
+        lines.append(f"  features{self._basis}:")
         lines += _aligned(
             {name: self._describe(name, feature) for name, feature in self.schema.items()}
         )
         if self.skipped:
             more = ", ..." if len(self.skipped) > _SHOWN_NOTES else ""
             lines.append(
-                f"  {count_of(len(self.skipped), 'file')} without records:"
+                f"  skipped {count_of(len(self.skipped), 'file')} without records:"
                 f" {', '.join(self.skipped[:_SHOWN_NOTES])}{more}"
             )
         lines += [f"  {note}" for note in self.notes]
@@ -440,10 +439,10 @@ class WritePlan:
         return "\n".join(map(inert, lines))
 
     @property
-    def _told_by(self) -> str:
+    def _basis(self) -> str:
         if not self.guessed:
             return ""
-        return f" (those marked * as {count_of(self.looked_at, 'record')} have them)"
+        return f" (* inferred from {count_of(self.looked_at, 'record')})"
 
     def _describe(self, name: str, feature: Feature) -> str:
         text = repr(feature).removeprefix("Feature(").removesuffix(")")
@@ -457,7 +456,7 @@ class WritePlan:
 
 
 def describe_split(split: PlannedSplit) -> str:
-    """A split in one line."""
+    """Describe a split in one line."""
     parts = []
     if split.records is not None:
         parts.append(count_of(split.records, "record"))

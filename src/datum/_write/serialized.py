@@ -1,4 +1,4 @@
-"""Records that are serialized already: copied as they are where they fit."""
+"""Serialized records, copied unchanged where they fit the schema."""
 
 from __future__ import annotations
 
@@ -56,30 +56,30 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class CopiedRecords:
-    """Records of a block that are ready to be written."""
+    """Records of a block that need no encoding."""
 
     encoded: EncodedBlock
 
     def encode(self) -> EncodedBlock:
-        """What was made when the block was prepared."""
+        """Return the records made when the block was prepared."""
         return self.encoded
 
 
 def copy_stored(
     block: Block, encoder: RowEncoder, *, is_counted: bool, threads: int
 ) -> tuple[Block, dict[str, ImageFacts]]:
-    """The block with its records ready as `CopiedRecords`, under the schema of `encoder`.
+    """Copy the serialized records of a block under the schema of `encoder`.
 
-    They are the same bytes as before, unless they have to lie in another way, or some of their
-    features are left out. Records that are not as their own schema says become rejects. Where
-    `is_counted`, their statistics are known from elsewhere, and nothing but images is looked at.
+    Bytes stay the same unless the schema stores features differently or drops some. Records that
+    do not match their own schema are rejected. With `is_counted`, statistics are already known,
+    and only images are parsed.
     """
     stored, schema = _stored(block), encoder.schema
     strays = [name for name in stored.schema if name not in schema]
     if strays:
         expected = ", ".join(schema)
         raise SchemaError(
-            f"expected those of the schema ({expected}), got another",
+            f"not in the schema, which has {expected}",
             where=f"feature {strays[0]!r}",
             feature=strays[0],
         )
@@ -96,7 +96,7 @@ def copy_stored(
 
 
 def columns_of(data: Rows | Columns | Stored, *, names: list[str] | None = None) -> Any:
-    """The values of records that are serialized, as columns; rows and columns as they are."""
+    """Parse serialized records into columns; return rows and columns unchanged."""
     if not isinstance(data, Stored):
         return data
     schema = data.schema if names is None else data.schema.select(names)
@@ -104,7 +104,7 @@ def columns_of(data: Rows | Columns | Stored, *, names: list[str] | None = None)
 
 
 def rows_of(data: Stored) -> Rows:
-    """The values of records that are serialized, as rows; images are told from other bytes."""
+    """Parse serialized records into rows, with images marked as such."""
     columns = columns_of(data)
     images = {name for name, feature in data.schema.items() if feature.encoding == "image"}
     rows: Rows = []
@@ -112,7 +112,7 @@ def rows_of(data: Stored) -> Rows:
         row = {name: column[at] for name, column in columns.items()}
         for name in images:
             found = row[name]
-            if isinstance(found, BytesColumn):  # a list of them
+            if isinstance(found, BytesColumn):  # a list of images
                 row[name] = [ImageBytes(one) for one in found]
             elif found is not None:
                 row[name] = ImageBytes(found)
@@ -136,7 +136,7 @@ def _parser_for(schema: Schema) -> Parser:
 
 
 def _parse_sound(block: Block, names: list[str], threads: int) -> tuple[Block, dict[str, Any]]:
-    """Columns of all records that are as their schema says, and the block of those."""
+    """Parse the records that match their schema; return their block and columns."""
     if not names:
         return block, {}
     parser = _parser_for(_stored(block).schema.select(names))
@@ -167,7 +167,7 @@ def _without(block: Block, row: int, error: Exception) -> Block:
 
 
 def _reason(error: Exception, records: Records, row: int) -> str:
-    """What is wrong, without where that is in the copy of the record."""
+    """Problem of a record, without positions in the copy."""
     return Message.of(error).beside(place_of(records, row)[0])
 
 
@@ -179,23 +179,23 @@ def _encode(
     framed = Framed(stored.frames, stored.offsets)
     if is_alike and not stored.is_partial:
         return EncodedBlock(framed, schema, _count(framed, columns, stored.schema, threads))
-    if not stored.schema or not len(framed):  # nothing tells how long columns would be
+    if not stored.schema or not len(framed):  # there is no column to take a length from
         return encoder.encode([{}] * len(framed))
     return encoder.encode(columns if is_alike else fit_columns(columns, schema))
 
 
 def _count(framed: Framed, columns: dict[str, Any], schema: Schema, threads: int) -> Statistics:
-    """The statistics of records that are not made anew."""
+    """Statistics of copied records."""
     if not len(framed) or not schema:
         return Statistics(len(framed))
     return summarize(collect(columns, schema), uncounted=(), threads=threads)
 
 
 def _find_facts(columns: Mapping[str, Any]) -> dict[str, ImageFacts]:
-    """What images say of themselves in their headers; those that say nothing are passed over."""
+    """Facts from image headers; unreadable headers are skipped."""
     if not columns:
         return {}
-    from datum.images.header import ImageError, parse_header  # brings Pillow
+    from datum.images.header import ImageError, parse_header  # imports Pillow
 
     facts = {name: ImageFacts() for name in columns}
     for name, column in columns.items():
@@ -220,12 +220,12 @@ _IMAGE_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".we
 
 
 def serialized_source(source: Source, serializer: Callable[[dict[str, Any]], bytes]) -> Source:
-    """The records of a source after `serializer`, which is called with a row for each.
+    """A source of the records that `serializer` returns for each row of another source.
 
-    It gets the paths of images as `str`. What it returns is parsed, and written anew: the values
-    are the same, in keys that are sorted. All records are made twice, first to learn what they
-    hold. Those for which it raises, or gives something else, are rejected. Where it makes the path
-    of an image the bytes of one, under the same name, the feature is an image.
+    The serializer receives image paths as `str`. Its messages are parsed and written again, with
+    sorted keys and the same values. It is called twice for every row, first to infer the schema.
+    Rows for which it raises, or returns no tf.train.Example, are rejected. A feature is an image
+    if the serializer replaces its path by bytes of an image under the same name.
     """
     return _SerializedSource(source, serializer)
 
@@ -236,7 +236,7 @@ class _SerializedSource:
     serializer: Callable[[dict[str, Any]], bytes]
 
     def parts(self) -> Mapping[str, Part]:
-        """The parts of the source, with the schema that all their records have in common."""
+        """Return the parts of the source, with the schema of all their records."""
         makers = {
             split: _Maker(split, part, self.serializer)
             for split, part in self.source.parts().items()
@@ -255,11 +255,10 @@ class _SerializedSource:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """The messages of a block; its data is left out.
+    """Messages of a block, without its rows.
 
     Attributes:
-        images: features that are the path of an image in every row, and its bytes in the first
-            message.
+        images: Features that are image paths in every row and image bytes in the first message.
     """
 
     block: Block
@@ -269,18 +268,18 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """Makes the messages of a part."""
+    """Serializer of one part."""
 
     split: str
     part: Part
     serializer: Callable[[dict[str, Any]], bytes]
 
     def blocks(self) -> Iterator[_Made]:
-        """The messages of all records that have one."""
+        """Serialize the rows; reject those that fail."""
         if not part_info(self.part).is_repeatable:
             raise SourceError(
-                "expected records that can be read twice, as they are"
-                " serialized twice, got an iterator",
+                "expected records that can be read twice, because they"
+                " are serialized twice, got an iterator",
                 where=f"split {self.split!r}",
                 hint="pass a function that returns the iterator",
             )
@@ -299,7 +298,7 @@ class _Maker:
                 named = {name for name, value in row.items() if _is_image_path(value)}
                 images = images & named if kept else _keep_images(payloads[0], named)
                 kept.append(at)
-            except Exception as error:  # it is the user's own code
+            except Exception as error:  # the user's code may raise anything
                 reason = f"serializer: {type(error).__name__}: {error}"
                 key = None if block.keys is None else block.keys[at]
                 rejects.append(Reject(int(block.numbers[at]), key, "", reason))
@@ -332,14 +331,14 @@ class _SerializedPart(PartInfo):
     fingerprint: str | None = None
 
     def blocks(self) -> Iterator[Block]:
-        """All records in order."""
+        """Yield all records in order."""
         assert self.schema is not None
         for made in self.maker.blocks():
             try:
                 columns = parse(made.payloads, self.schema)
             except DatumError as error:
                 raise SourceError(
-                    "expected the same messages each time they are made, got others:"
+                    "`serializer` must return the same messages each time, got others:"
                     f" {error.parts.line}",
                     where=f"split {self.maker.split!r}",
                 ) from error
@@ -351,8 +350,8 @@ def _is_image_path(value: Any) -> bool:
 
 
 def _keep_images(payload: bytes, names: set[str]) -> set[str]:
-    """Those of the names under which a message has the bytes of one image."""
-    from datum.images import sniff_format  # brings Pillow
+    """Names under which a message holds the bytes of one image."""
+    from datum.images import sniff_format  # imports Pillow
 
     schema = discover([payload]).schema()
     single = [name for name in names if schema.get(name) == Feature("bytes")]
@@ -373,7 +372,7 @@ def _rows_of(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
 
 
 def _merge(first: Discovery, second: Discovery) -> Discovery:
-    """What both looked at."""
+    """Merge two discoveries."""
     records = first.records + second.records
     both = []
     for mine, other in ((first.context, second.context), (first.sequences, second.sequences)):

@@ -38,7 +38,7 @@ WRITE_BACK_BYTES = 16 * 2**20
 
 
 class _ChecksummedFile:
-    """A file that is only written to, from its start, and knows its checksum."""
+    """A file written from start to end, with a running checksum."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb", buffering=0)
@@ -52,21 +52,21 @@ class _ChecksummedFile:
         self.crc = _core.crc32c(view, self.crc)
         self.nbytes += len(view)
         self._tail = (self._tail + bytes(view[-TAIL_BYTES:]))[-TAIL_BYTES:]
-        while view:  # a write may take less than it is given
+        while view:  # a write may be partial
             view = view[self._file.write(view) :]
         if self.nbytes - self._started >= WRITE_BACK_BYTES:
             self._start_write_back()
 
     def _start_write_back(self) -> None:
-        """Let the disk begin with what is there, so that little is left to wait for at the end."""
-        if hasattr(os, "posix_fadvise"):  # on Linux this starts to write pages that are not yet
+        """Start writing to the disk early, so that the final sync is short."""
+        if hasattr(os, "posix_fadvise"):  # on Linux this starts to write dirty pages
             size = self.nbytes - self._started
             os.posix_fadvise(self._file.fileno(), self._started, size, os.POSIX_FADV_DONTNEED)
         self._started = self.nbytes
 
     @property
     def tail_crc(self) -> int:
-        """The checksum of the last `TAIL_BYTES` bytes."""
+        """Checksum of the last `TAIL_BYTES` bytes."""
         return _core.crc32c(self._tail)
 
     def sync(self) -> None:
@@ -77,7 +77,7 @@ class _ChecksummedFile:
 
 
 class ShardWriter:
-    """Writes the records of one shard; it counts once `finish` has returned."""
+    """Writer of one shard, which is complete once `finish` returns."""
 
     def __init__(self, path: Path, *, compression: Compression | None) -> None:
         self._path = path
@@ -87,15 +87,15 @@ class ShardWriter:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes have gone to the file."""
+        """Bytes written so far."""
         return self._file.nbytes
 
     def write(self, framed: Framed) -> None:
-        """Add records."""
+        """Write records."""
         self._writer.write_framed(framed)
 
     def finish(self) -> ShardInfo:
-        """Put all of it on the disk, and its index; `Staging.sync` makes their names safe."""
+        """Sync the shard and its index to the disk; `Staging.sync` syncs their names."""
         try:
             self._writer.close()
             self._file.sync()
@@ -110,45 +110,45 @@ class ShardWriter:
         return ShardInfo(self._path.name, len(index), file.nbytes, file.crc, tail_crc32c=tail)
 
     def abandon(self) -> None:
-        """Close the file as it is."""
+        """Close the incomplete file."""
         self._file.close()
 
 
-_UNMADE = ShardInfo("", 0, 0, 0)  # until it is on the disk
-# Shards on their way to the disk while the next are made. A disk confirms many small files at once
-# about as fast as one; a few large ones keep it busy.
+_UNMADE = ShardInfo("", 0, 0, 0)  # placeholder until the shard is on the disk
+# Shards being synced while the next are made. A disk syncs many small files about as fast as one;
+# a few large ones keep it busy.
 _PENDING_SHARDS = 16
 _PENDING_LARGE_SHARDS = 2
 _PENDING_BYTES = 256 * 2**20
 
 
 class WidenedError(Exception):
-    """Records did not fit the schema under which shards are made, but only a wider one."""
+    """Some records need a wider schema than the one shards are made under."""
 
     def __init__(self, made: WrittenBlock) -> None:
-        super().__init__("a block was written under a wider schema")
+        super().__init__("a block needs a wider schema")
         self.made = made
 
 
 class SplitPlan(Protocol):
-    """The records of one split in the order in which they are stored."""
+    """The records of one split, in stored order."""
 
     records: int
     nbytes: int
     schema: Schema
 
     def pieces(self, first: int, last: int) -> list[Any]:
-        """The records from `first` to before `last`, in pieces of work."""
+        """Divide the records from `first` to before `last` into pieces of work."""
         ...
 
     def write_piece(self, piece: Any) -> WrittenBlock | Framed:
-        """Make the records of one piece."""
+        """Encode the records of one piece."""
         ...
 
 
 @dataclass
 class MadeShard:
-    """A shard, and what was found out while it was made."""
+    """A finished shard, with statistics and rejects of its records."""
 
     shard: ShardInfo = _UNMADE
     statistics: Statistics = field(default_factory=Statistics)
@@ -158,7 +158,7 @@ class MadeShard:
     floats: dict[str, FloatFacts] = field(default_factory=dict)
 
     def add(self, made: WrittenBlock) -> None:
-        """Count what was found out about a piece."""
+        """Add the statistics and rejects of a piece."""
         self.statistics = self.statistics.merge(made.statistics)
         self.rejects += made.rejects
         for name, facts in made.images.items():
@@ -167,7 +167,7 @@ class MadeShard:
             self.floats[name] = self.floats.get(name, FloatFacts()).merge(found)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, for the next run if this one is interrupted."""
+        """Return plain values for the journal, from which an interrupted run resumes."""
         return {
             "shard": asdict(self.shard),
             "statistics": self.statistics.to_json(limit=None),
@@ -178,7 +178,7 @@ class MadeShard:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> MadeShard:
-        """Read what `to_json` made."""
+        """Restore from the values of `to_json`."""
         return cls(
             ShardInfo(**found["shard"]),
             Statistics.from_json(found["statistics"]),
@@ -191,7 +191,7 @@ class MadeShard:
 
 @dataclass
 class _ShardTask:
-    """One shard that is to be made."""
+    """One shard to make."""
 
     split: str
     name: str
@@ -209,9 +209,9 @@ def make_shards(
     generation: int,
     progress: Progress,
 ) -> dict[str, list[MadeShard]]:
-    """Make all shards that an earlier run has not made already.
+    """Make all shards that an interrupted run has not finished.
 
-    Raises WidenedError when values need a wider schema than that of their plan.
+    Raises WidenedError for values that need a wider schema than that of their plan.
     """
     _check_shards(plans, options)
     progress.stage("writing", sum(plan.records for plan in plans.values()))
@@ -252,7 +252,7 @@ def _shard_ranges(
 
 
 def _worker(plan: SplitPlan, options: WriteOptions) -> Callable[[Any], WrittenBlock | Framed]:
-    """What does a piece of work: this process, or others where the interpreter is the limit."""
+    """Choose who does the work: threads, or processes where Python's lock is the limit."""
     if not isinstance(plan, DirectSplit) or not plan.part.is_slow_python:
         return plan.write_piece
     if options.workers == 1 or len(plan.pieces(0, plan.records)) == 1:

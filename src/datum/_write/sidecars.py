@@ -46,8 +46,8 @@ __all__ = [
 
 INFO_FILE = "dataset_info.json"
 FEATURES_FILE = "features.json"
-LINKS_FOLDER = "tfds"  # where shards have the names that TFDS looks for, after an append
-NAME = "datum"  # not that of the folder: the same call makes the same bytes
+LINKS_FOLDER = "tfds"  # links with the names that TFDS expects, after an append
+NAME = "datum"  # not the name of the folder, so that the same call writes the same bytes
 _TEMPLATE = "{SPLIT}-{SHARD_X_OF_Y}.{FILEFORMAT}"
 _MODULES = {
     "BBoxFeature": "bounding_boxes",
@@ -59,10 +59,10 @@ _MODULES = {
     "Tensor": "tensor_feature",
     "Text": "text_feature",
 }
-_DECODED = {"bmp", "jpeg", "png"}  # by tf.image.decode_image, to three dimensions
+_DECODED = {"bmp", "jpeg", "png"}  # to three dimensions by tf.image.decode_image
 _RAW_UNREAD = ("uint32",)  # tf.io.decode_raw has no such type
 _LISTS = {Kind.BYTES: "string", Kind.FLOAT: "float32", Kind.INT64: "int64"}
-_FLAT, _LENGTHS = "/ragged_flat_values", "/ragged_row_lengths_"  # as TFDS itself stores nested ones
+_FLAT, _LENGTHS = "/ragged_flat_values", "/ragged_row_lengths_"  # as TFDS stores nested lists
 
 
 @dataclass(slots=True)
@@ -81,7 +81,22 @@ class Sidecar:
 
 
 def tfds_files(manifest: Manifest) -> Sidecar:
-    """The files for a dataset; no feature is an error, those that cannot be read are noted."""
+    """The files by which TensorFlow Datasets reads a dataset: features, splits, class names.
+
+    TFDS reads plain `tf.train.Example` records, so the shards stay as they are. A feature without
+    an equivalent is mapped to the closest one, and a note says so:
+
+    | schema | TFDS |
+    |---|---|
+    | numbers, strings | Scalar, Tensor, Text |
+    | numbers with `class_names` | ClassLabel |
+    | four float32 with a `bbox_format` | BBoxFeature |
+    | image; images | Image; Sequence(Image) |
+    | raw | Tensor of encoding "bytes" |
+    | more than one dimension of any length, sparse | its stored keys, each a Tensor |
+    | optional image, or a format that TensorFlow does not decode | its bytes |
+    | in the feature lists of a SequenceExample | left out |
+    """
     made = Sidecar()
     nodes: dict[str, Any] = {}
     for name, feature in manifest.schema.items():
@@ -107,7 +122,7 @@ def _to_json(found: Any) -> bytes:
 
 
 def _split(name: str, split: SplitInfo, made: Sidecar) -> dict[str, Any]:
-    """What TFDS is told of a split; its shards have one pattern of names, or get links of one."""
+    """Description of a split for TFDS, with links if its shards follow no single pattern."""
     names = [shard.name for shard in split.shards]
     wanted = [shard_name(name, number, len(names)) for number in range(len(names))]
     template = _TEMPLATE
@@ -118,9 +133,9 @@ def _split(name: str, split: SplitInfo, made: Sidecar) -> dict[str, Any]:
             for link, shard in zip(wanted, names, strict=True)
         }
         if all(parse_shard_name(shard) for shard in names):
-            why = "its shards are of several writes, and TFDS knows one pattern of names"
+            why = "its shards come from several writes, and TFDS expects one pattern of names"
         else:
-            why = "its shards have other names than TFDS can be told"
+            why = "TFDS has no pattern for the names of its shards"
         made.notes.append(f"tfds: split {name!r}: {why}: it finds them by links in {LINKS_FOLDER}/")
     if "." in name:
         made.notes.append(
@@ -137,7 +152,7 @@ def _split(name: str, split: SplitInfo, made: Sidecar) -> dict[str, Any]:
 
 @dataclass
 class _Writing:
-    """One feature, and what is known of it."""
+    """One feature and its metadata."""
 
     name: str
     feature: Feature
@@ -145,7 +160,7 @@ class _Writing:
     made: Sidecar
 
     def nodes(self) -> Iterator[tuple[str, Any]]:
-        """The connectors that read it, by their names, which are the keys of the records."""
+        """Feature connectors of TFDS by name, which is the key in the records."""
         feature = self.feature
         if feature.sequence:
             self._note("is left out: TFDS reads no feature lists of SequenceExample")
@@ -200,7 +215,7 @@ class _Writing:
         return is_four and is_plain and isinstance(self.about.get("bbox_format"), str)
 
     def _label(self, key: str) -> Any:
-        """A label, with its names in a file; None where TFDS cannot have one."""
+        """A ClassLabel with its names in a file; None if TFDS cannot represent it."""
         feature, names = self.feature, self.about["class_names"]
         file = f"{key.replace('/', '.')}.labels.txt"
         is_number = feature.dtype.startswith(("int", "uint")) and len(feature.shape) < 2
@@ -248,7 +263,7 @@ class _Writing:
         node = _node("Image", "image", content)
         return _sequence(node, dims[0]) if dims else node
 
-    # Bytes that stand for numbers, and what lies under several keys.
+    # Raw bytes, and features stored under several keys.
 
     def _raw(self, columns: Sequence[StoredColumn]) -> Iterator[tuple[str, Any]]:
         feature, key = self.feature, columns[0].key
@@ -283,7 +298,7 @@ class _Writing:
         self._note(f"comes as it is stored, {what}: {keys}")
 
     def _stored(self, columns: Sequence[StoredColumn]) -> Iterator[tuple[str, Any]]:
-        """Each key by itself, with any number of values."""
+        """Each stored key as a Tensor of any length."""
         feature = self.feature
         for column in columns:
             if column.role != "values" or feature.is_raw:
@@ -330,11 +345,11 @@ _TYPES = {Kind.BYTES: "string", Kind.FLOAT: "float", Kind.INT64: "int"}
 
 
 def older_files(schema: Schema, splits: Mapping[str, SplitInfo]) -> dict[str, bytes]:
-    """What stands in each of the two files, by their names.
+    """The two JSON files of the older library, by name.
 
-    The mapping describes every key of the records as that library parses it: "dense" keys hold
-    the same number of values in every record, the others any number. A length that differs is -1.
-    Sequences, which it cannot parse, raise SchemaError.
+    The mapping describes how that library parses each key: "dense" keys hold the same number of
+    values in every record, others any number. A length that differs is -1. Raises SchemaError for
+    sequences, which it cannot parse.
 
     >>> from datum.format.manifest import ShardInfo
     >>> shard = ShardInfo("train-00000-of-00001.tfrecord", records=2, bytes=99, crc32c=0)
@@ -356,10 +371,10 @@ def older_files(schema: Schema, splits: Mapping[str, SplitInfo]) -> dict[str, by
 
 
 def _describe(name: str, feature: Feature) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each key that a feature lies under: its type and shape."""
+    """Yield the keys of a feature with their types and shapes."""
     if feature.sequence:
         raise SchemaError(
-            "expected one that the older library reads, got a sequence",
+            "the older library cannot read a sequence",
             where=f"feature {name!r}",
             hint="leave 'older' out of sidecars, or drop the feature",
             feature=name,
@@ -374,11 +389,11 @@ def _describe(name: str, feature: Feature) -> Iterator[tuple[str, dict[str, Any]
 
 
 def _shape_of(feature: Feature) -> tuple[list[int], bool]:
-    """The shape of the values, and whether each record has as many."""
+    """Shape of the values, and whether all records have the same number."""
     if feature.holds_images:
         return [-1], False
     if feature.encoding == "image":
-        # That library makes grey values of an array of rank 2, and colours of one of rank 3.
+        # That library decodes to grey for rank 2 and to colours for rank 3.
         size = [-1 if n is None else n for n in feature.shape]
         return (size[:2] if size[2] == 1 else size), not feature.optional
     if feature.encoding == "raw":
@@ -387,7 +402,7 @@ def _shape_of(feature: Feature) -> tuple[list[int], bool]:
         return [-1], False
     if feature.is_string:
         is_single = feature.shape == ()
-        # Of rank 2 or 3 it would take strings for images.
+        # For rank 2 or 3 it would decode strings as images.
         return ([] if is_single else [-1]), is_single and not feature.optional
     if feature.optional or feature.ragged_rank:
         return [-1, *(n for n in feature.shape[1:] if n is not None)], False
@@ -399,7 +414,7 @@ def _older(manifest: Manifest) -> Sidecar:
 
 
 def _label_map(manifest: Manifest) -> Sidecar:
-    """The classes of a detection dataset, as the TF Object Detection API wants them."""
+    """The label map of the TF Object Detection API."""
     named = {
         name: about["class_names"]
         for name, about in manifest.metadata.items()
@@ -410,7 +425,7 @@ def _label_map(manifest: Manifest) -> Sidecar:
         return Sidecar({}, notes=["label_map: not written, as no feature has class names"])
     first, *others = map(str, named[name])
     if first.lower() != "background":
-        why = f"ids of {name!r} start at 0, and those of a label map at 1"
+        why = f"ids of {name!r} start at 0, but a label map starts at 1"
         return Sidecar({}, notes=[f"label_map: not written, as {why}"])
     items = (
         f"item {{\n  id: {number}\n  name: {json.dumps(label, ensure_ascii=False)}\n}}\n"
@@ -435,7 +450,7 @@ _FIXED = {
 
 
 def check_sidecars(sidecars: Any, compression: str | None) -> tuple[str, ...]:
-    """The names of sidecars, each once; refuses what cannot be meant."""
+    """Check the option `sidecars`; return its names without duplicates."""
     if isinstance(sidecars, str) or not isinstance(sidecars, Iterable):
         hint = f"sidecars=[{sidecars!r}]" if isinstance(sidecars, str) else ""
         raise TypeError(
@@ -459,12 +474,12 @@ def check_sidecars(sidecars: Any, compression: str | None) -> tuple[str, ...]:
 
 
 def make_sidecars(manifest: Manifest, names: Collection[str]) -> list[Sidecar]:
-    """What stands in the files of these sidecars."""
+    """Make the files of these sidecars."""
     return [SIDECARS[name](manifest) for name in SIDECARS if name in names]
 
 
 def save_sidecars(folder: Path, sidecars: Iterable[Sidecar]) -> None:
-    """Write the files; those of the same names are replaced."""
+    """Write the files, replacing those of the same names."""
     for sidecar in sidecars:
         for name, target in sidecar.links.items():
             link = folder / name
@@ -478,12 +493,12 @@ def save_sidecars(folder: Path, sidecars: Iterable[Sidecar]) -> None:
 
 
 def find_sidecars(folder: Path) -> tuple[str, ...]:
-    """The names of the sidecars that Datum wrote into a folder."""
+    """Names of the sidecars that Datum wrote into a folder."""
     return tuple(name for name, (main, *_) in _FIXED.items() if _is_own(folder / main))
 
 
 def _is_own(path: Path) -> bool:
-    """Whether Datum wrote it, rather than another program or somebody by hand."""
+    """Return whether Datum wrote this file."""
     try:
         content = path.read_bytes()
         if path.name == LABEL_MAP_FILE:
@@ -495,14 +510,14 @@ def _is_own(path: Path) -> bool:
         return False
     if path.name == INFO_FILE:
         return found.get("name") == NAME
-    return all(  # of the older library: its own shards have other names
+    return all(  # shards of the older library itself have other names
         isinstance(shards, dict) and all(map(is_own_shard_name, shards))
         for shards in found.values()
     )
 
 
 def owned_sidecar_names(folder: Path, manifest: Manifest | None) -> set[str]:
-    """The entries of a folder that belong to the sidecars of the dataset in it."""
+    """Names of the files in a folder that belong to sidecars."""
     found = find_sidecars(folder)
     names = {entry for name in found for entry in _FIXED[name]}
     if "tfds" in found and manifest is not None:
@@ -511,16 +526,16 @@ def owned_sidecar_names(folder: Path, manifest: Manifest | None) -> set[str]:
 
 
 def write_sidecars(path: str | os.PathLike[str], sidecars: Iterable[str]) -> tuple[str, ...]:
-    """Write the files by which other programs read a dataset that is already there.
+    """Write the files by which other programs read an existing dataset.
 
-    They are those of `datum.write(..., sidecars=...)`; earlier ones that Datum wrote are replaced.
-    Returns what these programs read otherwise than Datum does, a line each. WriteError where there
-    is no `datum.json`, or where a file of the same name is not Datum's.
+    They are those of `datum.write(..., sidecars=...)`, and replace earlier ones by Datum. Returns
+    differences between what these programs read and what Datum reads, one line each. Raises
+    WriteError without a `datum.json`, and for a file of the same name that is not from Datum.
 
     Args:
-        path: the folder of the dataset.
-        sidecars: "tfds" for TensorFlow Datasets, "label_map" for the TF Object Detection API,
-            "older" for the older library of this name.
+        path: Folder of the dataset.
+        sidecars: Names of sidecars: "tfds" for TensorFlow Datasets, "label_map" for the TF Object
+            Detection API, "older" for the older library of this name.
 
     >>> import datum
     >>> report = datum.write({"x": [1, 2]}, "plain", progress=False)
@@ -532,7 +547,7 @@ def write_sidecars(path: str | os.PathLike[str], sidecars: Iterable[str]) -> tup
         raise WriteError(
             f"expected a dataset with {MANIFEST_NAME}, got none",
             where=folder,
-            hint="datum.load(path).save_manifest() writes one beside records of others",
+            hint="datum.load(path).save_manifest() writes one for files of other programs",
         )
     manifest = Manifest.load(folder)
     names = check_sidecars(sidecars, manifest.compression)
@@ -544,7 +559,7 @@ def write_sidecars(path: str | os.PathLike[str], sidecars: Iterable[str]) -> tup
             if name == INFO_FILE:
                 hint = "tfds.builder_from_directory reads this folder as it is"
             raise WriteError(
-                "expected no such file, or one of Datum, got another",
+                "this file is not from Datum, and the sidecar would replace it",
                 where=f"{folder / name}",
                 hint=hint,
             )

@@ -55,13 +55,13 @@ __all__ = [
     "read_parts",
 ]
 
-HELD_BYTES = 128 * 2**20  # of records in memory, before they go to disk; as much again to sort them
-MAX_RUN_BYTES = 256 * 2**20  # of records that are put in order at once
+HELD_BYTES = 128 * 2**20  # held in memory before records go to disk; sorting takes as much again
+MAX_RUN_BYTES = 256 * 2**20  # sorted at once
 _NOTHING = np.empty(0, np.uint8)
-_BUCKET_BITS = 8  # 256 files: each gets half a megabyte or so whenever memory is emptied
+_BUCKET_BITS = 8  # 256 files, which each receive about half a megabyte at a flush
 
-# What is kept of a record beside its bytes. `exact` is the size of what it holds of values that
-# were rounded; `form` counts the forms of the spill.
+# One entry per record, beside its bytes. `exact` is the size of its unrounded values, `form` the
+# index of its form in the spill.
 _ENTRY = np.dtype(
     [("place", "u8"), ("number", "u8"), ("size", "u8"), ("exact", "u8"), ("form", "u4")]
 )
@@ -69,13 +69,13 @@ _ENTRY = np.dtype(
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How records lie: their schema, and that of their values before those were rounded."""
+    """Encoding of some records: their schema, and that of their unrounded values."""
 
     schema: Schema
     exact: Schema | None
 
     def needs_exact(self, schema: Schema) -> bool:
-        """Whether records take another type under `schema` than they were rounded to."""
+        """Return whether `schema` needs the unrounded values."""
         return self.exact is not None and any(
             self.schema[name].dtype != schema[name].dtype for name in self.exact
         )
@@ -83,7 +83,7 @@ class Form:
 
 @dataclass(eq=False)
 class SortedRun:
-    """Records whose places lie together; they are put in order when first asked for."""
+    """Records with neighbouring places, sorted when they are first needed."""
 
     entries: NDArray[Any] | Path
     frames: NDArray[np.uint8] | Path
@@ -94,12 +94,12 @@ class SortedRun:
     dropped: Collection[int] = ()
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _sorted: tuple[Any, NDArray[np.int64], NDArray[np.int64]] | None = None
-    _left: int = -1  # records that nobody has taken yet
+    _left: int = -1  # records not taken yet
 
     def take(self, first: int, last: int, schema: Schema, *, threads: int) -> Framed:
-        """The records from `first` to before `last` in order, encoded as `schema` says.
+        """Return the records from `first` to before `last` in order, encoded under `schema`.
 
-        Each record is taken once; then the run gives its memory back.
+        Each record is taken once; then the run frees its memory.
         """
         with self._lock:
             if self._sorted is None:
@@ -135,7 +135,7 @@ class SortedRun:
         old: list[int],
         schema: Schema,
     ) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
-        """Write those records anew whose schema was widened after they came."""
+        """Re-encode the records whose schema was widened after they were added."""
         parts = [data]
         total = len(data)
         exact_data: Any = None
@@ -164,7 +164,7 @@ class SortedRun:
 
 
 def _places(sizes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where frames of these sizes start, one after the other, and the sizes."""
+    """Offsets of consecutive frames of these sizes, and the sizes as int64."""
     found = sizes.astype(np.int64)
     return np.cumsum(found) - found, found
 
@@ -180,13 +180,13 @@ def _load(source: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 class Spill:
-    """Takes records with their places, and gives them back as runs in the order of places.
+    """External sort of records by place; the result is a list of sorted runs.
 
     Args:
-        folder: where files go when memory does not suffice; made when needed.
-        is_shuffled: whether places are spread over all 64 bits; if not, they only rise.
-        shift: where the bits are by which records are parted.
-        sharers: how many spills share the memory.
+        folder: Folder for files when memory does not suffice; created when needed.
+        is_shuffled: Whether places are spread over all 64 bits; otherwise they ascend.
+        shift: Position of the bits that choose a record's bucket.
+        sharers: Number of spills that share the memory.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class Spill:
         schema: Schema,
         exact: ExactRecords | None = None,
     ) -> None:
-        """Take some records, encoded as `schema` says; `exact` is what was rounded in them."""
+        """Add records encoded under `schema`; `exact` holds their unrounded values."""
         form = Form(schema, None if exact is None else exact.schema)
         if form not in self._forms:
             self._forms.append(form)
@@ -232,7 +232,7 @@ class Spill:
         self._hold(framed.data, _NOTHING if exact is None else exact.framed.data, entries)
 
     def changes_floats(self, schema: Schema) -> bool:
-        """Whether floats take another type under `schema` than they came in."""
+        """Return whether `schema` stores floats in another type than they were added in."""
         floats = ("float32", "float64")
         return any(
             {feature.dtype, schema[name].dtype} == set(floats)
@@ -241,7 +241,7 @@ class Spill:
         )
 
     def settle(self, schema: Schema) -> None:
-        """Let go of what records were before they were rounded, unless `schema` asks for it."""
+        """Drop unrounded values that `schema` does not need."""
         if not any(form.needs_exact(schema) for form in self._forms):
             self._exact = []
             for entries in self._entries:
@@ -260,7 +260,7 @@ class Spill:
             self._flush()
 
     def _flush(self) -> None:
-        """Put what is held in memory on disk."""
+        """Write the records held in memory to disk."""
         if not self._held_bytes:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -303,7 +303,7 @@ class Spill:
         return frames, exact, entries
 
     def runs(self, *, dropped: Collection[int] = ()) -> list[SortedRun]:
-        """All records but those whose numbers are `dropped`; nothing can be added after."""
+        """Return all records but the `dropped` numbers; nothing can be added afterwards."""
         if not self._buckets:
             if not self.records:
                 return []
@@ -332,7 +332,7 @@ class Spill:
         return SortedRun(entries, frames, exact, records, nbytes, self._forms, dropped)
 
     def _divide(self, bucket: int, dropped: Collection[int]) -> list[SortedRun]:
-        """The runs of a file that is too large to be put in order at once."""
+        """Divide a bucket that is too large to sort at once."""
         frames_path, exact_path, entries_path = self._paths(bucket)
         folder = self._folder / f"{bucket:05d}"
         shift = int(self._shift) - _BUCKET_BITS
@@ -360,7 +360,7 @@ class Spill:
 
 @dataclass
 class SplitRead:
-    """What was taken in of one split."""
+    """The records read of one split."""
 
     spill: Spill
     statistics: Statistics = field(default_factory=Statistics)
@@ -369,7 +369,7 @@ class SplitRead:
     floats: dict[str, FloatFacts] = field(default_factory=dict)
 
     def runs(self, schema: Schema) -> list[SortedRun]:
-        """The records, in the order of their places."""
+        """Return the records in the order of their places."""
         is_recounted = bool(self.duplicates) or self.spill.changes_floats(schema)
         self.spill.settle(schema)
         runs = self.spill.runs(dropped=self.duplicates)
@@ -380,7 +380,7 @@ class SplitRead:
 
 @dataclass
 class ReadResult:
-    """What was taken in of all splits, and the schema that holds it."""
+    """The records read of all splits, and the schema that fits them."""
 
     splits: dict[str, SplitRead]
     schema: Schema
@@ -396,7 +396,7 @@ def read_parts(
     folder: Path,
     progress: Progress,
 ) -> ReadResult:
-    """Read all parts, make their records, and keep them until it is known where they go."""
+    """Read and encode all parts, and hold the records until their places are known."""
     splits = {
         name: SplitRead(
             Spill(folder / name, is_shuffled=options.shuffle, sharers=len(intake.splits))
@@ -418,7 +418,7 @@ def read_parts(
 
 
 def _widen(schema: Schema, splits: Mapping[str, SplitRead], watched: Collection[str]) -> Schema:
-    """The schema with float64 for each watched feature that float32 cannot serve."""
+    """Widen watched features to float64 where float32 cannot represent a value."""
     wide = {
         name
         for split in splits.values()
@@ -437,7 +437,7 @@ def _total(intake: Intake) -> int | None:
 def _write_blocks(
     name: str, part: Part, division: Division | None, writer: BlockWriter, options: WriteOptions
 ) -> Iterator[tuple[str, WrittenBlock]]:
-    """The records of a part, with the split they belong to."""
+    """Encode the blocks of a part; yield each with its split."""
     if isinstance(part, IndexedPart) and part.is_slow_python and options.workers > 1:
         work = PartWriter(part, writer.settings)
         if can_use_processes(work):
@@ -456,7 +456,7 @@ def _write_blocks(
         for split, prepared in map_ordered(prepare, divided, workers=options.workers):
             yield split, writer.collect(*prepared)
 
-    # Values are taken out of Python's objects here, while others make records of those before.
+    # This thread collects values from Python objects while others encode earlier blocks.
     yield from map_ordered(
         lambda pair: (pair[0], pair[1].finish()), collect(), workers=options.workers
     )
@@ -470,10 +470,10 @@ def _write_elsewhere(
     writer: BlockWriter,
     options: WriteOptions,
 ) -> Iterator[tuple[str, WrittenBlock]]:
-    """The same in worker processes: they are given numbers, and read the records themselves.
+    """Encode blocks in worker processes, which read records by number.
 
-    They know nothing of the records before. A block that does not go well with those is done
-    again here, so that the outcome is the same as if all were.
+    A worker does not know earlier records. A block that conflicts with them is encoded again here,
+    so the outcome is the same as without workers.
     """
 
     def pieces() -> Iterator[tuple[str, NDArray[np.int64]]]:
@@ -515,7 +515,7 @@ def _learns(writer: BlockWriter, written: WrittenBlock) -> bool:
 
 
 def _divide(part: Part, division: Division) -> Iterator[tuple[str, Block]]:
-    """Each block as one block for each split that has records in it."""
+    """Divide each block by split."""
     for block in blocks_of(part):
         found = division.splits_of(block.numbers, block.keys)
         lost = [split_of_reject(reject, division) for reject in block.rejects]
@@ -543,7 +543,7 @@ def _select(block: Block, at: NDArray[np.intp]) -> Block:
 def _locate_at(
     locate: Callable[[int], str] | None, places: list[int]
 ) -> Callable[[int], str] | None:
-    """The same for records taken out of a block."""
+    """Adapt `locate` to selected records of a block."""
     return None if locate is None else lambda at: locate(places[at])
 
 
@@ -565,7 +565,7 @@ def _keep(
 
 
 def _count_again(runs: list[SortedRun], schema: Schema) -> Statistics:
-    """The statistics of records that were dropped, or widened, after they were counted."""
+    """Recount statistics after records were dropped or widened."""
     encoder = RowEncoder(schema)
     statistics = Statistics()
     for framed in _blocks_of_runs(runs, schema):
@@ -574,7 +574,7 @@ def _count_again(runs: list[SortedRun], schema: Schema) -> Statistics:
 
 
 def _blocks_of_runs(runs: list[SortedRun], schema: Schema) -> Iterator[Framed]:
-    """Blocks of the same records however these are parted into runs: sums depend on that."""
+    """Yield blocks that do not depend on the division into runs, because sums of floats do."""
     held: list[Framed] = []
     left = BLOCK_RECORDS
     for run in runs:
@@ -610,7 +610,7 @@ def _drop_duplicates(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunRange:
-    """Some records of a run, that follow one another in the order of the split."""
+    """A range of records within a run."""
 
     run: SortedRun
     first: int
@@ -618,7 +618,7 @@ class RunRange:
 
 
 class SpilledSplit:
-    """A split whose records lie in runs, each put in order when its first shard needs it."""
+    """A split in sorted runs, each sorted when its first shard needs it."""
 
     def __init__(self, runs: list[SortedRun], schema: Schema) -> None:
         self._runs = runs
@@ -628,7 +628,7 @@ class SpilledSplit:
         self.nbytes = sum(run.nbytes for run in runs)
 
     def pieces(self, first: int, last: int) -> list[RunRange]:
-        """The records from `first` to before `last`, in pieces that each lie in one run."""
+        """Divide the records from `first` to before `last` into ranges within runs."""
         record_bytes = self.nbytes / max(self.records, 1)
         found = []
         for run, start in zip(self._runs, self._starts.tolist(), strict=False):
@@ -637,5 +637,5 @@ class SpilledSplit:
         return found
 
     def write_piece(self, piece: RunRange) -> Framed:
-        """The records of a piece."""
+        """Return the records of a range."""
         return piece.run.take(piece.first, piece.last, self.schema, threads=1)

@@ -46,14 +46,14 @@ _WIDENED = "float64.json"
 
 
 class Staging:
-    """A folder beside the target, held by one writer.
+    """A folder beside the target, locked by one writer.
 
-    Shards that are done are noted in a journal, which another run of the same plan takes over.
-    Anything of another plan is removed. The folder carries a mark; one without it is somebody's.
+    A journal lists finished shards, so that another run of the same plan resumes. Files of another
+    plan are removed. The folder carries a mark; one without it is never touched.
 
-    A note is appended only once the shard and its index are on the disk. So a note that survives
-    a power cut tells the truth, and one that is lost or torn costs the making of one shard: the
-    journal itself never waits for the disk.
+    A shard enters the journal only when it and its index are on the disk. So an entry that
+    survives a power cut is true, and a lost or torn one costs one shard: the journal itself need
+    not be synced.
     """
 
     def __init__(self, target: Path) -> None:
@@ -66,11 +66,11 @@ class Staging:
         self._widened = self.folder / _WIDENED
         self._has_plan = False
         self._has_begun = False
-        self._done: dict[str, dict[str, Any]] = {}  # what is noted of each shard
+        self._done: dict[str, dict[str, Any]] = {}  # journal entries by shard
         self._lock = threading.Lock()
 
     def begin(self, plan: str | None) -> None:
-        """Keep what an interrupted run of the same plan has done; drop everything else."""
+        """Resume an interrupted run of the same plan; remove everything else."""
         self._has_plan = plan is not None
         self._has_begun = True
         path = self.folder / _PLAN
@@ -89,12 +89,12 @@ class Staging:
                 _remove(entry)
         if plan is None:
             path.unlink(missing_ok=True)
-        else:  # the journal first: it must never be that of another plan
+        else:  # the journal first: it must never belong to another plan
             replace_file(self._journal, b"".join(_note(*item) for item in self._done.items()))
             replace_file(path, json.dumps({"plan": plan}).encode())
 
     def _is_whole(self, name: str, note: dict[str, Any]) -> bool:
-        """Whether the files of a shard are still as noted."""
+        """Return whether the files of a shard match its journal entry."""
         try:
             size = (self.data / name).stat().st_size
             index = Index.load(self.data / Index.path_for(name))
@@ -103,35 +103,35 @@ class Staging:
             return False
 
     def _drop_unfinished(self) -> None:
-        """Remove what is not of a shard that is done."""
+        """Remove files of unfinished shards."""
         kept = {*self._done, *(Index.path_for(name).as_posix() for name in self._done)}
         for name in _entries(self.data):
             if name not in kept or (self.data / name).is_symlink():
                 _remove(self.data / name)
 
     def restore(self) -> None:
-        """Put the old dataset back, if a run that was to replace it ended between two renames."""
+        """Restore the old dataset if an overwrite was interrupted between two renames."""
         has_old = not self._old.is_symlink() and (self._old / MANIFEST_NAME).is_file()
         if has_old and not os.path.lexists(self.target):
             self._old.rename(self.target)
 
     def close(self, *, has_failed: bool) -> None:
-        """Remove what nobody can go on with; what this run never looked at stays."""
+        """Remove the folder if no run can resume from it."""
         is_useless = has_failed and self._has_begun and not self.is_resumable
         if is_useless or not entries_of(self.folder):
             self.remove()
 
     @property
     def is_resumable(self) -> bool:
-        """Whether another run can go on from here."""
+        """Whether another run can resume from here."""
         return self._has_plan and bool(self._done)
 
     def load_done(self, name: str) -> dict[str, Any] | None:
-        """What an earlier run noted of a shard, if its files were as noted when this one began."""
+        """Return the journal entry of a shard that an earlier run finished, if any."""
         return self._done.get(name)
 
     def save_done(self, name: str, result: dict[str, Any]) -> None:
-        """Note that a shard and its index are on the disk; any thread may call it."""
+        """Record in the journal that a shard and its index are on the disk; thread-safe."""
         with self._lock:
             if self._has_plan:
                 with self._journal.open("ab") as journal:
@@ -139,22 +139,22 @@ class Staging:
             self._done[name] = result
 
     def sync(self) -> None:
-        """Put the names of all files on the disk, whose contents are there already."""
+        """Sync the names of all files, whose contents are already on the disk."""
         if (self.data / INDEX_FOLDER).is_dir():
             sync_folder(self.data / INDEX_FOLDER)
         sync_folder(self.data)
 
     @property
     def widened(self) -> frozenset[str]:
-        """The features that this plan, or an interrupted run of it, was started anew for."""
+        """Features that were widened since this plan, or an interrupted run of it, began."""
         found = _read_json(self._widened)
         return frozenset(found) if isinstance(found, list) else frozenset()
 
     def start_anew(self, widened: Iterable[str]) -> None:
-        """Drop all shards of the plan, as these features take another type than was thought."""
+        """Remove all shards of the plan, because these features need a wider type."""
         with self._lock:
             self._done = {}
-            if self._has_plan:  # the journal first: it must never note a shard of another type
+            if self._has_plan:  # the journal first: it must never list a shard of another type
                 replace_file(self._journal, b"")
         _remove(self.data)
         self.data.mkdir()
@@ -163,11 +163,11 @@ class Staging:
     # Publishing.
 
     def publish(self, *, overwrite: bool) -> None:
-        """Make `data` the target; the manifest must be in it."""
+        """Move `data`, with the manifest in it, to the target."""
         sync_folder(self.data)
         if overwrite:
             self._check_strangers()
-        # What is done is done: a run after this one must not take the old dataset for its own.
+        # From here on, a later run must not resume this plan.
         (self.folder / _PLAN).unlink(missing_ok=True)
         sync_folder(self.folder)
         if not self.target.exists():
@@ -175,7 +175,10 @@ class Staging:
         elif not _names_in(self.target):
             self._fill()
         elif not overwrite:
-            raise WriteError("expected an empty folder, got files meanwhile", where=self.target)
+            raise WriteError(
+                "expected an empty folder, got files that appeared during the write",
+                where=self.target,
+            )
         elif _is_fixed(self.target):
             self._replace_files()
         else:
@@ -184,13 +187,13 @@ class Staging:
             sync_folder(self.target.parent)
         except OSError as error:
             raise WriteError(
-                f"the dataset is there, but the disk does not confirm it: {error}",
+                f"the dataset is published, but could not be synced to the disk: {error}",
                 where=self.target,
             ) from error
         self.remove()
 
     def _check_strangers(self) -> None:
-        """Refuse to replace files that only have the names of ours."""
+        """Raise WriteError if publishing would replace a file that Datum did not write."""
         if not self.target.is_dir():
             return
         owned = owned_names(self.target)
@@ -199,14 +202,13 @@ class Staging:
             is_taken = name not in owned and os.path.lexists(place)
             if is_taken and not _are_alike(self.data / name, place):
                 raise WriteError(
-                    "expected a file that Datum wrote, or none, got another, which the"
-                    " new dataset would replace",
+                    "this file is not from Datum, and the new dataset would replace it",
                     where=place,
                     hint="move it elsewhere, then call again",
                 )
 
     def _replace(self) -> None:
-        """Swap the new dataset for the old one; files that are not of the old one stay."""
+        """Replace the old dataset; other files in its folder stay."""
         old = self._old
         if exchange(self.data, self.target):
             old = self.data
@@ -220,7 +222,7 @@ class Staging:
         self._rescue(old)
 
     def _rescue(self, old: Path) -> None:
-        """Bring files back that stood beside a dataset before it was replaced."""
+        """Move other files from the replaced folder back to the target."""
         if old.is_symlink() or not (old / MANIFEST_NAME).is_file() or not self.target.is_dir():
             return
         owned = owned_names(old)
@@ -231,7 +233,7 @@ class Staging:
                 (old / name).rename(self.target / name)
 
     def _replace_files(self) -> None:
-        """Swap file by file, in a folder that cannot be swapped; it is no dataset meanwhile."""
+        """Replace file by file in a folder that cannot be renamed; meanwhile it has no manifest."""
         owned = owned_names(self.target)
         (self.target / MANIFEST_NAME).unlink()
         sync_folder(self.target)
@@ -240,18 +242,18 @@ class Staging:
         self.move_in()
 
     def _fill(self) -> None:
-        """Put the dataset into a folder that is there and empty."""
+        """Publish into an existing empty folder."""
         if _is_fixed(self.target):
             self.move_in()
         else:
             self.data.rename(self.target)
 
     def move_in(self) -> None:
-        """Move files into the target one by one, the manifest last of all."""
+        """Move files into the target one by one, the manifest last."""
         for name in _entries(self.data):
             if name != MANIFEST_NAME:
                 (self.target / name).parent.mkdir(exist_ok=True)
-                if (self.data / name).is_dir():  # that of links, which is replaced whole
+                if (self.data / name).is_dir():  # the folder of links is replaced as a whole
                     _remove(self.target / name)
                 (self.data / name).replace(self.target / name)
         if (self.target / INDEX_FOLDER).is_dir():
@@ -261,22 +263,21 @@ class Staging:
         sync_folder(self.target)
 
     def append(self) -> None:
-        """Add the files of `data` to the dataset that is there; its manifest is replaced."""
+        """Add the files of `data` to the existing dataset and replace its manifest."""
         self._check_strangers()
         self.move_in()
         self.remove()
 
     def remove(self) -> None:
-        """Give up all that is in the folder."""
+        """Remove the folder."""
         remove_folder(self.folder)
 
 
 def owned_names(folder: Path) -> set[str]:
-    """The files in a folder that belong to the dataset in it, or to one that never got whole.
+    """Names of the files that belong to the dataset in a folder, complete or not.
 
-    These are what the manifest names, indexes, which their content shows to be ours, and shards of
-    our names beside such indexes: that is what an addition leaves that was cut off, and what a
-    damaged manifest says no more.
+    These are the files that the manifest lists, indexes recognised by content, and shards with
+    such an index, which an interrupted append or a damaged manifest leaves unlisted.
     """
     manifest = None
     shards = [path.name for path in folder.iterdir() if _is_own_shard(path)]
@@ -293,7 +294,7 @@ def owned_names(folder: Path) -> set[str]:
 
 
 def _own_indexes(folder: Path) -> set[str]:
-    """The indexes in a folder, also those whose shard is not there yet, or no more."""
+    """Indexes in a folder, even without their shards."""
     indexes = folder / INDEX_FOLDER
     if not indexes.is_dir() or indexes.is_symlink():
         return set()
@@ -310,7 +311,7 @@ def _is_own_shard(path: Path) -> bool:
 
 
 def _is_own_quarantine(path: Path) -> bool:
-    """Whether a list of rejected records is one that a write made."""
+    """Return whether Datum wrote this list of rejected records."""
     try:
         with path.open("rb") as file:
             first = json.loads(file.readline())
@@ -320,12 +321,12 @@ def _is_own_quarantine(path: Path) -> bool:
 
 
 def _is_unfinished(name: str) -> bool:
-    """Whether a file is one of ours that never got its name."""
+    """Return whether a file is one of ours, left before its final rename."""
     return Path(name).name.startswith(".") and name.endswith(NEW_SUFFIX)
 
 
 def _are_alike(made: Path, place: Path) -> bool:
-    """Whether the file to be put in a place has the content of the one that is there."""
+    """Return whether two files have the same content."""
     try:
         return made.is_file() and place.is_file() and filecmp.cmp(made, place, shallow=False)
     except OSError:
@@ -333,7 +334,7 @@ def _are_alike(made: Path, place: Path) -> bool:
 
 
 def _entries(folder: Path) -> list[str]:
-    """What is in the folder of a dataset: names, of indexes `index/NAME`."""
+    """Names in the folder of a dataset, with indexes as `index/NAME`."""
     names = {entry.name for entry in folder.iterdir()}
     indexes = folder / INDEX_FOLDER
     if indexes.is_dir() and not indexes.is_symlink():
@@ -343,13 +344,13 @@ def _entries(folder: Path) -> list[str]:
 
 
 def _note(name: str, result: dict[str, Any]) -> bytes:
-    """A line of the journal, which a reader can tell from one that is torn."""
+    """A line of the journal, with a checksum that reveals torn lines."""
     text = json.dumps([name, result]).encode()
     return b"%08x %s\n" % (_core.crc32c(text), text)
 
 
 def _read_notes(journal: Path) -> dict[str, dict[str, Any]]:
-    """The notes of a journal that are whole."""
+    """Entries of a journal, without torn ones."""
     try:
         lines = journal.read_bytes().split(b"\n")
     except OSError:
@@ -372,7 +373,7 @@ def _read_json(path: Path) -> Any:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or a folder; of a link, the link."""
+    """Remove a file, a folder or a link, not the target of a link."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -380,7 +381,7 @@ def _remove(path: Path) -> None:
 
 
 def _place_of(target: Path) -> Path:
-    """Where the staging folder of a target is: beside it, or in it where that cannot be."""
+    """Path of the staging folder: beside the target, or inside it if that is impossible."""
     if target.is_dir():
         is_other_disk = target.stat().st_dev != target.parent.stat().st_dev
         if is_other_disk or not os.access(target.parent, os.W_OK):
@@ -389,7 +390,7 @@ def _place_of(target: Path) -> Path:
 
 
 def _names_in(folder: Path) -> list[str]:
-    """What is in a folder, but for a staging folder of ours."""
+    """Names in a folder, without our staging folder."""
     entries = (entry for entry in folder.iterdir())
     return [
         entry.name for entry in entries if entry.name != INNER_STAGING or not is_own_folder(entry)
@@ -397,16 +398,16 @@ def _names_in(folder: Path) -> list[str]:
 
 
 def _is_fixed(folder: Path) -> bool:
-    """Whether others hold on to the folder itself: it cannot give way to another."""
+    """Return whether a folder cannot be replaced by another: a mount, or the current folder."""
     try:
         return _place_of(folder).parent == folder or folder.samefile(Path.cwd())
-    except OSError:  # there is no current folder
+    except OSError:  # the current folder is gone
         return False
 
 
 @contextlib.contextmanager
 def open_staging(target: Path) -> Iterator[Staging]:
-    """Hold the staging folder of a target; a second writer of the same target is refused."""
+    """Lock the staging folder of a target; raise WriteError for a second writer."""
     staging = Staging(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor = _hold(staging.folder)
@@ -419,7 +420,7 @@ def open_staging(target: Path) -> Iterator[Staging]:
         if is_at(staging.folder, descriptor):
             with contextlib.suppress(OSError):
                 staging.close(has_failed=has_failed)
-        os.close(descriptor)  # no sooner: the next writer may take a folder of this name
+        os.close(descriptor)  # last, because the next writer may then create this folder
 
 
 def _hold(folder: Path) -> int:
@@ -427,33 +428,33 @@ def _hold(folder: Path) -> int:
         return hold_folder(folder)
     except BlockingIOError:
         raise WriteError(
-            "another writer is at work on the same target",
+            "another process is writing to the same target",
             where=folder,
-            hint="wait until it has ended, or write to another folder",
+            hint="wait until it ends, or write to another folder",
         ) from None
     except FileExistsError:
         raise WriteError(
-            f"expected nothing of that name, or a folder of Datum, got {_describe(folder)}",
+            f"the staging folder must be absent or from Datum, got {_describe(folder)}",
             where=folder,
-            hint="move it elsewhere, or write to a folder of another name",
+            hint="move it elsewhere, or write to a folder with another name",
         ) from None
 
 
 def _describe(place: Path) -> str:
     if place.is_symlink():
         return "a link"
-    return "a folder with files of others" if place.is_dir() else "a file"
+    return "a folder with other files" if place.is_dir() else "a file"
 
 
 def check_target(target: Path, *, overwrite: bool, append: bool) -> None:
-    """Refuse a target that holds what this call may not touch."""
+    """Raise WriteError for a target that this call may not touch."""
     if target.exists() and not target.is_dir():
         raise WriteError("expected a folder, got a file", where=target)
     has_manifest = (target / MANIFEST_NAME).is_file()
     indexes = target / INDEX_FOLDER
     if (append or overwrite) and os.path.lexists(indexes) and not indexes.is_dir():
         raise WriteError(
-            "expected the folder of the indexes, got a file",
+            "expected a folder of indexes, got a file",
             where=indexes,
             hint="move it elsewhere",
         )
@@ -467,16 +468,16 @@ def check_target(target: Path, *, overwrite: bool, append: bool) -> None:
         return
     if has_manifest and not overwrite:
         raise WriteError(
-            "expected no dataset there, got one",
+            "a dataset already exists",
             where=target,
             hint="overwrite=True replaces it, append=True adds to it",
         )
     others = _first_names(target) if target.exists() and not has_manifest else []
     if others:
         raise WriteError(
-            f"expected an empty folder or none, got {', '.join(others)}",
+            f"the target folder is not empty: {', '.join(others)}",
             where=target,
-            hint="write to a folder of its own",
+            hint="write to a new or empty folder",
         )
 
 

@@ -1,4 +1,4 @@
-"""Work on many pieces at once; results come in the order of the pieces."""
+"""Pieces of work in parallel threads or processes, with results in order."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LENGTH = struct.Struct("<Q")
 _STEP_S = 0.01
 _SHOWN_RECORDS = 8
 MAX_SENT_BYTES = 16 * 2**20
-_GRACE_STEPS = 100  # a second to end by itself, once it has closed its pipes
+_GRACE_STEPS = 100  # one second to exit after its pipes close
 _CHILD = (
     "import sys; sys.path[:] = {path!r};"
     " from datum._write.workers import worker_main; worker_main()"
@@ -55,9 +55,9 @@ def map_ordered(
     workers: int,
     stop: Callable[[], None] | None = None,
 ) -> Iterator[_Result]:
-    """Like `map`, on `workers` threads; only a few results wait at any time.
+    """Like `map`, on `workers` threads, with a bounded number of pending results.
 
-    `stop` is called when it ends early: it should cut short what threads are waiting for.
+    `stop` is called when iteration ends early; it should end what threads are waiting for.
     """
     if workers == 1:
         yield from map(work, pieces)
@@ -81,11 +81,11 @@ def map_ordered(
 
 
 class _TooLargeError(Exception):
-    """More than is worth sending."""
+    """The work is too large to send."""
 
 
 class _Message(io.BytesIO):
-    """A message that does not grow beyond what is worth sending."""
+    """A buffer of limited size."""
 
     def write(self, data: Any) -> int:
         if self.tell() + memoryview(data).nbytes > MAX_SENT_BYTES:
@@ -94,10 +94,10 @@ class _Message(io.BytesIO):
 
 
 def _pickled(work: Any) -> bytes | None:
-    """The work as a message to another process; None if a copy of this one is to do it.
+    """Pickle the work for another process; None if it needs a fork instead.
 
-    That is so where it lives in the main script, which others cannot import, and where it is
-    large: copies share their memory. What refuses to be pickled, such as an open file, raises.
+    That holds for work defined in the main script, which others cannot import, and for large work,
+    because forks share memory. Raises if something cannot be pickled, such as an open file.
     """
     message = _Message()
     try:
@@ -108,15 +108,15 @@ def _pickled(work: Any) -> bytes | None:
 
 
 def can_use_processes(work: Any) -> bool:
-    """Whether other processes can do this work."""
+    """Return whether other processes can do this work."""
     try:
         return _pickled(work) is not None or sys.platform == "linux"
-    except Exception:  # whatever the user's own objects raise
+    except Exception:  # users' objects may raise anything
         return False
 
 
 def describe_records(numbers: NDArray[np.int64], keys: Sequence[str] | None) -> str:
-    """Some records of a source, for messages; they may be in any order.
+    """Describe some records of a source for a message.
 
     >>> describe_records(np.array([7, 3, 9]), None)
     '3 records of the source, numbers 3 to 9: 3, 7, 9'
@@ -129,17 +129,16 @@ def describe_records(numbers: NDArray[np.int64], keys: Sequence[str] | None) -> 
 
 
 class WorkerProcesses:
-    """Processes that each do one piece of work at a time, for code that keeps the interpreter busy.
+    """A pool of processes, for work that holds Python's lock.
 
-    They are plain Python processes that import what they need: the user's main script is not run
-    again in them. Work that cannot be sent, as it lives in the main script, is done by copies of
-    this process; they are made here and now, before threads are. A process that dies is replaced,
-    and its piece done again, once.
+    They are plain Python processes that import what they need and do not run the user's main
+    script again. Work that cannot be sent runs in forks of this process, created at once, before
+    any threads. A process that dies is replaced, and its piece is done once more.
 
     Args:
-        work: what is done with each piece.
+        work: Function called with each piece.
         count: Number of processes.
-        describe: names a piece, for the error if two processes die of it.
+        describe: Describes a piece for the error after two processes died of it.
     """
 
     def __init__(
@@ -161,7 +160,7 @@ class WorkerProcesses:
             self._idle = [self._start() for _ in range(count)]
 
     def __call__(self, piece: Any) -> Any:
-        """Do one piece in some process; errors of the work are raised here."""
+        """Do one piece in some process; raise the errors of the work here."""
         with self._slots:
             for is_last in (False, True):
                 process = self._take()
@@ -171,9 +170,8 @@ class WorkerProcesses:
                     code = process.stop()
                     if is_last or self._is_closed:
                         raise WriteError(
-                            f"a worker process ended twice on {self._describe(piece)}"
-                            f" (exit {code})",
-                            hint="is memory short? try fewer `workers`; the same call goes on"
+                            f"a worker process died twice on {self._describe(piece)} (exit {code})",
+                            hint="is memory short? try fewer `workers`; the same call resumes"
                             " where this one stopped",
                         ) from error
                     continue
@@ -199,7 +197,7 @@ class WorkerProcesses:
         return process
 
     def close(self) -> None:
-        """End all processes at once."""
+        """Kill all processes."""
         self._is_closed = True
         for process in self._all:
             process.kill()
@@ -212,7 +210,7 @@ class WorkerProcesses:
 
 
 class _Process:
-    """One process, spoken to through two pipes."""
+    """One process and its two pipes."""
 
     def __init__(self, pid: int, requests: Any, answers: Any) -> None:
         self.pid = pid
@@ -227,20 +225,20 @@ class _Process:
         return found
 
     def stop(self) -> int:
-        """End it, if it has not ended by itself; how it ended."""
+        """Wait for the process briefly, then kill it; return its exit code."""
         with self._lock:
             if self._code is None:
                 self._code = self._wait(_GRACE_STEPS)
             if self._code is None:
                 self._kill()
                 self._code = self._wait(_GRACE_STEPS) or -signal.SIGKILL
-        for pipe in self.pipes:  # only now: a thread may be waiting for an answer
+        for pipe in self.pipes:  # last, because a thread may be waiting for an answer
             with contextlib.suppress(OSError):
                 pipe.close()
         return self._code
 
     def kill(self) -> int:
-        """End it at once."""
+        """Kill the process; return its exit code."""
         with self._lock:
             if self._code is None:
                 self._kill()
@@ -251,11 +249,11 @@ class _Process:
             os.kill(self.pid, signal.SIGKILL)
 
     def _wait(self, steps: int) -> int | None:
-        """Its exit code, if it ends soon: its pipes close a moment before."""
+        """Return the exit code if the process ends soon."""
         for _ in range(steps):
             try:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
-            except ChildProcessError:  # the program lets the system clear up after its children
+            except ChildProcessError:  # the program ignores SIGCHLD
                 return -signal.SIGKILL
             if pid:
                 return os.waitstatus_to_exitcode(status)
@@ -264,34 +262,34 @@ class _Process:
 
 
 def _spawn(work: bytes) -> _Process:
-    """A new Python that is sent the work."""
-    # A group of its own: Ctrl-C reaches the parent alone, which then ends its workers.
+    """Start a Python process and send it the work."""
+    # Its own session: Ctrl-C reaches only the parent, which then ends its workers.
     process = subprocess.Popen(
         [sys.executable, "-c", _CHILD.format(path=sys.path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
-    process.returncode = 0  # it is waited for here, not by subprocess
-    with contextlib.suppress(OSError):  # found out at the first call
+    process.returncode = 0  # this class waits for it, not subprocess
+    with contextlib.suppress(OSError):  # noticed at the first call
         _send(process.stdin, work)
     return _Process(process.pid, process.stdin, process.stdout)
 
 
 def _fork(work: Callable[[Any], Any], others: list[_Process]) -> _Process:
-    """A copy of this process, as loaders of map-style datasets make them."""
-    for stream in (sys.stdout, sys.stderr):  # else each copy writes what is still to be written
+    """Fork this process, as PyTorch's data loader does."""
+    for stream in (sys.stdout, sys.stderr):  # else each fork would write the pending output again
         with contextlib.suppress(AttributeError, OSError, ValueError):  # there may be none
             stream.flush()
     request_end, requests = os.pipe()
     answers, answer_end = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads that others have started
+        warnings.simplefilter("ignore", DeprecationWarning)  # about threads of other libraries
         pid = os.fork()
     if pid == 0:
         try:
             os.setsid()
-            # What this one holds open, the others would not see closed.
+            # Pipes held open here would never appear closed to the other workers.
             for descriptor in (requests, answers, *_descriptors(others)):
                 os.close(descriptor)
             _protect_standard_streams()
@@ -326,7 +324,7 @@ def _receive(pipe: Any) -> bytes:
 
 
 def worker_main() -> None:
-    """What a new process runs: the work comes first, then one piece after the other."""
+    """Entry point of a new process: receive the work, then pieces."""
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     _protect_standard_streams()
@@ -335,13 +333,13 @@ def worker_main() -> None:
 
 
 def _protect_standard_streams() -> None:
-    """Keep the work from reading requests, and what it prints from mixing with answers."""
+    """Keep the work from reading requests and from printing into answers."""
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
 
 def _serve(work: Callable[[Any], Any], requests: Any, answers: Any) -> None:
-    """Do one piece after the other; end with the parent, also in the middle of a piece."""
+    """Do pieces until the parent ends, even in the middle of a piece."""
     pieces: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def receive() -> None:

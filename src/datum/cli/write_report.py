@@ -42,7 +42,7 @@ def tell_plan(plan: WritePlan) -> None:
     shown = [f"{name}={spell_feature(one)}" for name, one in plan.schema.items()]
     more = len(shown) - _SHOWN_FEATURES
     text = ", ".join(shown[:_SHOWN_FEATURES]) + (f" and {more} more" if more > 0 else "")
-    guess = f" (as {count_of(plan.looked_at, 'record')} have them)" if plan.guessed else ""
+    guess = f" (inferred from {count_of(plan.looked_at, 'record')})" if plan.guessed else ""
     tell("features", text + guess)
     for note in plan.notes:
         tell("note", say_for_shell(note))
@@ -69,11 +69,12 @@ def show_plan(plan: WritePlan, out: str | None) -> None:
     notes = []
     if plan.guessed:
         looked = count_of(plan.looked_at, "record")
-        notes.append(f"* as {looked} have it; the others may widen it")
+        notes.append(f"* inferred from {looked}; others may widen it")
     if plan.skipped:
         more = ", ..." if len(plan.skipped) > _SHOWN_FILES else ""
         listed = ", ".join(plan.skipped[:_SHOWN_FILES])
-        notes.append(f"{count_of(len(plan.skipped), 'file')} without records: {listed}{more}")
+        counted = count_of(len(plan.skipped), "file")
+        notes.append(f"skipped {counted} without records: {listed}{more}")
     for note in (*notes, *map(say_for_shell, plan.notes)):
         console.print(Text(inert(note), style="dim"))
     for warning in plan.warnings:

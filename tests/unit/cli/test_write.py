@@ -234,7 +234,7 @@ def test_classes_and_files_that_are_none_are_shown(run, tmp_path):
     assert "class folders: 2 classes" in out
     assert "2 classes: cat, dog" in out
     assert "image uint8 (4, 4, 3)" in out
-    assert "1 file without records: cat/notes.md" in out
+    assert "skipped 1 file without records: cat/notes.md" in out
 
 
 def test_lines_of_stdin(run, monkeypatch):
@@ -254,7 +254,7 @@ def test_bad_records_are_put_aside_and_told(run, tmp_path):
     code, _, err = run("a.jsonl", "made")
     assert code == 1
     assert "a.jsonl, line 2: record 1: expected JSON" in err
-    assert "hint: --on-error quarantine puts such records aside" in err
+    assert "hint: --on-error quarantine sets such records aside" in err
     code, out, err = run("a.jsonl", "made", "--on-error", "quarantine")
     assert code == 0
     assert "1 left out" in out
@@ -302,7 +302,7 @@ def test_a_dataset_that_is_there_is_replaced_or_added_to_only_when_asked(run, ta
     code, _, err = run("table.csv", "made")
     assert code == 1
     assert err == (
-        "error: made: expected no dataset there, got one\n"
+        "error: made: a dataset already exists\n"
         "hint: --overwrite replaces it, --append adds to it\n"
     )
     assert run("table.csv", "made", "--append")[0] == 0
@@ -828,7 +828,7 @@ def test_what_is_unknown_is_a_question_mark(capsys):
     out = capsys.readouterr().out
     assert ["train", "?", "?", "?"] in [line.split() for line in out.splitlines()]
     assert "int64 *" in out
-    assert "* as 1,000 records have it; the others may widen it" in out
+    assert "* inferred from 1,000 records; others may widen it" in out
 
 
 def test_a_narrow_terminal_shows_the_end_of_where_splits_come_from(capsys, monkeypatch, tmp_path):

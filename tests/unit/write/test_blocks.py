@@ -174,7 +174,7 @@ def test_what_became_of_images_is_told(tmp_path):
     report = write(source, tmp_path / "out", shuffle=False)
     assert report.notes == (
         "'image': 2 TIFF images are stored as PNG, with the same pixels",
-        "'image': images of 8 and of 16 bits come as uint16, those of 8 bits times 257",
+        "'image': 8-bit and 16-bit images are decoded to uint16, 8-bit values times 257",
     )
     assert report.notes[0] in str(report)
     found = datum.load(tmp_path / "out")
@@ -186,7 +186,7 @@ def test_what_became_of_images_is_told(tmp_path):
     schema = {"mask": Feature("uint8", (None, None, 1), encoding="image")}
     report = write(masks, tmp_path / "masks", schema=schema, shuffle=False)
     assert report.notes == (
-        "'mask': images of 8 and of 16 bits come as uint16, with their values as they are",
+        "'mask': 8-bit and 16-bit images are decoded to uint16, values unchanged",
     )
     assert [row["mask"][0, 0, 0] for row in read(tmp_path / "masks")] == [7, 700]
 

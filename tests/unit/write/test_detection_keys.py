@@ -204,6 +204,6 @@ def test_class_ids_from_0_make_no_label_map(tmp_path):
     out = tmp_path / "out"
     report = datum.write(tmp_path / "in", out, sidecars=["label_map"], progress=False)
     assert report.notes == (
-        "label_map: not written, as ids of 'label' start at 0, and those of a label map at 1",
+        "label_map: not written, as ids of 'label' start at 0, but a label map starts at 1",
     )
     assert not (out / "label_map.pbtxt").exists()

@@ -86,7 +86,7 @@ def test_encoders_are_made_by_feature():
 def test_what_is_no_encoder_of_a_feature_is_refused():
     with pytest.raises(SchemaError, match="encoder of 'n': expected one of .*got StandardScaler"):
         make_encoders({"n": StandardScaler()})
-    with pytest.raises(SchemaError, match="expected encoders by the names of features"):
+    with pytest.raises(SchemaError, match="expected a dict of encoders by feature"):
         make_encoders([CountVectorizer()])
 
 
@@ -506,9 +506,7 @@ def test_texts_are_in_records_not_in_files():
 def test_an_encoder_that_is_not_fitted_says_so():
     encoder = FeatureEncoder("x", LabelEncoder())
     for use in (lambda: encoder.feature, encoder.describe, lambda: encoder.transform([])):
-        with pytest.raises(
-            SchemaError, match="feature 'x': expected a LabelEncoder that is fitted"
-        ):
+        with pytest.raises(SchemaError, match="feature 'x': expected a fitted LabelEncoder"):
             use()
 
 
@@ -662,7 +660,7 @@ def test_an_append_learns_no_new_labels(tmp_path):
     with pytest.raises(SourceError, match="expected one of 3 classes, got 'boat'"):
         datum.write([{"x": "boat", "n": 1}], tmp_path / "out", append=True, progress=False)
     encoders = {"x": labels.LabelBinarizer()}
-    with pytest.raises(SchemaError, match="expected a LabelEncoder, as the dataset has"):
+    with pytest.raises(SchemaError, match="expected a LabelEncoder, as in the dataset"):
         datum.write([{"x": "car", "n": 1}], tmp_path / "out", append=True, encoders=encoders)
 
 
@@ -700,7 +698,7 @@ def test_functions_are_not_stored_but_may_be_given_again(tmp_path):
     ],
 )
 def test_metadata_that_does_not_describe_an_encoder_is_refused(found):
-    with pytest.raises(ManifestError, match=f"expected what describes a {found['encoder']}"):
+    with pytest.raises(ManifestError, match=f"expected the description of a {found['encoder']}"):
         rebuild_encoder("x", found)
 
 

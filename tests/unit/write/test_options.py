@@ -178,7 +178,7 @@ def test_the_first_bad_line_of_json_is_named_whatever_is_wrong_with_it(tmp_path,
 def test_to_put_records_aside_is_proposed_where_few_are_bad(tmp_path):
     rows = [{"x": n} for n in range(100)]
     rows[5] = {"x": "five"}
-    with pytest.raises(SchemaError, match="hint: on_error='quarantine' puts such records aside"):
+    with pytest.raises(SchemaError, match="hint: on_error='quarantine' sets such records aside"):
         datum.write(rows, tmp_path / "out", progress=False)
 
 

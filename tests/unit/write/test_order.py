@@ -196,7 +196,7 @@ def test_the_schema_of_all_splits_is_one(tmp_path):
         ({"train": 0.5}, "add up to 1"),
         ({"tr/ain": 1.0}, "tr/ain"),
         ({}, "dict of fractions or sources"),
-        ({"train": rows(2)}, "`source` to be None"),
+        ({"train": rows(2)}, "with `source` None"),
     ],
 )
 def test_splits_that_cannot_be_meant_are_refused(tmp_path, splits, match):

@@ -51,7 +51,7 @@ def test_a_column_that_is_blank_at_the_beginning_may_not_be_later(tmp_path):
     path.write_text("number,late\n" + "1,\n" * 2000 + "1,2\n")
     part = look_at(path, None).parts["train"]
     assert list(part.schema) == ["number"]
-    assert part.metadata == {"late": {"left_out": "no record looked at has a value"}}
+    assert part.metadata == {"late": {"left_out": "no sampled record has a value"}}
 
 
 def test_other_files_of_a_folder_are_told(tmp_path):

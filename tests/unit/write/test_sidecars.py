@@ -142,7 +142,7 @@ def test_a_feature_under_another_key_is_listed_under_that():
 
 
 def test_a_sequence_is_refused_by_name():
-    with pytest.raises(SchemaError, match="feature 'steps': expected .* got a sequence\nhint"):
+    with pytest.raises(SchemaError, match="'steps': the older library cannot read a seq.*\nhint"):
         mapping_of(steps=Feature("int64", (None,), sequence=True))
 
 
@@ -459,8 +459,8 @@ def test_an_append_keeps_the_sidecar_and_tfds_reads_all_records(tmp_path):
         report = write([{"x": i} for i in range(start, start + 2)], out, append=True, shuffle=False)
         assert report.notes == (
             (
-                "tfds: split 'train': its shards are of several writes, and TFDS knows one pattern"
-                " of names: it finds them by links in tfds/"
+                "tfds: split 'train': its shards come from several writes, and TFDS expects one"
+                " pattern of names: it finds them by links in tfds/"
             ),
         )
     assert [record["x"] for record in read_tfds(out, "train")] == list(range(9))
@@ -506,7 +506,7 @@ def test_a_dataset_that_tfds_described_is_left_alone(tmp_path, shared_data):
     shutil.copytree(shared_data / "rlds_bridge/1.0.0", folder)
     datum.load(folder).save_manifest()
     before = (folder / "dataset_info.json").read_bytes()
-    with pytest.raises(datum.WriteError, match=r"expected no such file, or one of Datum"):
+    with pytest.raises(datum.WriteError, match="this file is not from Datum"):
         datum.write_sidecars(folder, ["tfds"])
     assert (folder / "dataset_info.json").read_bytes() == before
 

@@ -88,7 +88,7 @@ def test_a_folder_that_was_filled_meanwhile_is_not_touched(tmp_path):
         fill(staging, "a")
         target.mkdir()
         (target / "theirs").write_text("theirs")
-        with pytest.raises(WriteError, match="got files meanwhile"):
+        with pytest.raises(WriteError, match="got files that appeared during the write"):
             staging.publish(overwrite=False)
     assert names_in(target) == ["theirs"]
 
@@ -163,7 +163,7 @@ def test_an_old_dataset_is_replaced_and_other_files_stay(tmp_path, monkeypatch, 
 
 def test_a_second_writer_of_the_same_target_is_refused(tmp_path):
     with open_staging(tmp_path / "out"):
-        with pytest.raises(WriteError, match="another writer"), open_staging(tmp_path / "out"):
+        with pytest.raises(WriteError, match="another process"), open_staging(tmp_path / "out"):
             pass
         with open_staging(tmp_path / "other"):
             pass
@@ -280,7 +280,7 @@ def test_the_target_must_be_free(tmp_path):
     target.mkdir()
     check_target(target, overwrite=False, append=False)
     (target / "notes.txt").write_text("mine")
-    with pytest.raises(WriteError, match="got notes.txt"):
+    with pytest.raises(WriteError, match="not empty: notes.txt"):
         check_target(target, overwrite=True, append=False)
     with pytest.raises(WriteError, match="expected a dataset to append to"):
         check_target(target, overwrite=False, append=True)
@@ -329,11 +329,11 @@ def test_a_folder_of_somebody_else_is_not_taken_for_the_staging_folder(tmp_path,
     (folder / "plan.json").write_text("mine, too")
     if name.startswith("out"):
         monkeypatch.setattr(staging_module, "_place_of", lambda target: folder)
-    with pytest.raises(WriteError, match=r"got a folder with files of others\nhint: move it"):
+    with pytest.raises(WriteError, match=r"got a folder with other files\nhint: move it"):
         publish(tmp_path / "out", "a")
     assert (folder / "data" / "thesis.txt").read_text() == "mine"
     assert names_in(folder) == ["data", "plan.json"]
-    with pytest.raises(WriteError, match=r"expected an empty folder or none, got .*partial"):
+    with pytest.raises(WriteError, match=r"the target folder is not empty: .*partial"):
         check_target(folder.parent, overwrite=False, append=False)
 
 

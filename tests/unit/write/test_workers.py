@@ -66,7 +66,7 @@ def test_a_process_that_was_killed_is_replaced():
 
 def test_work_that_kills_its_process_is_an_error_and_no_hang():
     with WorkerProcesses(eval, count=1) as processes:
-        with pytest.raises(WriteError, match="ended twice on one piece of work"):
+        with pytest.raises(WriteError, match="died twice on one piece of work"):
             processes("__import__('os').kill(__import__('os').getpid(), 9)")
         assert processes("2") == 2
 

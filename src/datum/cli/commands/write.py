@@ -306,7 +306,7 @@ def _check_free(target: str, given: dict[str, Any]) -> None:
     is_allowed = given.get("overwrite") or given.get("append")
     if (Path(target).expanduser() / "datum.json").is_file() and not is_allowed:
         raise WriteError(
-            "expected no dataset there, got one",
+            "a dataset already exists",
             where=target,
             hint="--overwrite replaces it, --append adds to it",
         )
