@@ -22,7 +22,7 @@ demo: $(STAMP)demo $(STAMP)package ## from image files to a trained model, every
 
 test: $(STAMP)test $(STAMP)package ## run the tests; with CI=true, fuzz for a minute too
 	scripts/system-packages clang qemu
-	python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	python -m pytest -n $(WORKERS) --dist worksteal
 ifeq ($(CI),true)
 	scripts/fuzz 60 1
 endif

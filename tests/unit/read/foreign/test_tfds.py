@@ -789,4 +789,4 @@ def test_connectors_that_others_made_are_left_out_with_their_names(tmp_path):
     found = found_in(tmp_path)
     assert dict(found.schema) == {"z": Feature("str")}
     assert list(found.left_out) == ["x/y"]
-    assert "test_tfds_features.Image: expected a connector of TFDS" in found.left_out["x/y"]
+    assert "Image: expected a connector of TFDS" in found.left_out["x/y"]
