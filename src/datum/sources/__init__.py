@@ -29,6 +29,7 @@ if typing.TYPE_CHECKING:
     from datum.sources.python import PythonRows
     from datum.sources.table import ColumnTable, NumpyFile
     from datum.sources.voc import VocDetection, VocSplit
+    from datum.sources.yolo import YoloLabels
 
 __all__ = [
     "ArrowTable",
@@ -57,6 +58,7 @@ __all__ = [
     "TableOptions",
     "VocDetection",
     "VocSplit",
+    "YoloLabels",
     "as_source",
 ]
 
@@ -81,6 +83,7 @@ _HOMES = {
     "TableOptions": "options",
     "VocDetection": "voc",
     "VocSplit": "voc",
+    "YoloLabels": "yolo",
     "as_source": "open",
 }
 

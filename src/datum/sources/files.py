@@ -28,6 +28,7 @@ __all__ = [
     "fingerprint_of",
     "list_files",
     "list_folders",
+    "look_at_file",
     "looks_like_image",
     "open_file",
     "open_folder",
@@ -152,6 +153,15 @@ def _look_at(entry: os.DirEntry[str]) -> tuple[int, int]:
     except OSError:  # a link that leads nowhere; whoever reads it says so
         return 0, 0
     return status.st_size, version_of(status)
+
+
+def look_at_file(path: Path) -> FoundFile:
+    """A single file as `list_files` would list it, under its whole path."""
+    try:
+        status = path.stat()
+    except OSError:
+        return FoundFile(str(path), 0, 0)
+    return FoundFile(str(path), status.st_size, version_of(status))
 
 
 def looks_like_image(folder: str | os.PathLike[str], name: str) -> bool:

@@ -42,6 +42,7 @@ from datum.sources.protocol import Source, TextSource, source_info
 from datum.sources.python import PythonRows
 from datum.sources.table import ColumnTable, NumpyFile, is_arrow, is_pandas
 from datum.sources.voc import ANNOTATION_FOLDERS, IMAGE_FOLDERS, VocDetection
+from datum.sources.yolo import YoloLabels, is_yolo_folder
 
 __all__ = [
     "as_source",
@@ -270,6 +271,7 @@ def _detect_folder(path: Path, problem: str | None, options: Mapping[str, Any]) 
     layouts: Mapping[str, tuple[str, Callable[[], bool], Callable[[Path], Source]]] = {
         "VocDetection": (_DET, folder.is_voc, VocDetection),
         "CocoAnnotations": (_DET, lambda: is_coco_folder(path), CocoAnnotations),
+        "YoloLabels": (_DET, lambda: is_yolo_folder(path), YoloLabels),
         "SegmentationMasks": (_SEG, folder.is_masks, SegmentationMasks),
         "LabelledImages": (_CLF, folder.is_labelled, LabelledImages),
         "ClassFolders": (_CLF, lambda: folder.is_classes(2 - (problem == _CLF)), ClassFolders),

@@ -264,7 +264,8 @@ def test_real_folders_are_recognised(shared_data):
     assert kind(shared_data / "formats/imagenet_dataset") == "ClassFolders"
     assert kind(shared_data / "formats/camvid_dataset") == "SegmentationMasks"
     assert kind(shared_data / "formats/coco_dataset/coco") == "CocoAnnotations"
-    for other in ("pets", "odd_images", "formats/yolo_dataset/strict"):
+    assert kind(shared_data / "formats/yolo_dataset/strict") == "YoloLabels"
+    for other in ("pets", "odd_images"):
         with pytest.raises(SourceError, match="hint: "):
             detect(shared_data / other)
 
