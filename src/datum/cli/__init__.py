@@ -1,4 +1,4 @@
-"""The command line: every call of Datum from the shell, by public names alone."""
+"""The command line, built on public names only."""
 
 import sys
 import typing
@@ -10,7 +10,7 @@ __all__ = ["main"]
 
 
 def main(arguments: "Sequence[str] | None" = None) -> None:
-    """Run the program, as `datum` does in a shell; it ends with SystemExit."""
+    """Run the program `datum`; it ends with SystemExit."""
     try:
         from datum.cli import app
     except KeyboardInterrupt:

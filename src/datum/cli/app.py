@@ -17,7 +17,7 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
 import datum
-from datum.cli.running import DEBUG, end_well, tell, tell_warnings, told_as_messages
+from datum.cli.running import DEBUG, end_well, errors_as_messages, print_message, print_warnings
 from datum.cli.terminal import data, prepare_streams
 from datum.errors import Message, nearest
 
@@ -29,19 +29,19 @@ __all__ = [
     "main",
 ]
 
-MAX_WIDTH = 100  # of a line that is easy to read
+MAX_WIDTH = 100  # of a readable line
 PIPED_WIDTH = 80
 _NAMES = {"int": "N", "integer": "N", "float": "X", "str": "TEXT", "bool": ""}
-_SHORT = 70  # of a line that no shell has to wrap
+_SHORT = 70  # of a completion, which shells should not wrap
 _HEADING = "bold"
 _OPTION = "cyan"
 
 
 class HelpfulCommand(TyperCommand):
-    """A command that shows its help as Datum does."""
+    """A command with Datum's help."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; what is wrong with them is told as of this command."""
+        """Parse the arguments; errors refer to this command."""
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
@@ -50,26 +50,26 @@ class HelpfulCommand(TyperCommand):
             raise
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """Options to go on with; what they are for in one short line, as some shells need it."""
+        """Complete options, with help in one short line, as some shells need it."""
         found = super().shell_complete(ctx, incomplete)
         for item in found:
             item.help = escape(textwrap.shorten(item.help or "", _SHORT, placeholder=" ..."))
         return found
 
     def format_help(self, ctx: Any, _formatter: Any) -> None:
-        """Write the help to stdout; the formatter stays empty."""
+        """Print the help; the formatter is not used."""
         _print_help(self, ctx)
 
 
 class HelpfulGroup(TyperGroup):
-    """A group of commands that shows its help as Datum does, and knows `datum help info`."""
+    """A group of commands with Datum's help, which also accepts `datum help info`."""
 
     def format_help(self, ctx: Any, _formatter: Any) -> None:
-        """Write the help to stdout; the formatter stays empty."""
+        """Print the help; the formatter is not used."""
         _print_help(self, ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is called; `help` is another way to ask for one's help."""
+        """Return the called command; `help NAME` means `NAME --help`."""
         if args[0] == "help":
             if len(args) == 1:
                 _print_help(self, ctx)
@@ -86,7 +86,7 @@ def _print_help(command: Any, ctx: Any) -> None:
     is_free = not console.is_terminal and "COLUMNS" not in os.environ
     width = PIPED_WIDTH if is_free else min(console.width, MAX_WIDTH)
     blocks = [_usage(command, ctx), *_prose(command.help or "", width)]
-    least = max(map(len, _commands_of(command, ctx)), default=0)  # so that they are in one column
+    least = max(map(len, _commands_of(command, ctx)), default=0)  # aligns all tables
     for title, rows in _sections(command, ctx).items():
         lines = _table(rows, width, least)
         blocks.append(Text("\n").join([Text(title, _HEADING), *lines]))
@@ -106,7 +106,7 @@ def _usage(command: Any, ctx: Any) -> Text:
 
 
 def _prose(text: str, width: int) -> list[Text]:
-    """The paragraphs of a text; lines that are indented, or commands, stay as they are."""
+    """Wrap the paragraphs of a text; keep indented lines and commands."""
     text = inspect.cleandoc(text).partition("\f")[0]
     blocks = []
     for block in text.split("\n\n"):
@@ -127,7 +127,7 @@ def _line(line: str) -> Text:
 
 
 def _sections(command: Any, ctx: Any) -> dict[str, list[tuple[Text, str]]]:
-    """What is told in tables: commands by their panels, then arguments and options by theirs."""
+    """Rows of help by panel: commands, then arguments and options."""
     found: dict[str, list[tuple[Text, str]]] = {}
     for name, one in _commands_of(command, ctx).items():
         title = getattr(one, "rich_help_panel", None) or "Commands"
@@ -176,7 +176,7 @@ def _option_names(param: Any, ctx: Any) -> Text:
 
 
 def _metavar(param: Any, ctx: Any) -> str:
-    """What an option takes: its own word, its choices, or a word for the type."""
+    """Placeholder of an option: its own, its choices, or a word for its type."""
     if getattr(param, "is_flag", False) or getattr(param, "count", False):
         return ""
     if param.metavar:
@@ -193,7 +193,7 @@ def _about(param: Any, ctx: Any) -> str:
 
 
 def _default(param: Any, ctx: Any) -> str:
-    """The default of an option that takes a value, or of a pair that is on."""
+    """Default of an option with a value, or of a flag that is on."""
     if isinstance(param.show_default, str):
         return str(param.show_default)
     value = param.get_default(ctx, call=False)
@@ -206,7 +206,7 @@ def _default(param: Any, ctx: Any) -> str:
 
 
 def _table(rows: list[tuple[Text, str]], width: int, least: int) -> Iterator[Text]:
-    """Two columns; where the first does not leave room, the second goes below it."""
+    """Format two columns; a long first cell gets a line of its own."""
     limit = 30 if width >= PIPED_WIDTH else max(width // 3, 12)
     short = [name.cell_len for name, _ in rows if name.cell_len <= limit]
     start = max([*short, least]) + 4
@@ -225,7 +225,7 @@ def _table(rows: list[tuple[Text, str]], width: int, least: int) -> Iterator[Tex
 
 
 def explain_misuse(error: Any) -> Message:
-    """What typer says of a call that is wrong, with a hint at what would be right."""
+    """Turn a usage error of Typer into a message with a hint."""
     ctx = getattr(error, "ctx", None)
     message = str(error.format_message())
     option = getattr(error, "option_name", None)
@@ -254,14 +254,14 @@ def _hint(ctx: Any, message: str, option: str | None) -> Sequence[str]:
     if near:
         return [near]
     usage = _usage(command, ctx).plain
-    return [f"{usage[:1].lower()}{usage[1:]}", f"`{path} --help` tells more"]
+    return [f"{usage[:1].lower()}{usage[1:]}", f"`{path} --help` shows all options"]
 
 
 def _nearest_option(option: str, command: Any, ctx: Any) -> str:
     commands = _commands_of(command, ctx).items()
     having = [name for name, one in commands if option in _options_of(one, ctx)]
     if having:
-        return f"it follows a command: {ctx.command_path} {having[0]} {option}"
+        return f"put it after the command: {ctx.command_path} {having[0]} {option}"
     return _nearest(option, _options_of(command, ctx))
 
 
@@ -276,8 +276,8 @@ def _nearest(word: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(found)}?" if found else ""
 
 
-# What `datum --help` shows, in this order. A command is the function `command` of its module,
-# which is loaded when it is called for.
+# Commands in the order of `datum --help`. Each is the function `command` of its module, which is
+# imported when needed.
 PANELS = {
     "Make a dataset": ("write", "reshard", "export-to"),
     "Look into it": ("info", "head", "stats"),
@@ -314,26 +314,26 @@ class _Commands(HelpfulGroup):
         except Exception as error:
             if not standalone_mode or not hasattr(error, "format_message"):
                 raise
-            if str(error.format_message()):  # it is empty where help was shown instead
-                tell("error", explain_misuse(error))
+            if str(error.format_message()):  # empty if help was printed instead
+                print_message("error", explain_misuse(error))
             code = getattr(error, "exit_code", 1)
         return sys.exit(code if isinstance(code, int) else 0) if standalone_mode else code
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
-        with told_as_messages():
+        with errors_as_messages():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: Any) -> Any:
-        with told_as_messages():
+        with errors_as_messages():
             return super().invoke(ctx)
 
 
 app = typer.Typer(
     name="datum",
     cls=_Commands,
-    help="Any dataset as sharded TFRecord files, and into training at the speed of the hardware.",
+    help="Write any dataset as sharded TFRecord files, and feed it to training at full speed.",
     epilog="Start with: datum demo\n\n"
-    "Data goes to stdout, talk to stderr. Exit codes: 0, 1 (the data), 2 (the call).",
+    "Data goes to stdout, messages to stderr. Exit codes: 0 success, 1 bad data, 2 bad usage.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -354,12 +354,10 @@ def _options(
             "--version", "-V", callback=_show_version, is_eager=True, help="Show the version."
         ),
     ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show where in the code an error came from.")
-    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Read the options that stand before any command."""
-    del version, debug  # told by the callback, and by `main`
+    """Accept the options before a command."""
+    del version, debug  # handled by the callback and by `main`
 
 
 def _load(name: str) -> Any:
@@ -370,10 +368,10 @@ def _load(name: str) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program, as `datum` does in a shell; it ends with SystemExit."""
+    """Run the program `datum`; it ends with SystemExit."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     end = given.index("--") if "--" in given else len(given)
-    DEBUG.set("--debug" in given[:end])  # wherever it stands
+    DEBUG.set("--debug" in given[:end])  # in any position
     prepare_streams()
-    with end_well(is_process=arguments is None), tell_warnings():
+    with end_well(is_process=arguments is None), print_warnings():
         app([word for at, word in enumerate(given) if word != "--debug" or at > end], "datum")

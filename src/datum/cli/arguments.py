@@ -36,19 +36,18 @@ __all__ = [
 FollowLinks = Annotated[
     bool,
     typer.Option(
-        "--follow-links", help="Read shards that are links out of the folder; only if you trust it."
+        "--follow-links", help="Follow links to shards outside the folder, if you trust it."
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A dataset, and why nothing is known of its features if nothing is.
+    """A dataset, and the error if its features are unknown.
 
     Attributes:
-        dataset: its schema is empty where `unknown` is not None.
-        unknown: what kept the features from being told: records of other messages, of no message,
-            or none at all.
+        dataset: The dataset, with an empty schema if `unknown` is set.
+        unknown: Error that left the features unknown: no records, or none that are Examples.
     """
 
     dataset: Dataset
@@ -56,11 +55,11 @@ class Opened:
 
 
 def open_any(path: str | os.PathLike[str], *, follow_links: bool = False) -> Opened:
-    """Open a dataset; of records that are no Examples, as records without features.
+    """Open a dataset; records that are no Examples are opened without features.
 
-    Of damaged files what is sound is opened, with a warning that lists the rest. What is no
-    dataset and no TFRecord file raises what `datum.load` has to say of it. Shards that are links
-    out of the folder are refused unless `follow_links`.
+    Intact parts of damaged files are opened, with a warning that lists the rest. Raises the error
+    of `datum.load` for anything else, and for shards that link outside the folder unless
+    `follow_links` is set.
     """
     if not os.fspath(path):
         raise ValueError("expected the path of a dataset, got an empty one")
@@ -79,7 +78,7 @@ def open_any(path: str | os.PathLike[str], *, follow_links: bool = False) -> Ope
 
 
 def _way_out_of(error: DatumError, path: str | os.PathLike[str]) -> str:
-    """The next step in the words of a shell, where the library has none or has one of Python."""
+    """Hint for a shell, where the library has none or one in Python."""
     if "follow_links=True" in error.hint:
         return "--follow-links, if you trust its links"
     is_described = isinstance(error, ManifestError) and Path(path, "datum.json").is_file()
@@ -89,7 +88,7 @@ def _way_out_of(error: DatumError, path: str | os.PathLike[str]) -> str:
 
 
 def complete_words(words: str | None) -> Callable[[str], list[str]] | None:
-    """What completes a value in a shell that is one of "some|such|words"; None for other values.
+    """Return a shell completion for a value out of "a|b|c"; None for other values.
 
     >>> complete_words("raise|skip|quarantine")("s")
     ['skip']
@@ -100,11 +99,11 @@ def complete_words(words: str | None) -> Callable[[str], list[str]] | None:
 
 
 def complete_split(ctx: Any, incomplete: str) -> list[str]:
-    """The splits of the dataset that a command line names, for completion in a shell.
+    """Complete the splits of the dataset on the command line.
 
-    Nothing is told of what would have to be read for it: records that nobody described.
+    Datasets without a manifest have no completion, because their records would have to be read.
     """
-    # While a value is still to come, arguments are words that nobody has taken apart.
+    # During completion, arguments are not parsed yet.
     words = (word for word in getattr(ctx, "args", ()) if not word.startswith("-"))
     path = ctx.params.get("path") or next(words, None)
     if not path or not Path(path, "datum.json").is_file():
@@ -115,16 +114,16 @@ def complete_split(ctx: Any, incomplete: str) -> list[str]:
         return []
 
 
-# A comma parts two pairs only where a name and `=` follow, so that values may hold commas:
+# A comma separates pairs only before a name and `=`, so that values may contain commas:
 # "a=1,2,b=3" is {"a": "1,2", "b": "3"}.
 _BETWEEN = re.compile(r",(?=\s*[^\s,=\[\]+]+\s*=(?!=))")
 
 
 def parse_pairs(texts: Iterable[str], *, option: str = "option") -> dict[str, str]:
-    """The values by name of an option that may be given several times, and hold several pairs.
+    """Parse name=value pairs from an option that may be repeated.
 
-    Spaces around names and values do not count. A pair without `=`, an empty side and a name given
-    twice are a ValueError that calls the option by the name `option`.
+    Spaces around names and values are ignored. Raises ValueError, with the name `option`, for a
+    pair without `=`, an empty side, or a repeated name.
 
     >>> parse_pairs(["train=0.9,val=0.1", "test=train[:10%]"])
     {'train': '0.9', 'val': '0.1', 'test': 'train[:10%]'}
@@ -137,11 +136,11 @@ def parse_pairs(texts: Iterable[str], *, option: str = "option") -> dict[str, st
                 raise ValueError(
                     Message(
                         f"{option}: expected name=value, got {pair.strip()!r}",
-                        hint="part several by commas, as in train=0.9,val=0.1",
+                        hint="separate pairs by commas, as in train=0.9,val=0.1",
                     )
                 )
             if name in pairs:
-                raise ValueError(f"{option}: expected {name!r} once, got it twice")
+                raise ValueError(f"{option}: {name!r} is given twice")
             pairs[name] = value
     return pairs
 
@@ -151,7 +150,7 @@ _LETTERS = "kmgtp"
 
 
 def _units() -> dict[str, int]:
-    """What each unit stands for, in lower case: as for GNU, `k` is KiB and `kB` is 1,000."""
+    """Bytes by unit in lower case; as in GNU tools, `k` is KiB and `kB` is 1,000."""
     units = {"": 1, "b": 1, "byte": 1, "bytes": 1}
     for power, letter in enumerate(_LETTERS, start=1):
         units |= {letter: 1024**power, f"{letter}ib": 1024**power, f"{letter}i": 1024**power}
@@ -163,10 +162,10 @@ _BYTE_UNITS = _units()
 
 
 def parse_bytes(text: str) -> int:
-    """The bytes that a text like `128MiB`, `1.5 GB`, `500k` or `1048576` stands for.
+    """Parse a size such as `128MiB`, `1.5 GB`, `500k` or `1048576`.
 
-    `KiB` and a bare letter are powers of 1,024, `kB` is a power of 1,000, as for GNU's tools; case
-    is not looked at. Anything else, and less than one byte, is a ValueError.
+    As in GNU tools, `KiB` and a bare letter are powers of 1,024 and `kB` is a power of 1,000; case
+    is ignored. Raises ValueError for anything else and for less than one byte.
 
     >>> parse_bytes("128MiB"), parse_bytes("1 GB"), parse_bytes("500k")
     (134217728, 1000000000, 512000)
@@ -187,7 +186,7 @@ def parse_bytes(text: str) -> int:
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """What a file holds; a ValueError that names the file where it is no TOML."""
+    """Read a TOML file; raise ValueError with its name if it is not TOML."""
     try:
         found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

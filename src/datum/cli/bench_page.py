@@ -32,18 +32,18 @@ __all__ = [
 ]
 
 STAGES = {
-    "read": "bytes out of the files",
-    "crc": "every record checked",
-    "parse": "columns by the schema",
+    "read": "bytes from files",
+    "crc": "checksum of every record",
+    "parse": "records into columns",
     "shuffle": "records in random order",
     "decode": "images into pixels",
     "callback": "the function of --map",
-    "batch": "arrays put together",
+    "batch": "arrays into batches",
 }
 
 
 def rounded(value: float) -> str:
-    """A number with the three digits that a measurement is good for.
+    """Round a number to three significant digits.
 
     >>> rounded(1_234_567), rounded(45.678), rounded(0.12345), rounded(0)
     ('1,230,000', '45.7', '0.123', '0')
@@ -60,7 +60,7 @@ def rounded(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A part of one.
+    """Format a share in percent.
 
     >>> percent(0.914), percent(0.001), percent(0)
     ('91 %', '<1 %', '0 %')
@@ -69,7 +69,7 @@ def percent(share: float) -> str:
 
 
 def apart(spread: float | None, sign: str = "±") -> str:
-    """How far turns lay apart; nothing where there was one alone.
+    """Format the spread of repeated turns; empty for a single turn.
 
     >>> apart(0.04), apart(None)
     ('±4 %', '')
@@ -78,7 +78,7 @@ def apart(spread: float | None, sign: str = "±") -> str:
 
 
 def gain(factor: float) -> str:
-    """How many times as fast.
+    """Format a speed-up.
 
     >>> gain(1.234), gain(45.6)
     ('1.2x', '46x')
@@ -87,7 +87,7 @@ def gain(factor: float) -> str:
 
 
 def describe_split(found: Measurement) -> str:
-    """What was measured, in one line."""
+    """Describe the measured split in one line."""
     parts = [
         count_of(found.records, "record"),
         count_of(found.shards, "shard"),
@@ -98,17 +98,17 @@ def describe_split(found: Measurement) -> str:
 
 
 def describe_threads(found: Measurement) -> str:
-    """How many threads the loaders had."""
+    """Describe the number of threads."""
     return count_of(found.options["threads"], "thread")
 
 
 def describe_programs(found: Measurement) -> str:
-    """The versions that it was measured with, in one line."""
+    """List the versions of the programs in one line."""
     return ", ".join(f"{name} {version}" for name, version in found.machine.versions.items())
 
 
 def describe_run(found: Measurement) -> str:
-    """How it was measured, in one line."""
+    """Describe the settings of the measurement in one line."""
     options = found.options
     part = "all" if found.measured_records == found.records else f"{found.measured_records:,}"
     words = [
@@ -122,7 +122,7 @@ def describe_run(found: Measurement) -> str:
 
 
 def verdict(found: Measurement) -> str:
-    """When training waits for data, and when it does not."""
+    """Say how long a training step must be not to wait for data."""
     best = found.best
     if best is None or not best.records_per_s:
         return ""
@@ -134,14 +134,14 @@ def verdict(found: Measurement) -> str:
     )
 
 
-NARROW, WIDE = 72, 110  # where columns give way, and where there is room for words
+NARROW, WIDE = 72, 110  # below, columns are dropped; above, descriptions fit
 BAR_WIDTH = (8, 44)  # at least, at most
 INDENT = (0, 0, 0, 2)
 _COLOURS = {"numpy": "cyan", "torch": "red", "jax": "magenta", "tf": "yellow"}
 
 
 def show(found: Measurement, console: Console) -> None:
-    """Print all of it; into a file, without blanks at the ends of lines."""
+    """Print the figures; in a file, without trailing blanks."""
     if console.is_terminal:
         for part in _parts(found, console):
             console.print(part)
@@ -224,17 +224,17 @@ def _stages(found: Measurement, console: Console) -> RenderableType:
 
 
 def _once(found: Measurement, console: Console) -> Iterator[RenderableType]:
-    """What is not part of the shares."""
+    """Costs outside the shares."""
     paid, micro = found.paid, _spelt("µs", console)
-    told = []
+    costs = []
     if paid.inflate_us_per_record is not None:
-        told.append(f"inflating {rounded(paid.inflate_us_per_record)} {micro} a record")
+        costs.append(f"inflating {rounded(paid.inflate_us_per_record)} {micro} per record")
     if paid.disk_mb_per_s is not None:
-        told.append(f"the disk gives {rounded(paid.disk_mb_per_s)} MB/s")
+        costs.append(f"disk {rounded(paid.disk_mb_per_s)} MB/s")
     if paid.open_us_per_shard:
-        told.append(f"opening {rounded(paid.open_us_per_shard)} {micro} a shard")
-    if told:
-        yield Padding(Text(f"at first, beside it: {', '.join(told)}", "dim"), INDENT, expand=False)
+        costs.append(f"opening {rounded(paid.open_us_per_shard)} {micro} per shard")
+    if costs:
+        yield Padding(Text(f"on the first read: {', '.join(costs)}", "dim"), INDENT, expand=False)
 
 
 def _speeds(found: Measurement, console: Console) -> RenderableType:
@@ -325,7 +325,7 @@ th:first-child, td:first-child { text-align: left; }
 
 
 def make_page(found: Measurement) -> str:
-    """The page, as HTML; whatever comes from the dataset is escaped."""
+    """Make the HTML page; text from the dataset is escaped."""
     title = f"datum bench: {Path(found.path).name or found.path}"
     return "\n".join(
         [
@@ -351,7 +351,7 @@ def make_page(found: Measurement) -> str:
 
 
 def _html_text(text: str) -> str:
-    """Escaped; bytes of names that are no UTF-8 are replaced."""
+    """Escape text, and replace bytes that are not UTF-8."""
     return escape(text.encode("utf-8", "replace").decode("utf-8"))
 
 
@@ -393,9 +393,9 @@ def _html_stages(found: Measurement) -> Iterator[str]:
 def _html_once(found: Measurement) -> Iterator[str]:
     paid = found.paid
     if paid.inflate_us_per_record is not None:
-        yield f"Inflating takes {rounded(paid.inflate_us_per_record)} µs a record beside that."
+        yield f"Inflating takes another {rounded(paid.inflate_us_per_record)} µs per record."
     if paid.disk_mb_per_s is not None:
-        yield f"The disk gives {rounded(paid.disk_mb_per_s)} MB/s of what is not in memory."
+        yield f"The disk reads {rounded(paid.disk_mb_per_s)} MB/s of files that are not in memory."
 
 
 def _html_speeds(found: Measurement) -> Iterator[str]:

@@ -61,7 +61,7 @@ __all__ = [
     "write_pixels",
 ]
 
-# What is not what one would type: types, and how the demo shows each epoch in its own way.
+# Left out of the code shown: types, and the demo's own progress callback.
 _LEFT_OUT = re.compile(r": Any\b| -> Any\b|, verbose=0, callbacks=callbacks")
 
 
@@ -91,7 +91,7 @@ def train_model(ds: Dataset, tf: Any, epochs: int, *, callbacks: list[Any]) -> A
 
 
 def compare_with_tensorflow(ds: Dataset) -> int:
-    """Count the records that NumPy and TensorFlow see alike, at the same place of the order."""
+    """Count the records that are equal at the same position in NumPy and TensorFlow."""
     arrays = ds.to_numpy("train", shuffle=True, seed=1)
     tensors = ds.to_tf("train", shuffle=True, seed=1, engine="native")
     same = 0
@@ -102,7 +102,7 @@ def compare_with_tensorflow(ds: Dataset) -> int:
 
 
 def go_on_from_state(ds: Dataset) -> bool:
-    """Whether a loader that is given the state of another goes on with the same records."""
+    """Return whether a loader resumes from another's state with the same records."""
     loader = ds.to_numpy("train", batch_size=64, shuffle=True, seed=1)
     batches = iter(loader)
     next(batches)
@@ -115,7 +115,7 @@ def go_on_from_state(ds: Dataset) -> bool:
 
 
 def feed_tensorflow_by_hand(tf: Any, files: list[str]) -> Any:
-    """What one writes without Datum."""
+    """Read PNG records with plain TensorFlow."""
     spec = {
         "image": tf.io.FixedLenFeature([], tf.string),
         "label": tf.io.FixedLenFeature([], tf.int64),
@@ -132,7 +132,7 @@ def feed_tensorflow_by_hand(tf: Any, files: list[str]) -> Any:
 
 
 def feed_pixels_by_hand(tf: Any, files: list[str]) -> Any:
-    """What one writes without Datum where images are stored as numbers."""
+    """Read pixels stored as numbers with plain TensorFlow."""
     spec = {
         "image": tf.io.FixedLenFeature((8, 8, 1), tf.int64),
         "label": tf.io.FixedLenFeature([], tf.int64),
@@ -148,17 +148,17 @@ def feed_pixels_by_hand(tf: Any, files: list[str]) -> Any:
 
 
 def feed_tensorflow(ds: Dataset) -> Any:
-    """Feed the same to TensorFlow with Datum."""
+    """Read the same records into TensorFlow with Datum."""
     return ds.to_tf("train", batch_size=256, shuffle=True, epochs=None)
 
 
 def feed_numpy(ds: Dataset) -> Any:
-    """Feed the same to NumPy with Datum."""
+    """Read the same records into NumPy with Datum."""
     return ds.to_numpy("train", batch_size=256, shuffle=True, epochs=None)
 
 
 def code_of(function: Callable[..., Any]) -> str:
-    """The lines of a function, without its name and docstring, as one would type them."""
+    """Return the body of a function as a user would type it."""
     source = textwrap.dedent(inspect.getsource(function))
     _, _, body = source.partition('"""')
     _, _, body = body.partition('"""\n')
@@ -167,12 +167,12 @@ def code_of(function: Callable[..., Any]) -> str:
     return "\n".join(lines[:-1] if last.isidentifier() else [*lines[:-1], last])
 
 
-_MAX_WIDTH = 88  # of lines that are easy to read
+_MAX_WIDTH = 88  # of a readable line
 _INDENT = 3
 
 
 class Story:
-    """Steps with headings, told to stdout; plain text where it is no terminal."""
+    """Numbered steps printed to stdout; plain text without a terminal."""
 
     def __init__(self) -> None:
         self.console: Console = data()
@@ -182,7 +182,7 @@ class Story:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken so far."""
+        """Seconds since the start."""
         return time.monotonic() - self._started
 
     def step(self, title: str) -> None:
@@ -195,12 +195,12 @@ class Story:
         self._print(heading)
 
     def say(self, text: str, style: str = "") -> None:
-        """Tell something, in lines that fit."""
+        """Print text in lines that fit."""
         for line in textwrap.wrap(text, self.width, break_on_hyphens=False):
             self.show(Text(line, style))
 
     def show(self, what: RenderableType) -> None:
-        """Show something else, indented as the text is."""
+        """Print anything else, indented like the text."""
         if isinstance(what, Text):
             lines = list(what.split("\n"))
         else:
@@ -213,22 +213,22 @@ class Story:
             self._print(Text(" " * _INDENT) + line)
 
     def python(self, code: str) -> None:
-        """Show a call in Python, as it was made."""
+        """Print Python code with prompts."""
         is_inner = False
         for line in code.splitlines():
             if not line and not is_inner:
-                continue  # a blank line ends a block, and is of no use elsewhere
+                continue  # a blank line is needed only to end a block
             is_inner = line.startswith((" ", ")", "]", "}"))
             prompt = "... " if is_inner or not line else ">>> "
             self.show(Text.assemble((prompt, "dim"), (line, "cyan")))
 
     def note_missing(self, error: MissingDependencyError) -> None:
-        """Say that a step, or a part of it, is passed over, and what it takes to have it."""
-        self.say(f"Passed over: {error.parts.line}.", "yellow")
+        """Say that a step is skipped, and what it needs."""
+        self.say(f"Skipped: {error.parts.line}.", "yellow")
         self.say(f"hint: {error.hint}", "cyan")
 
     def shell(self, command: str) -> None:
-        """Show the command that does the same."""
+        """Print a shell command."""
         self.show(Text.assemble(("$ ", "dim"), (command, "green")))
 
     def _print(self, text: Text) -> None:
@@ -236,31 +236,31 @@ class Story:
         self.console.print(text, soft_wrap=True, highlight=False)
 
 
-ACCURACY = 0.95  # which the model has to exceed
+ACCURACY = 0.95  # that the model must exceed
 _BAR_WIDTH = 30
-_STDERR = 2  # as the system counts
+_STDERR = 2  # file descriptor
 
 
 def load_tensorflow(*, purpose: str) -> Any:
-    """TensorFlow, kept from chattering; MissingDependencyError where there is none."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # looked at when it is loaded
+    """Import TensorFlow silently; raise MissingDependencyError without it."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # read at import
     if importlib.util.find_spec("tensorflow") is None:
         raise MissingDependencyError(
             f"{purpose} needs the package `tensorflow`", hint="pip install tensorflow"
         )
     with _silenced():
         tf = importlib.import_module("tensorflow")
-        tf.config.list_physical_devices()  # looks for GPUs, and talks of it
+        tf.config.list_physical_devices()  # searches for GPUs, and logs it
     tf.get_logger().setLevel("ERROR")
     return tf
 
 
 @contextmanager
 def _silenced() -> Iterator[None]:
-    """Let nothing that native code writes to stderr be seen; errors of Python are raised still."""
+    """Discard what native code writes to stderr."""
     try:
         kept = os.dup(_STDERR)
-    except OSError:  # there is none
+    except OSError:  # stderr is closed
         yield
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -274,9 +274,9 @@ def _silenced() -> Iterator[None]:
 
 
 def train(story: Story, ds: Dataset, epochs: int) -> float:
-    """Train a small model, showing each epoch; returns its accuracy on what it has not seen.
+    """Train a small model, show each epoch, and return its validation accuracy.
 
-    Without TensorFlow that is said, and nothing is known: 0.
+    Without TensorFlow, print a note and return 0.
     """
     story.step("Train a model on it")
     story.say("A small Keras network. `to_tf` is a tf.data.Dataset: shuffled, decoded, batched.")
@@ -286,25 +286,25 @@ def train(story: Story, ds: Dataset, epochs: int) -> float:
         story.note_missing(error)
         return 0.0
     story.python(f"import tensorflow as tf\nepochs = {epochs}\n{code_of(train_model)}")
-    tell = tf.keras.callbacks.LambdaCallback(
-        on_epoch_end=lambda epoch, logs: _tell_epoch(story, epoch, epochs, logs["val_accuracy"])
+    show_epochs = tf.keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: _show_epoch(story, epoch, epochs, logs["val_accuracy"])
     )
     with warnings.catch_warnings():
-        # Keras cannot shuffle a tf.data.Dataset, and says so at every fit.
+        # Keras cannot shuffle a tf.data.Dataset, and warns at every fit.
         warnings.filterwarnings("ignore", message=".*shuffle=True.*", category=UserWarning)
-        history = train_model(ds, tf, epochs, callbacks=[tell])
+        history = train_model(ds, tf, epochs, callbacks=[show_epochs])
     accuracy = float(history.history["val_accuracy"][-1])
     count = len(ds["val"])
-    known = f"{round(accuracy * count):,} of {count:,} digits that it has not seen: {accuracy:.1%}"
+    known = f"{round(accuracy * count):,} of {count:,} unseen digits: {accuracy:.1%}"
     if accuracy > ACCURACY:
-        story.say(f"It knows {known}.", "bold green")
+        story.say(f"It recognises {known}.", "bold green")
     else:
-        story.say(f"It knows {known}, less than the {ACCURACY:.0%} expected.", "bold red")
+        story.say(f"It recognises {known}, less than the {ACCURACY:.0%} expected.", "bold red")
         story.say(f"hint: train for longer: datum demo --train --epochs {2 * epochs}")
     return accuracy
 
 
-def _tell_epoch(story: Story, epoch: int, epochs: int, accuracy: float) -> None:
+def _show_epoch(story: Story, epoch: int, epochs: int, accuracy: float) -> None:
     is_ascii = is_plain(story.console)
     full, empty = ("#", ".") if is_ascii else ("█", "░")
     done = round(_BAR_WIDTH * accuracy)
@@ -319,7 +319,7 @@ _SPEED_BAR_WIDTH = 24
 def write_larger_copy(
     images: Sequence[tuple[bytes, int]], like: Dataset, out: Path, *, copies: int
 ) -> Dataset:
-    """Write encoded images many times over, as a dataset of one split with the image of `like`."""
+    """Write encoded images `copies` times, as a dataset with the image feature of `like`."""
     columns = {
         "image": [image for image, _ in images] * copies,
         "label": [label for _, label in images] * copies,
@@ -331,7 +331,7 @@ def write_larger_copy(
 def write_pixels(
     pixels: NDArray[np.uint8], labels: NDArray[np.int64], out: Path, *, copies: int
 ) -> Dataset:
-    """Write the pixels as often, as numbers instead of PNG."""
+    """Write pixels `copies` times, as numbers instead of PNG."""
     images = np.tile(pixels[..., None], (copies, 1, 1, 1))
     datum.write({"image": images, "label": np.tile(labels, copies)}, out, progress=False)
     return datum.load(out)
@@ -342,17 +342,17 @@ def measure_in_turn(
     *,
     turns: int,
     seconds: float,
-    tell: Callable[[int, int], None],
+    progress: Callable[[int, int], None],
 ) -> dict[str, float]:
-    """Records a second of each feed: the median of some turns, taken in turn.
+    """Records per second of each feed: the median of alternating turns.
 
-    A feed makes batches without end. The first batch of a turn is not counted: it waits for files
-    to be opened and buffers to be filled.
+    A feed yields batches without end. The first batch of a turn is not counted, because it waits
+    for files to be opened and buffers to be filled.
     """
     rates: dict[str, list[float]] = {name: [] for name in feeds}
     for turn in range(turns):
         for at, (name, make) in enumerate(feeds.items()):
-            tell(turn * len(feeds) + at, turns * len(feeds))
+            progress(turn * len(feeds) + at, turns * len(feeds))
             rates[name].append(_rate(make(), seconds))
     return {name: statistics.median(values) for name, values in rates.items()}
 
@@ -369,7 +369,7 @@ def _rate(batches: Iterable[Mapping[str, Any]], seconds: float) -> float:
 
 
 def show_rates(rates: Mapping[str, float], console: Console) -> Table:
-    """Rates as bars, and how many times the first each is."""
+    """Table of rates with bars, and the speed-up over the first."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
@@ -391,7 +391,7 @@ _ASCII_SHADES = " .:-=+*#%@"
 
 
 def read_digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The 1,797 digits that scikit-learn carries: their pixels (8 x 8, 0 to 255), their labels."""
+    """Return the 1,797 digits of scikit-learn: pixels (8 x 8, 0 to 255) and labels."""
     try:
         from sklearn.datasets import load_digits
     except ImportError as error:
@@ -407,7 +407,7 @@ def read_digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 def save_images(
     folder: Path, pixels: NDArray[np.uint8], labels: NDArray[np.int64]
 ) -> list[tuple[bytes, int]]:
-    """Save each image as `folder/LABEL/NUMBER.png`; returns their bytes, with their labels."""
+    """Save each image as `folder/LABEL/NUMBER.png`; return their bytes and labels."""
     from PIL import Image
 
     saved = []
@@ -420,7 +420,7 @@ def save_images(
 
 
 def draw_digits(pixels: NDArray[np.uint8], console: Console, *, width: int) -> Text:
-    """Some images side by side, as many as fit: in grey where there are colours, else in shades."""
+    """Draw as many images side by side as fit, in greys or in shading characters."""
     has_colours = console.color_system is not None and not console.no_color
     if has_colours and not is_plain(console):
         count = max(1, width // (pixels.shape[2] + 2))
@@ -431,7 +431,7 @@ def draw_digits(pixels: NDArray[np.uint8], console: Console, *, width: int) -> T
 
 
 def _in_half_blocks(pixels: NDArray[np.uint8]) -> Text:
-    """Two rows of pixels to a line: the upper half of a cell is its ink, the lower its paper."""
+    """Draw two rows of pixels per line, as foreground and background of half blocks."""
     text = Text()
     for top in range(0, pixels.shape[1], 2):
         for image in pixels:
@@ -443,7 +443,7 @@ def _in_half_blocks(pixels: NDArray[np.uint8]) -> Text:
 
 
 def _in_shades(pixels: NDArray[np.uint8], shades: str) -> Text:
-    """A line for each row, two characters for each pixel, so that it is about square."""
+    """Draw one line per row and two characters per pixel, which is about square."""
     levels = pixels.astype(int) * (len(shades) - 1) // 255
     lines = [
         "  ".join("".join(shades[level] * 2 for level in row) for row in rows).rstrip()
@@ -453,13 +453,13 @@ def _in_shades(pixels: NDArray[np.uint8], shades: str) -> Text:
 
 
 COPIES = 56  # of 1,797 digits: about 100,000 records
-TURNS = 3  # of each, so that one that something else disturbed does not count
-SECONDS = 1.5  # a turn: all of them take less than half a minute
+TURNS = 3  # so that one disturbed turn does not count
+SECONDS = 1.5  # per turn; all turns take less than half a minute
 
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """The digits as pixels with labels, and the PNG files made of them."""
+    """The digits as pixels and labels, and as PNG files."""
 
     pixels: NDArray[np.uint8]
     labels: NDArray[np.int64]
@@ -467,8 +467,8 @@ class Digits:
 
 
 def make_images(story: Story, pixels: NDArray[np.uint8], labels: NDArray[np.int64]) -> Digits:
-    """Save the digits as people have them: image files in a folder for each class."""
-    story.step("Real data, as people have it: images in folders")
+    """Save the digits as image files in class folders."""
+    story.step("Real data: images in class folders")
     digits = Digits(pixels, labels, save_images(Path("images"), pixels, labels))
     story.say(
         f"{len(pixels):,} handwritten digits of 8 x 8 pixels, from scikit-learn, as PNG files:"
@@ -482,8 +482,10 @@ def make_images(story: Story, pixels: NDArray[np.uint8], labels: NDArray[np.int6
 def write(story: Story) -> Dataset:
     """Write the images as a dataset."""
     story.step("Write it as a dataset")
-    story.say("The folders are the classes; types and shapes are found out. One call, here in")
-    story.say("Python (>>>), with the command that does the same in a shell ($):")
+    story.say(
+        "The folders are the classes; types and shapes are inferred. One call in Python (>>>),"
+    )
+    story.say("or one command in a shell ($):")
     story.python(f"import datum\n{code_of(write_dataset)}")
     story.shell("datum write images digits --splits train=0.8,val=0.2 --stratify label")
     story.show(Text(str(write_dataset())))
@@ -493,7 +495,7 @@ def write(story: Story) -> Dataset:
 
 
 def look(story: Story, ds: Dataset) -> None:
-    """Show what is in the dataset."""
+    """Show the content of the dataset."""
     story.step("Look into it")
     story.python('ds = datum.load("digits")')
     story.shell("datum info digits")
@@ -502,7 +504,7 @@ def look(story: Story, ds: Dataset) -> None:
 
 
 def compare(story: Story, ds: Dataset) -> None:
-    """Read the same records without TensorFlow, in its order, and go on from a checkpoint."""
+    """Read the same records without TensorFlow, in the same order, and resume."""
     story.step("The same batches in NumPy, without TensorFlow")
     story.say("First each record, decoded, beside its PNG file:")
     story.python('records = list(ds["all"])')
@@ -514,10 +516,10 @@ def compare(story: Story, ds: Dataset) -> None:
         alike = compare_with_tensorflow(ds)
         story.say(
             f"The same records in the same order in both: {alike:,} of {len(ds['train']):,}."
-            " `to_torch` and `to_jax` have that order, too."
+            " `to_torch` and `to_jax` use that order too."
         )
     story.show(Text())
-    story.say("A run that stopped goes on where it was, with the very next record:")
+    story.say("An interrupted run resumes with the very next record:")
     story.python(f"import numpy as np\n{code_of(go_on_from_state)}")
     story.show(Text(str(go_on_from_state(ds)), "bold"))
 
@@ -533,12 +535,12 @@ def _same_pixels(ds: Dataset) -> int:
 
 
 def measure(story: Story, ds: Dataset, digits: Digits) -> None:
-    """Read larger copies as fast as it goes, with Datum and by hand."""
+    """Measure the speed of Datum and of plain TensorFlow on larger copies."""
     story.step("How fast")
     tf = _tensorflow_or_note(story, "the hand-written pipeline")
-    story.say(f"On a larger copy: the digits {COPIES} times, all of them for training.")
+    story.say(f"Measured on a larger copy, the digits {COPIES} times, all in train.")
     if tf is not None:
-        story.say("What one writes without Datum:")
+        story.say("Without Datum:")
         files = 'from glob import glob\nfiles = sorted(glob("larger/train-*.tfrecord"))'
         story.python(f"{files}\n{code_of(feed_tensorflow_by_hand)}")
         story.say("With Datum:")
@@ -559,9 +561,8 @@ def measure(story: Story, ds: Dataset, digits: Digits) -> None:
     story.say(
         f"Measured: shuffled batches of 256 with decoded pixels, on {where};"
         f" the median of {TURNS} turns of {SECONDS} s each, taken in turn, after the first batch;"
-        " files in the memory of the system. Records as small as these show what a record costs"
-        " besides its pixels. With photos of 100 KB it is the JPEG decoder that counts, and the"
-        " gap narrows.",
+        " files cached in memory. Records this small show the cost per record. With 100 KB photos"
+        " the JPEG decoder dominates, and the gap narrows.",
         "dim",
     )
 
@@ -575,13 +576,13 @@ def _measure_one(
         feeds["hand-written tf.data"] = lambda: by_hand(tf, files)
         feeds["ds.to_tf"] = lambda: feed_tensorflow(ds)
     feeds["ds.to_numpy"] = lambda: feed_numpy(ds)
-    with show_bar("measuring") as tell:
-        rates = measure_in_turn(feeds, turns=TURNS, seconds=SECONDS, tell=tell)
+    with show_bar("measuring") as progress:
+        rates = measure_in_turn(feeds, turns=TURNS, seconds=SECONDS, progress=progress)
     story.show(show_rates(rates, story.console))
 
 
 def _tensorflow_or_note(story: Story, purpose: str) -> Any:
-    """TensorFlow; None, with a word on how to get it, where there is none."""
+    """Import TensorFlow; without it, print how to install it and return None."""
     try:
         return load_tensorflow(purpose=purpose)
     except MissingDependencyError as error:

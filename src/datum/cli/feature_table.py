@@ -47,9 +47,9 @@ __all__ = [
 
 
 def densities(edges: Sequence[float], counts: Sequence[float], bins: int) -> list[float]:
-    """How dense values lie in at most so many bins; neighbours are joined, evenly.
+    """Density of values in at most `bins` bins, each joined from the same number of neighbours.
 
-    The last bin may be narrower than the others, and is as high as if it were not.
+    The last bin may be narrower than the others; its density accounts for that.
 
     >>> densities([0, 2, 4, 5], [2, 2, 1], 3)
     [1.0, 1.0, 1.0]
@@ -64,7 +64,7 @@ def densities(edges: Sequence[float], counts: Sequence[float], bins: int) -> lis
 
 
 def sparkline(counts: Sequence[float], signs: Signs) -> str:
-    """A histogram on one line: a character a bin, none of them empty unless its bin is.
+    """Draw a histogram on one line, one character per bin, blank only for empty bins.
 
     >>> from datum.cli.terminal import UNICODE
     >>> sparkline([1, 0, 4, 8], UNICODE)
@@ -82,7 +82,7 @@ def _level(count: float, most: float, top: int) -> int:
 
 
 def rows(counts: Sequence[float], height: int, signs: Signs) -> list[str]:
-    """A histogram of several rows, the highest first; a column a bin."""
+    """Draw a histogram of several rows, from top to bottom, one column per bin."""
     most = max(counts, default=0)
     if not most:
         return []
@@ -95,7 +95,7 @@ def rows(counts: Sequence[float], height: int, signs: Signs) -> list[str]:
 
 
 def bar(share: float, width: int, signs: Signs) -> str:
-    """A bar that takes a share of the width; at least a sliver of what is not nothing.
+    """Draw a bar over a share of the width; any share above 0 is visible.
 
     >>> from datum.cli.terminal import ASCII
     >>> bar(0.5, 8, ASCII)
@@ -109,13 +109,13 @@ def bar(share: float, width: int, signs: Signs) -> str:
 
 CHART_WIDTH = 16
 SMALL_CHART_WIDTH = 8
-LEAST_NAME = 16  # cells that a name keeps on a narrow terminal
+LEAST_NAME = 16  # cells for a name on a narrow terminal
 LEAST_VALUES = 20
-FEW_VALUES = 8  # of a text: shown with their shares
+FEW_VALUES = 8  # of a text feature, shown with their shares
 
 
 def feature_table(features: Mapping[str, FeatureProfile], width: int, signs: Signs) -> list[Text]:
-    """A line for each feature; where they do not fit, columns and ends of texts give way."""
+    """Return one line per feature; on a narrow terminal, columns are dropped and texts cut."""
     shown = _Cells(features, signs)
     for columns in shown.layouts(width):
         lines = lay_out(columns)
@@ -125,7 +125,7 @@ def feature_table(features: Mapping[str, FeatureProfile], width: int, signs: Sig
 
 
 class _Cells:
-    """What stands in each column, before it is known which of them fit."""
+    """Contents of all columns, before the layout is chosen."""
 
     def __init__(self, features: Mapping[str, FeatureProfile], signs: Signs) -> None:
         self.signs = signs
@@ -134,7 +134,7 @@ class _Cells:
         self.values = [describe_values(one, signs) for one in self.profiles]
 
     def layouts(self, width: int) -> Sequence[list[Column]]:
-        """Ways to show the table, from the widest to the narrowest."""
+        """Return layouts of the table, from the widest to the narrowest."""
         wide = ("type", "shape", "stored", "missing", "values", "mean", "chart")
         no_stored = tuple(part for part in wide if part != "stored")
         small = tuple("small" if part == "chart" else part for part in no_stored)
@@ -163,9 +163,9 @@ class _Cells:
     def _column(self, part: str, values_width: int, parts: Sequence[str]) -> Column:
         features = [one.feature for one in self.profiles]
         if part == "type":
-            is_told = "stored" in parts  # else the type says at least what is no list
+            has_stored = "stored" in parts  # else the type mentions raw bytes
             types = [
-                f"{describe_type(one)}{' raw' if one.feature.is_raw and not is_told else ''}"
+                f"{describe_type(one)}{' raw' if one.feature.is_raw and not has_stored else ''}"
                 for one in self.profiles
             ]
             return Column("type", types, style="cyan")
@@ -187,7 +187,7 @@ class _Cells:
 
 
 def describe_type(one: FeatureProfile) -> str:
-    """The type of elements; of images, what they are."""
+    """Describe the type of elements, or an image."""
     feature = one.feature
     if feature.encoding == "image":
         word = "images" if feature.holds_images else "image"
@@ -196,7 +196,7 @@ def describe_type(one: FeatureProfile) -> str:
 
 
 def describe_shape(feature: Feature, signs: Signs) -> str:
-    """The sides of a value; `?` where they differ; nothing of scalars.
+    """Describe the shape of a value, with `?` for any length; empty for scalars.
 
     >>> from datum.cli.terminal import ASCII
     >>> describe_shape(Feature("float32", (None, 4)), ASCII)
@@ -206,7 +206,7 @@ def describe_shape(feature: Feature, signs: Signs) -> str:
 
 
 def describe_stored(feature: Feature) -> str:
-    """How a feature lies in a tf.train.Example.
+    """Describe how a feature is stored in a tf.train.Example.
 
     >>> describe_stored(Feature("float64", (3,))), describe_stored(Feature("bool"))
     ('raw bytes', 'int64 list')
@@ -240,7 +240,7 @@ def _mean(one: FeatureProfile, signs: Signs) -> str:
 
 
 def _chart(one: FeatureProfile, width: int, signs: Signs) -> str:
-    """How the values are distributed: of strings and images their sizes, of labels the classes."""
+    """Sparkline of the values: sizes for strings and images, classes for labels."""
     counts = one.counts
     if one.is_label and counts is not None and counts.is_complete:
         sizes = [count for _, count in sorted(counts.values)]
@@ -252,7 +252,7 @@ def _chart(one: FeatureProfile, width: int, signs: Signs) -> str:
 
 
 def describe_values(one: FeatureProfile, signs: Signs) -> str:
-    """What a feature holds, in a few words."""
+    """Describe the values of a feature in a few words."""
     if not one.present:
         return "none"
     parts = []
@@ -273,7 +273,7 @@ def describe_values(one: FeatureProfile, signs: Signs) -> str:
         parts.append(f"{describe_share(one.filled)} filled")
     elif one.lengths is not None and one.lengths.count:
         items = describe_range(one.lengths.lowest, one.lengths.highest, signs)
-        parts.append(f"{items} a record")
+        parts.append(f"{items} per record")
     return ", ".join(parts)
 
 
@@ -289,7 +289,7 @@ def _describe_classes(counts: ValueCounts) -> str:
 
 
 def _describe_strings(one: FeatureProfile, signs: Signs) -> list[str]:
-    """Few values with their shares; of many, how long they are, and one of them."""
+    """Describe strings: few values by their shares, many by their sizes and an example."""
     sizes, counts = one.sizes, one.counts
     assert sizes is not None
     if counts is not None and counts.is_complete and 0 < counts.distinct <= FEW_VALUES:
@@ -308,7 +308,7 @@ def _describe_strings(one: FeatureProfile, signs: Signs) -> list[str]:
 
 
 def _describe_distinct(counts: ValueCounts, signs: Signs) -> list[str]:
-    """How many values there are, where that is known, or where few were seen again and again."""
+    """Describe the number of distinct values, if it is known or clearly small."""
     if counts.is_exact and counts.distinct == counts.total > 0:
         return ["all differ"]
     if (counts.is_exact or counts.is_known) and counts.is_counted and counts.distinct:
@@ -347,17 +347,17 @@ def _describe_images(images: ImageProfile, signs: Signs) -> str:
 BAR_WIDTH = 24
 LEAST_BAR_WIDTH = 6
 MAX_NAME = 40
-BALANCED_RATIO = 1.5  # of the most frequent class to the rarest
-MAX_SPLITS = 4  # whose counts stand beside the bars
+BALANCED_RATIO = 1.5  # most frequent to rarest class
+MAX_SPLITS = 4  # with counts beside the bars
 
 
 def balanced_features(features: Mapping[str, FeatureProfile]) -> list[str]:
-    """The features whose classes are worth showing."""
+    """Return the names of label features."""
     return [name for name, one in features.items() if one.is_label and one.counts]
 
 
 def balance(profile: Profile, name: str, width: int, signs: Signs, *, shown: int) -> list[Text]:
-    """The most frequent classes of a feature, and all others together."""
+    """Return lines for the most frequent classes of a feature and the sum of the others."""
     one = profile.features[name]
     counts = one.counts
     assert counts is not None
@@ -389,7 +389,7 @@ def balance(profile: Profile, name: str, width: int, signs: Signs, *, shown: int
 def _bars(
     rows: list[tuple[str, int]], most: int, width: int, classes: int, signs: Signs
 ) -> list[Text]:
-    """A bar for each class; what stands for several has none, for it is no class."""
+    """Bars of classes; the sum of the others has none."""
     return [
         Text(bar(count / most, width, signs), "green") if at < classes else Text("")
         for at, (_, count) in enumerate(rows)
@@ -397,7 +397,7 @@ def _bars(
 
 
 def _split_columns(profile: Profile, name: str, values: list[object]) -> list[Column]:
-    """The counts of each split, where they are all known."""
+    """Counts by split, if all are known."""
     if not 2 <= len(profile.splits) <= MAX_SPLITS:
         return []
     columns = []

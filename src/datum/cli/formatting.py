@@ -1,4 +1,4 @@
-"""Numbers, sizes, lists and tables as commands accept and print them."""
+"""Numbers, texts and tables as commands print them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = [
     "one_line",
 ]
 
-_DIGITS = 4  # of a number: more are noise in a table
+_DIGITS = 4  # of a number; more are noise in a table
 _LEAST, _MOST = 1e-3, 1e7  # beyond, numbers are written with an exponent
-_UNITS = {"D": 10, "h": 13, "m": 16, "s": 19}  # how much of a date is worth showing
+_UNITS = {"D": 10, "h": 13, "m": 16, "s": 19}  # characters of a date to show, by unit
 
 
 def describe_number(value: Any, *, dtype: str = "", digits: int = _DIGITS) -> str:
-    """A number with few digits; whole ones in full; times as dates, if `dtype` says so.
+    """Format a number with few digits, integers in full, and times as dates by `dtype`.
 
     >>> describe_number(1234567), describe_number(0.123456), describe_number(123456.789)
     ('1,234,567', '0.1235', '123,457')
@@ -50,7 +50,9 @@ def describe_number(value: Any, *, dtype: str = "", digits: int = _DIGITS) -> st
         whole = int(value)
         if abs(whole) >= 10**15:
             return f"{float(whole):.{digits}g}"
-        return f"{whole:,}" if abs(whole) >= 10_000 else str(whole)  # years have no commas
+        return (
+            f"{whole:,}" if abs(whole) >= 10_000 else str(whole)
+        )  # no commas, because it may be a year
     if not math.isfinite(value) or not _LEAST <= abs(value) < _MOST:
         return f"{value:.{digits - 1}g}"
     if abs(value) >= 10**digits:
@@ -72,7 +74,7 @@ def _describe_time(value: Any, dtype: str) -> str:
 
 
 def describe_range(lowest: Any, highest: Any, signs: Signs, *, dtype: str = "") -> str:
-    """The ends of a range, or the one number that they are."""
+    """Format a range, or the one number if both ends are equal."""
     low, high = describe_number(lowest, dtype=dtype), describe_number(highest, dtype=dtype)
     if low == high:
         return low
@@ -83,7 +85,7 @@ def describe_range(lowest: Any, highest: Any, signs: Signs, *, dtype: str = "") 
 
 
 def describe_share(share: float) -> str:
-    """A part of a whole in percent; never 0 or 100 where it is not.
+    """Format a share in percent, with 0 and 100 only if exact.
 
     >>> describe_share(0.5), describe_share(0.00001), describe_share(0.9999), describe_share(1)
     ('50.0 %', '<0.1 %', '>99.9 %', '100 %')
@@ -98,12 +100,12 @@ def describe_share(share: float) -> str:
 
 
 def one_line(text: str) -> str:
-    """Text of strangers on one line, without anything that steers a terminal."""
+    """Put untrusted text on one line, without control characters."""
     return " ".join(map(inert, text.split()))
 
 
 def cut(text: str, width: int, signs: Signs) -> str:
-    """The start of a text that takes at most so many cells.
+    """Cut a text at the end to at most `width` cells.
 
     >>> from datum.cli.terminal import ASCII
     >>> cut("a long name", 8, ASCII)
@@ -118,7 +120,7 @@ def cut(text: str, width: int, signs: Signs) -> str:
 
 
 def cut_middle(text: str, width: int, signs: Signs) -> str:
-    """The start and the end of a text: names of features often differ in their ends.
+    """Cut a text in the middle, because names of features often differ in their ends.
 
     >>> from datum.cli.terminal import ASCII
     >>> cut_middle("image/object/class/label", 14, ASCII)
@@ -139,10 +141,10 @@ class Column:
     """One column of a table.
 
     Attributes:
-        title: stands above it, dim; a table whose columns have none has no heading.
-        cells: texts, or styled ones.
-        align: where the cells stand.
-        style: of the cells that have none.
+        title: Heading; a table without any titles has no heading line.
+        cells: Plain or styled texts.
+        align: Alignment of the cells.
+        style: Style of plain cells.
     """
 
     title: str
@@ -152,17 +154,17 @@ class Column:
 
     @property
     def width(self) -> int:
-        """What it takes to show all of it."""
+        """Width of the widest cell."""
         return max(cell_len(self.title), *(cell_len(str(cell)) for cell in self.cells), 0)
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing in any cell."""
+        """Whether all cells are empty."""
         return not any(map(str, self.cells))
 
 
 def lay_out(columns: Sequence[Column], *, indent: str = "") -> list[Text]:
-    """The lines of a table; none ends in blanks."""
+    """Return the lines of a table, without trailing blanks."""
     titles = [Text(column.title, "dim") for column in columns]
     styles = [column.style for column in columns]
     cells = zip(*(column.cells for column in columns), strict=True)
@@ -191,7 +193,7 @@ def _joined(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[Te
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """What is drawn anew for the width and the encoding of the console that shows it."""
+    """Lines drawn for the width and encoding of the console that prints them."""
 
     make: Callable[[int, Signs], Iterable[Text]] = field(repr=False)
 
@@ -200,7 +202,7 @@ class Sized:
 
 
 def describe_feature(feature: Feature) -> str:
-    """Type and shape in short; `?` is a length that differs.
+    """Describe type and shape in short; `?` is any length.
 
     >>> describe_feature(Feature("uint8", (None, None, 3), encoding="image"))
     'image uint8 (?, ?, 3)'

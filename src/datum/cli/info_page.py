@@ -52,13 +52,13 @@ _KINDS = {
     "text": "plain text",
     "json": "JSON",
     "protobuf": "protobuf messages, but not tf.train.Example",
-    "bytes": "bytes of no kind that is known",
+    "bytes": "bytes of unknown type",
     "empty": "empty",
 }
 
 
 def show_payloads(payloads: PayloadProfile, width: int, signs: Signs) -> list[Text]:
-    """What the records seem to be, their fields if they are messages, and the first one's bytes."""
+    """Lines about records without features: their type, fields, and the first record."""
     kind = _KINDS.get(payloads.kind, f"{payloads.kind.upper()} images")
     sizes = payloads.sizes
     facts = [f"{kind}"]
@@ -87,7 +87,7 @@ def _show_fields(payloads: PayloadProfile, width: int, signs: Signs) -> list[Tex
 
 
 def _show_bytes(data: bytes, width: int) -> list[Text]:
-    """As hexadecimal numbers, and as text where they are any."""
+    """Dump bytes in hexadecimal and as text."""
     size = ROW_BYTES if width >= 3 * ROW_BYTES + 2 + ROW_BYTES else ROW_BYTES // 2
     rows = [data[at : at + size] for at in range(0, len(data), size)]
     texts = ["".join(chr(byte) if 32 <= byte < 127 else "." for byte in row) for row in rows]
@@ -101,21 +101,21 @@ def _show_bytes(data: bytes, width: int) -> list[Text]:
 
 
 def describe_unknown(error: DatumError) -> str:
-    """Why no features are known; the path stands above it already."""
+    """Reason for unknown features, without the path."""
     return error.problem
 
 
-SHOWN_WARNINGS = 6  # of one kind; the rest is counted
+SHOWN_WARNINGS = 6  # of one kind; the others are only counted
 MAX_NAME = 32
-MAX_TEXT = 110  # a line that is easy to read
+MAX_TEXT = 110  # of a readable line
 
 
 def show_warnings(
     warnings: Sequence[ProfileWarning], width: int, signs: Signs, *, is_cut: bool = True
 ) -> list[Text]:
-    """A paragraph for each kind, the gravest first; in a file all of it, on one line."""
+    """Return one paragraph per kind of warning, the most serious first, uncut in a file."""
     is_file = width >= FILE_WIDTH
-    room = 10**9 if is_file else min(width, MAX_TEXT)  # a line, however long
+    room = 10**9 if is_file else min(width, MAX_TEXT)  # no limit
     lines: list[Text] = []
     for _, group in groupby(warnings, lambda warning: warning.kind):
         lines += _show_kind(list(group), room, signs, is_cut=is_cut and not is_file)
@@ -151,7 +151,7 @@ def _name(warning: ProfileWarning, signs: Signs, is_cut: bool) -> str:
 
 
 def _list(group: list[ProfileWarning], signs: Signs, *, is_cut: bool) -> str:
-    """Many of one kind: features with a figure each, or a sentence each."""
+    """Join warnings of one kind: features with figures, or sentences."""
     shown = group[:SHOWN_WARNINGS] if is_cut else group
     more = len(group) - len(shown)
     rest = f" and {more:,} more" if more else ""
@@ -162,11 +162,11 @@ def _list(group: list[ProfileWarning], signs: Signs, *, is_cut: bool) -> str:
 
 
 SHARE_WIDTH = 12
-MAX_BALANCES = 3  # features whose classes are shown; the rest is named
+MAX_BALANCES = 3  # features with classes shown; the others are only named
 _WRITERS = {
     "datum": "Datum dataset",
     "tfds": "TFDS dataset",
-    "older datum": "dataset of the older Datum",
+    "older datum": "dataset of the older library",
     "tfrecord files": "TFRecord files",
 }
 
@@ -180,15 +180,15 @@ def render(
     classes: int = 10,
     all_features: int | None = None,
 ) -> RenderableType:
-    """What is known of a dataset, as something that rich prints at any width.
+    """Make the page of `datum info`, for a console of any width.
 
     Args:
-        profile: what `datum.profile` found.
-        title: what to call the dataset; by default its folder.
-        unknown: why there are no features, as `open_any` tells.
-        features: how many features to show; None for all of them.
-        classes: how many classes of a label to show.
-        all_features: how many features there are, if the profile is of some of them.
+        profile: Result of `datum.profile`.
+        title: Name of the dataset; its folder by default.
+        unknown: Error that left the features unknown, from `open_any`.
+        features: Number of features to show; None for all.
+        classes: Number of classes of a label to show.
+        all_features: Number of features of the dataset, if the profile covers only some.
     """
     page = _Page(profile, title or str(profile.path), unknown, features, classes, all_features)
     return Group(*(Sized(part) for part in page.parts()))
@@ -204,7 +204,7 @@ class _Page:
     all_features: int | None
 
     def parts(self) -> Iterator[Any]:
-        """Each part of the page, as a function of width and signs."""
+        """Yield the parts of the page as functions of width and signs."""
         yield lambda width, signs: show_heading(self.profile, self.title, width, signs)
         yield lambda width, signs: [Text(), *show_splits(self.profile, width, signs)]
         if self.unknown is not None:
@@ -254,9 +254,9 @@ class _Page:
             yield Text()
             yield from show_warnings(self.profile.warnings, width, signs)
         elif self.profile.features:
-            seen = "" if self.profile.is_complete else " in what was looked at"
+            seen = "" if self.profile.is_complete else " in the records read"
             yield Text()
-            yield Text.assemble((f"{signs.good} ", "bold green"), f"nothing to warn of{seen}")
+            yield Text.assemble((f"{signs.good} ", "bold green"), f"no warnings{seen}")
 
     def _show_next(self, width: int, signs: Signs) -> Iterator[Text]:
         yield Text()
@@ -271,7 +271,7 @@ class _Page:
 
 
 def show_heading(profile: Profile, title: str, width: int, signs: Signs) -> list[Text]:
-    """What it is called, who wrote it, and how large it is."""
+    """Lines with the name, the writer and the size of a dataset."""
     version = f" (format {profile.version})" if profile.version is not None else ""
     compression = profile.compression or _mixed(profile)
     writer = _WRITERS[profile.writer]
@@ -307,7 +307,7 @@ def _wrapped_facts(facts: list[str], width: int, between: str) -> list[Text]:
 
 
 def show_splits(profile: Profile, width: int, signs: Signs) -> list[Text]:
-    """How many records and bytes each split has."""
+    """Table of splits: records, sizes, shards."""
     splits = list(profile.splits.values())
     total = max(1, profile.records)
     names = [one_line(name) for name in profile.splits]
@@ -336,14 +336,14 @@ def _bytes_each(split: Any) -> str:
     return format_bytes(split.bytes / split.records) if split.records else ""
 
 
-def describe_look(profile: Profile, *, how_to_see_all: str = "--full looks at all") -> str:
-    """How much of a dataset was looked at, and how more of it would be."""
+def describe_look(profile: Profile, *, how_to_see_all: str = "--full reads all") -> str:
+    """Describe how much of a dataset was read, and how to read all of it."""
     seconds = f"{profile.seconds:.2f} s" if profile.seconds < 10 else f"{profile.seconds:.0f} s"
     if profile.is_complete:
-        return f"looked at all {count_of(profile.records, 'record')} in {seconds}"
+        return f"read all {count_of(profile.records, 'record')} in {seconds}"
     is_known = profile.features and all(one.is_exact for one in profile.features.values())
-    known = " (counts, ranges and means are of all, from the manifest)" if is_known else ""
-    seen = f"looked at {profile.seen:,} of {profile.records:,} records in {seconds}"
+    known = " (counts, ranges and means of all records are in the manifest)" if is_known else ""
+    seen = f"read {profile.seen:,} of {profile.records:,} records in {seconds}"
     return f"{seen}{known}{': ' if how_to_see_all else ''}{how_to_see_all}"
 
 
@@ -353,7 +353,7 @@ Dialect = Literal["tf", "dali", "tfrecord"]
 def print_spec(dataset: Dataset, dialect: str) -> None:
     """Print code that reads a dataset with TensorFlow ("tf"), DALI or the package `tfrecord`.
 
-    It is coloured on a terminal; elsewhere it is as it has to be in a file, in UTF-8.
+    It is coloured on a terminal, and plain UTF-8 elsewhere.
     """
     code = make_spec(dataset, dialect)
     console = data()
@@ -364,7 +364,7 @@ def print_spec(dataset: Dataset, dialect: str) -> None:
         console.print(syntax, soft_wrap=True)
         return
     stream = getattr(sys.stdout, "buffer", None)
-    if stream is None:  # replaced by something that takes text alone
+    if stream is None:  # replaced by a text-only stream
         sys.stdout.write(code)
         return
     sys.stdout.flush()
@@ -373,7 +373,7 @@ def print_spec(dataset: Dataset, dialect: str) -> None:
 
 
 def make_spec(dataset: Dataset, dialect: str) -> str:
-    """The code, with the files and the compression of the dataset."""
+    """Return the code for the files and the compression of a dataset."""
     if dialect not in get_args(Dialect):
         known = ", ".join(get_args(Dialect))
         raise ValueError(f"--spec: expected one of {known}, got {dialect!r}")
@@ -388,7 +388,7 @@ def make_spec(dataset: Dataset, dialect: str) -> str:
 
 
 def _files_of(dataset: Dataset) -> str | list[str]:
-    """The files of the split to train with, or of the first: a pattern, or their names."""
+    """Pattern or names of the files of the split `train`, or of the first split."""
     names = [name for name, info in dataset.splits.items() if info.records] or list(dataset.splits)
     split = "train" if "train" in names else names[0]
     files = [dataset.path / shard.name for shard in dataset.splits[split].shards]
@@ -397,7 +397,7 @@ def _files_of(dataset: Dataset) -> str | list[str]:
 
 
 def _patterns_of(files: Sequence[Path]) -> str | None:
-    """A pattern that fits these files and no others that are there; None if there is none."""
+    """Return a pattern that matches exactly these files, or None."""
     folders: dict[Path, list[str]] = defaultdict(list)
     for file in files:
         folders[file.parent].append(file.name)
@@ -414,7 +414,7 @@ def _patterns_of(files: Sequence[Path]) -> str | None:
 
 
 def _shared(names: Sequence[str]) -> str:
-    """What all names begin with."""
+    """Common prefix of all names."""
     first, last = min(names), max(names)
     count = next((at for at, one in enumerate(first) if last[at : at + 1] != one), len(first))
     return first[:count]

@@ -1,4 +1,4 @@
-"""Images of a record, with their boxes."""
+"""Images, masks and boxes found in a record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 MAX_BOXES = 100
-SLACK = 1.01  # what rounding may add to a fraction
+SLACK = 1.01  # tolerance for rounded fractions
 _SIDES = ("ymin", "xmin", "ymax", "xmax")
 _BOXES = ("bbox", "bboxes", "box", "boxes")
 _LABELS = ("label", "labels", "class", "classes", "category", "categories", "text")
@@ -31,9 +31,9 @@ Legend = list[tuple[Colour, str]]
 def find_boxes(
     cells: Sequence[Cell], size: tuple[int, int], colour_of: Callable[[int], Colour]
 ) -> tuple[list[Box], Legend]:
-    """The boxes of an image of this height and width, and what their colours mean.
+    """Return the boxes of an image of this height and width, and a legend of their colours.
 
-    Sides are taken for fractions if all are up to 1, else for pixels.
+    Sides are fractions if all are at most 1, else pixels.
     """
     by_name = {cell.name: cell for cell in cells}
     corners, prefix = _find_corners(by_name, size)
@@ -58,7 +58,7 @@ def _last(name: str) -> str:
 
 
 def _find_corners(cells: dict[str, Cell], size: tuple[int, int]) -> tuple[Any, str]:
-    """Boxes x (ymin, xmin, ymax, xmax) in fractions, and what the names of their features share."""
+    """Boxes x (ymin, xmin, ymax, xmax) in fractions, and the common prefix of their features."""
     for name in cells:
         if _last(name) == "ymin":
             prefix = name[: -len("ymin")]
@@ -75,7 +75,7 @@ def _find_corners(cells: dict[str, Cell], size: tuple[int, int]) -> tuple[Any, s
 
 
 def _is_list(value: Any) -> bool:
-    """Whether a value is a number, or an array of them in one dimension."""
+    """Return whether a value is a number or a one-dimensional array of numbers."""
     is_array = isinstance(value, (np.ndarray, np.generic))
     return is_array and value.ndim <= 1 and value.dtype.kind in "iuf"
 
@@ -87,12 +87,12 @@ def _normalised(corners: Any, size: tuple[int, int]) -> Any:
 
 
 def _in_order(cell: Cell, corners: Any, size: tuple[int, int]) -> Any:
-    """Four numbers as ymin, xmin, ymax, xmax.
+    """Reorder four numbers to ymin, xmin, ymax, xmax.
 
-    Fractions are in that order already, as TensorFlow has it. Pixels are mostly xmin, ymin and
-    then xmax, ymax, or, where these would be smaller, the width and height.
+    Fractions are already in that order, as in TensorFlow. Pixels are usually xmin, ymin, xmax,
+    ymax, or xmin, ymin, width, height if the last two would be smaller.
     """
-    order = str((cell.told or {}).get("order", "")).lower()
+    order = str((cell.metadata or {}).get("order", "")).lower()
     if "ymin" in order[:6] or (not order and len(corners) and corners.max() <= SLACK):
         return _normalised(corners, size)
     first, second = corners[:, :2], corners[:, 2:]
@@ -102,7 +102,7 @@ def _in_order(cell: Cell, corners: Any, size: tuple[int, int]) -> Any:
 
 
 def _find_labels(cells: dict[str, Cell], prefix: str, count: int) -> list[tuple[int, str]]:
-    """A number for the colour, and the name of the class, of each box."""
+    """Colour number and class name of each box."""
     fitting = [
         cell
         for name, cell in cells.items()
@@ -119,7 +119,7 @@ def _find_labels(cells: dict[str, Cell], prefix: str, count: int) -> list[tuple[
 
 
 def _count(value: Any) -> int:
-    """How many labels there are: of one box it may be the label itself."""
+    """Number of labels; one box may have a scalar label."""
     if isinstance(value, list):
         return len(value) if all(isinstance(one, (str, bytes)) for one in value) else -1
     if isinstance(value, (str, bytes)):
@@ -144,13 +144,13 @@ def _label(value: Any, names: Sequence[str]) -> tuple[int, str]:
 
 MAX_PICTURES = 4  # of one record
 MAX_FRAMES = 4  # of a list of images
-LEAST_SIDE = 6  # of an array without channels that is taken for a picture
+LEAST_SIDE = 6  # of an array without channels that counts as an image
 MAX_MASK_IDS = 64
-VOID = 255  # the id that masks give to pixels of no class
+VOID = 255  # id of pixels without a class in masks
 
 _IMAGE_WORDS = ("image", "img", "pixel", "picture", "photo", "frame", "digit")
 _MASK_WORDS = ("mask", "segmentation", "trimap", "annotation")
-# Colours of classes, the first ones as far from each other as can be.
+# Colours of classes; the first ones differ most.
 _COLOURS: tuple[Colour, ...] = (
     (230, 57, 70),
     (42, 157, 255),
@@ -168,14 +168,14 @@ _COLOURS: tuple[Colour, ...] = (
 
 
 def colour_of(number: int) -> Colour:
-    """The colour of a class, the same in every picture; of 0, the background, a dark one."""
+    """Return the colour of a class, the same in every image; class 0, the background, is dark."""
     if number == 0:
         return (28, 28, 32)
     return (235, 235, 235) if number == VOID else _COLOURS[(number - 1) % len(_COLOURS)]
 
 
 def pictures_of(cells: Sequence[Cell]) -> list[Picture]:
-    """The pictures of a record, photos before masks; none where nothing can be decoded."""
+    """Return the images of a record that can be decoded, photos before masks."""
     found = [(cell, pixels) for cell in cells for pixels in _pixels_of(cell)]
     found = found[: 2 * MAX_PICTURES]
     sizes = [pixels.shape[:2] for _, pixels in found if _channels(pixels) > 1]
@@ -198,7 +198,7 @@ def _channels(pixels: Any) -> int:
 
 
 def _pixels_of(cell: Cell) -> list[Any]:
-    """The pixels that a feature holds, of one image or of several."""
+    """Pixels of the one or several images of a feature."""
     value = cell.value
     if isinstance(value, bytes):
         pixels = _decode(cell, value)
@@ -218,7 +218,7 @@ def _decode(cell: Cell, data: bytes) -> Any:
     try:
         if cell.feature.encoding == "image":
             return images.decode(data, cell.feature.single_image)
-        # Ids rather than colours: a palette is what masks have.
+        # Masks have palettes: keep the ids, not the colours.
         channels = 1 if header.has_palette and _names(cell, _MASK_WORDS) else header.channels
         return images.decode_pixels(data, channels)
     except images.ImageError:
@@ -244,7 +244,7 @@ def _names(cell: Cell, words: Sequence[str]) -> bool:
 
 
 def _is_mask(cell: Cell, pixels: Any, sizes: Sequence[tuple[int, int]]) -> bool:
-    """Whether pixels are ids of classes: by name, by class names, or beside a photo of its size."""
+    """Return whether pixels are class ids, by name, class names, or a photo of the same size."""
     if _channels(pixels) != 1 or pixels.dtype.kind not in "biu":
         return False
     if _names(cell, _MASK_WORDS) or cell.class_names:
@@ -268,7 +268,7 @@ def _draw_mask(cell: Cell, pixels: Any) -> Picture:
 
 
 def _to_bytes(pixels: Any) -> Any:
-    """Pixels of any type as bytes of three or four channels."""
+    """Convert pixels of any type to uint8 with three or four channels."""
     array = pixels if pixels.ndim == 3 else pixels[..., None]
     if array.dtype == np.bool_:
         array = array.astype(np.uint8) * np.uint8(255)
@@ -278,7 +278,7 @@ def _to_bytes(pixels: Any) -> Any:
 
 
 def _stretch(array: Any) -> Any:
-    """Numbers as brightness: 0..1 and 0..255 as they are, others from the least to the most."""
+    """Scale numbers to brightness: 0..1 and 0..255 as such, others by their range."""
     array = np.where(np.isfinite(array), array, 0.0)
     low, high = float(array.min()), float(array.max())
     if low >= 0 and high <= 1:

@@ -1,4 +1,4 @@
-"""Records printed in words and images, or as JSON."""
+"""Records printed as text and images, or as JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from datum.cli.record_values import (
     shorten_name,
     text_of,
 )
-from datum.cli.running import tell
+from datum.cli.running import print_message
 from datum.cli.terminal import data, is_plain, print_json, talk
 from datum.cli.terminal_images import Picture, choose_style, show_pictures
 from datum.errors import count_of
@@ -44,20 +44,20 @@ __all__ = [
     "record_to_json",
 ]
 
-LEAST_NAME = 16  # columns that names may take; of wide terminals a third
-MOST_TYPE = 24  # columns that types may take
-TYPES_FROM = 64  # columns of a terminal that has room for types, too
-FILE_ROOM = 200  # columns of a line about a record that is no Example, where nothing limits it
+LEAST_NAME = 16  # columns for names; a third of a wide terminal
+MOST_TYPE = 24  # columns for types
+TYPES_FROM = 64  # columns of a terminal with room for types
+FILE_ROOM = 200  # columns for a record that is no Example, without a terminal
 
 _SPELT = str.maketrans({"…": "...", "⏎": "\\n"})
 
 
 class Page:
-    """Writes records to the terminal, as wide as that is; in a file nothing is cut.
+    """Printer of records, fitted to the terminal; in a file nothing is cut.
 
     Args:
-        picture: how images are shown; None as the terminal can.
-        width: how wide lines may be.
+        picture: Style of images; None for the best that the terminal supports.
+        width: Maximum width of lines.
     """
 
     def __init__(self, *, picture: str | None = None, width: int | None = None) -> None:
@@ -68,7 +68,7 @@ class Page:
         self._room = self._console.width if is_limited else UNLIMITED
 
     def write_features(self, found: Found, cells: Sequence[Cell], problem: str) -> None:
-        """A record by its features."""
+        """Print the features of a record."""
         self._write_heading(found, problem)
         longest = max(LEAST_NAME, self._room // 3)
         names = [self._spell(shorten_name(clean(cell.name), longest)) for cell in cells]
@@ -82,7 +82,7 @@ class Page:
             if has_types:
                 kind = shorten(kind, type_wide)
                 line.append(f"  {kind:<{type_wide}}", style="dim cyan")
-            spelt = 4 if self._is_plain else 0  # dots take three columns each there
+            spelt = 4 if self._is_plain else 0  # in ASCII, dots take three columns
             left = max(12, self._room - line.cell_len - 2 - spelt)
             value = describe_value(cell, left, has_shape=has_types)
             line.append("  " + self._spell(value), style="dim" if cell.value is None else "")
@@ -92,7 +92,7 @@ class Page:
         self._console.print()
 
     def write_payload(self, found: Found, payload: bytes, problem: str) -> None:
-        """A record that is no Example."""
+        """Print a record that is no Example."""
         self._write_heading(found, problem)
         room = min(self._room, FILE_ROOM) if self._room == UNLIMITED else self._room
         for line in describe_payload(payload, room - 2):
@@ -100,7 +100,7 @@ class Page:
         self._console.print()
 
     def write_damage(self, found: Found) -> None:
-        """What is wrong with a record, in its place."""
+        """Print the problem of a damaged record."""
         self._write_heading(found, found.problem)
         self._console.print()
 
@@ -115,7 +115,7 @@ class Page:
             self._console.print(Text(f"  {clean(problem)}", style="bold red"), soft_wrap=True)
 
     def _spell(self, text: str) -> str:
-        """A text without the signs that ASCII lacks, where there is no more than that."""
+        """Replace signs that ASCII lacks, if the terminal needs it."""
         return text.translate(_SPELT) if self._is_plain else text
 
     def _write_line(self, line: Text) -> None:
@@ -136,7 +136,7 @@ class Page:
 
 def _make_console(picture: str | None, width: int | None) -> Console:
     console = data()
-    if picture == "blocks" and not console.is_terminal:  # asked for, say into `less -R`
+    if picture == "blocks" and not console.is_terminal:  # requested, for example for `less -R`
         console = Console(force_terminal=True, color_system="truecolor", width=width or 80)
     if width is not None:
         console.width = width
@@ -144,33 +144,33 @@ def _make_console(picture: str | None, width: int | None) -> Console:
 
 
 def place_to_json(place: Place) -> dict[str, Any]:
-    """Where a record lies: its split and number there, its file and number there."""
+    """Return the position of a record: its number in its split, and in its file."""
     split = {} if place.split is None else {"split": place.split}
     return {**split, "number": place.number, "file": str(place.file), "record": place.record}
 
 
 def record_to_json(cells: Sequence[Cell], *, is_full: bool) -> dict[str, Any]:
-    """The features of a record.
+    """Return the features of a record as plain values.
 
-    Arrays are nested lists, times texts of ISO 8601 (spans counts of their unit), sparse values
-    `indices`, `values` and `shape`, complex numbers pairs. Of byte strings and images only the
-    size and what they are is told, unless `is_full`, which adds `base64`.
+    Arrays become nested lists, times ISO 8601 text, durations counts of their unit, sparse values
+    `indices`, `values` and `shape`, and complex numbers pairs. Byte strings and images are
+    described by size and format; `is_full` adds `base64`.
     """
     return {cell.name: _to_json(cell.value, is_full) for cell in cells}
 
 
 def payload_to_json(payload: bytes, *, is_full: bool) -> dict[str, Any]:
-    """A record that is no Example: its size, and its text, or the fields of its message."""
-    told: dict[str, Any] = {"bytes": len(payload)}
+    """Return the size of a record that is no Example, with its text or message fields."""
+    described: dict[str, Any] = {"bytes": len(payload)}
     text = text_of(payload)
     fields = None if text is not None else fields_of(payload)
     if text is not None:
-        told["text"] = text
+        described["text"] = text
     elif fields is not None:
-        told["fields"] = fields_to_json(fields)
+        described["fields"] = fields_to_json(fields)
     if is_full:
-        told["base64"] = base64.b64encode(payload).decode()
-    return told
+        described["base64"] = base64.b64encode(payload).decode()
+    return described
 
 
 def _to_json(value: Any, is_full: bool) -> Any:
@@ -210,26 +210,26 @@ def _times_to_json(values: Any, is_lacking: Any) -> Any:
 
 
 def _bytes_to_json(data: bytes, is_full: bool) -> dict[str, Any]:
-    told: dict[str, Any] = {"bytes": len(data)}
+    described: dict[str, Any] = {"bytes": len(data)}
     header = read_image_header(data)
     if header is not None:
-        told |= {"format": header.format, "height": header.height, "width": header.width}
-        told["channels"] = header.channels
+        described |= {"format": header.format, "height": header.height, "width": header.width}
+        described["channels"] = header.channels
     if is_full:
-        told["base64"] = base64.b64encode(data).decode()
-    return told
+        described["base64"] = base64.b64encode(data).decode()
+    return described
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How records are shown.
+    """Options for printing records.
 
     Attributes:
-        columns: which features; None for all.
-        is_json: whether for programs.
-        is_full: whether byte strings and images are given whole to these.
-        picture: how images are shown; None as the terminal can.
-        width: how wide lines may be; None as the terminal is.
+        columns: Features to show; None for all.
+        is_json: Whether to print JSON.
+        is_full: Whether JSON includes the bytes of images and byte strings.
+        picture: Style of images; None for the best that the terminal supports.
+        width: Maximum width of lines; None for that of the terminal.
     """
 
     columns: Sequence[str] | None = None
@@ -240,7 +240,7 @@ class Options:
 
 
 class _Writer(Protocol):
-    """Writes records; `problem` is what is wrong with one, if anything is."""
+    """Printer of records; `problem` is empty for good ones."""
 
     def write_features(self, found: Found, cells: Sequence[Cell], problem: str) -> None: ...
     def write_payload(self, found: Found, payload: bytes, problem: str) -> None: ...
@@ -248,9 +248,9 @@ class _Writer(Protocol):
 
 
 def print_records(source: Source, asked: Asked, options: Options) -> bool:
-    """Print the records asked for; whether all of them were sound."""
+    """Print the selected records; return whether all are good."""
     if source.schema is not None and options.columns is not None:
-        source.schema.select(options.columns)  # which tells what there is
+        source.schema.select(options.columns)  # raises and lists the features
     writer: _Writer = (
         _Lines(options.is_full)
         if options.is_json
@@ -261,27 +261,27 @@ def print_records(source: Source, asked: Asked, options: Options) -> bool:
         shown += 1
         unsound += not _write(writer, found, source, options.columns)
     if not shown and (source.records or not asked.count):
-        tell("warning", f"{source.name}: no records were asked for")
+        print_message("warning", f"{source.name}: no records were selected")
     elif not shown:
-        tell("warning", f"{source.name}: there are no records")
+        print_message("warning", f"{source.name}: there are no records")
     elif not options.is_json:
         _tell_rest(source, shown)
     if unsound:
-        tell(
+        print_message(
             "warning",
             f"{count_of(unsound, 'record')} of {shown:,} cannot be read",
-            hint="`datum verify` lists all damage, `datum repair` saves what is sound",
+            hint="`datum verify` lists all damage, `datum repair` saves the good records",
         )
     return not unsound
 
 
 def _write(writer: _Writer, found: Found, source: Source, columns: Sequence[str] | None) -> bool:
-    """Write a record; whether it is sound."""
+    """Print a record; return whether it is good."""
     if found.payload is None:
         writer.write_damage(found)
         return False
     problem = ""
-    # A record that does not fit the schema is shown by what is found in it.
+    # A record that does not match the schema is shown with its own features.
     for schema in (source.schema, None) if source.schema is not None else (None,):
         try:
             cells = cells_of(found.payload, schema, columns=columns, metadata=source.metadata)
@@ -296,7 +296,7 @@ def _write(writer: _Writer, found: Found, source: Source, columns: Sequence[str]
 
 
 def _tell_rest(source: Source, shown: int) -> None:
-    """Say how many more there are."""
+    """Print the number of records and the other splits."""
     if source.dataset is None or source.split is None:
         return
     splits = {part.partition("[")[0].strip() for part in source.split.split("+")}
@@ -306,13 +306,13 @@ def _tell_rest(source: Source, shown: int) -> None:
         if name not in splits and "all" not in splits
     ]
     more = f"; other splits: {', '.join(others)}" if others else ""
-    told = f"{shown:,} of {count_of(source.records or 0, 'record')} of {source.split}{more}"
-    talk().print(told, style="dim", markup=False, highlight=False, soft_wrap=True)
+    described = f"{shown:,} of {count_of(source.records or 0, 'record')} of {source.split}{more}"
+    talk().print(described, style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Writes a JSON object a line."""
+    """Printer of one JSON object per line."""
 
     is_full: bool
 

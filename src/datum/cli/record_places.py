@@ -1,4 +1,4 @@
-"""The records that are asked for, and their payloads, read around damage."""
+"""Selection of records by number, and their payloads, read around damage."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ __all__ = [
 DESCRIPTIONS = ("datum.json", "shard_info.json", "dataset_info.json", "features.json")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 _RANGE = re.compile(r"([+-]?[0-9]{1,18})?:([+-]?[0-9]{1,18})?")
-_MOST = 10**18  # records that a range can count
+_MOST = 10**18  # greatest number of records in a range
 
 Numbers = Sequence[int | slice]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The records that a user wants to see.
+    """The records to show.
 
     Attributes:
-        count: how many, if no numbers are given.
-        numbers: which ones.
-        is_random: whether to take `count` by chance.
-        seed: of the chance.
+        count: Number of records, unless numbers are given.
+        numbers: Numbers and ranges of records.
+        is_random: Whether to draw `count` records at random.
+        seed: Seed of the random draw.
     """
 
     count: int = 5
@@ -56,13 +56,13 @@ class Asked:
 
     @property
     def is_from_the_start(self) -> bool:
-        """Whether they can be found without knowing how many there are."""
+        """Whether they can be found without knowing the number of records."""
         return not self.is_random and not any(map(_counts_from_the_end, self.numbers))
 
     def first_numbers(self) -> Iterator[Sequence[int]]:
-        """The numbers asked for in runs that only grow, where none counts from the end.
+        """Yield the selected numbers in ascending runs, if none counts from the end.
 
-        A range stays one: how far the records go is not known, and "all" may be any number.
+        A range stays a range, because the number of records is unknown.
         """
         if not self.numbers:
             yield range(min(self.count, _MOST))
@@ -79,7 +79,7 @@ class Asked:
             yield run
 
     def choose(self, records: int) -> list[int]:
-        """The numbers asked for, of so many records; those outside are left as they are."""
+        """Return the selected numbers out of `records`; numbers outside stay unchanged."""
         if self.is_random:
             taken = min(self.count, records)
             return sorted(random.Random(self.seed).sample(range(records), taken))
@@ -102,7 +102,7 @@ def _counts_from_the_end(item: int | slice) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a record lies: its number in its split, its file, and its number there."""
+    """Position of a record: its number in its split, its file, and its number there."""
 
     split: str | None
     number: int
@@ -112,14 +112,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Records to choose from.
+    """Records to select from.
 
     Attributes:
-        name: what they are called.
-        dataset: the dataset that they are of; None for files that nothing describes.
-        split: which part of it.
-        files: those of no dataset.
-        is_described: whether the schema is known from more than the records.
+        name: Path given by the user.
+        dataset: The dataset; None for files without a description.
+        split: Selected split.
+        files: Files without a description.
+        is_described: Whether the dataset has a schema of its own.
     """
 
     name: str
@@ -130,23 +130,23 @@ class Source:
 
     @property
     def schema(self) -> Schema | None:
-        """What each record holds, if that is known beforehand."""
+        """Schema of the records, if known before reading."""
         return self.dataset.schema if self.dataset is not None and self.is_described else None
 
     @property
     def metadata(self) -> Mapping[str, Mapping[str, Any]]:
-        """What else is known of features."""
+        """Metadata by feature."""
         return {} if self.dataset is None else self.dataset.metadata
 
     @property
     def records(self) -> int | None:
-        """How many there are, if that is known."""
+        """Number of records, if known."""
         if self.dataset is None or self.split is None:
             return None
         return len(self.dataset[self.split])
 
     def find(self, numbers: Sequence[int]) -> list[Place]:
-        """The places of records of a dataset, by their numbers."""
+        """Return the places of records by number."""
         if self.dataset is None or self.split is None:
             raise ValueError("expected a dataset, got files whose records are not counted")
         split = self.dataset[self.split]
@@ -167,7 +167,7 @@ class Source:
 
 
 def parse_numbers(given: Iterable[str]) -> list[int | slice]:
-    """Numbers of records: "17", "-1", "10:20", several of them with commas.
+    """Parse numbers of records: "17", "-1", "10:20", or several with commas.
 
     >>> parse_numbers(["3,-1", "10:20"])
     [3, -1, slice(10, 20, None)]
@@ -188,9 +188,9 @@ def parse_numbers(given: Iterable[str]) -> list[int | slice]:
 def open_source(
     path: str, *, split: str | None, asked: Asked, follow_links: bool = False
 ) -> Source:
-    """The records at a path, without reading more of them than need be.
+    """Open the records at a path without reading more of them than needed.
 
-    Files that nothing describes are not looked through, unless their number has to be known.
+    Files without a description are not scanned, unless the number of records is needed.
     """
     if split is None and asked.is_from_the_start:
         files = find_bare_files(path)
@@ -208,7 +208,7 @@ def _default_split(ds: Dataset) -> str:
 
 
 def find_bare_files(path: str) -> list[Path]:
-    """The files at a path that nothing describes; none where there is a description, or doubt."""
+    """Return the record files at a path without a description; empty if there is one."""
     place = Path(path).expanduser()
     if place.is_file():
         return [] if place.suffix == ".json" else [place]
@@ -226,21 +226,21 @@ def find_bare_files(path: str) -> list[Path]:
 
 
 def _may_hold_records(path: Path) -> bool:
-    """Whether a file is named like records; by its content the library tells, when it opens it."""
+    """Return whether a file is named like a record file."""
     name = path.name.lower()
     is_beside = name.endswith((".index", ".idx", ".json", ".txt", ".csv", ".md"))
     return not is_beside and bool(re.search(r"tfrec|\.records?\b|\.tfr\b|-of-[0-9]+", name))
 
 
 def _order(path: Path) -> tuple[bool, list[Any]]:
-    """Training data first, numbers in names by their size."""
+    """Sort key: training data first, numbers in names by value."""
     parts = re.split(r"([0-9]+)", path.name)
     numbered = [int(part) if at % 2 else part for at, part in enumerate(parts)]
     return "train" not in path.name.lower(), numbered
 
 
-NEAR_RECORDS = 10_000  # up to here a file is read from its start on; beyond, lengths are followed
-MAX_SEARCHED_BYTES = 2**30  # of a file that does not begin with a record, to find a whole one
+NEAR_RECORDS = 10_000  # read from the start of a file; beyond, an index is built
+MAX_SEARCHED_BYTES = 2**30  # searched for a good record in a file with a bad start
 CHUNK_RECORDS = 256
 
 _Payload = bytes | Damage | None  # None beyond the end of a file
@@ -248,7 +248,7 @@ _Payload = bytes | Damage | None  # None beyond the end of a file
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A record that was asked for: what it holds, or what is wrong with it."""
+    """A selected record: its payload or its problem."""
 
     place: Place
     payload: bytes | None
@@ -256,7 +256,7 @@ class Found:
 
     @classmethod
     def at(cls, place: Place, payload: _Payload) -> Found:
-        """What was found at a place."""
+        """Make one from the payload or damage at a place."""
         if isinstance(payload, bytes):
             return cls(place, payload)
         if payload is None:
@@ -266,9 +266,9 @@ class Found:
 
 
 def read_records(source: Source, asked: Asked) -> Iterator[Found]:
-    """The records asked for, in that order; IndexError for a number that is outside.
+    """Yield the selected records in order; raise IndexError for a number outside.
 
-    No more of them are held in memory than are read at a time.
+    Only the records being read are held in memory.
     """
     if source.dataset is None:
         for numbers in asked.first_numbers():
@@ -281,7 +281,7 @@ def read_records(source: Source, asked: Asked) -> Iterator[Found]:
 
 
 def _runs(places: Iterable[Place]) -> Iterator[list[Place]]:
-    """Places in runs that can be read from one file in one go."""
+    """Group places into runs that one pass over a file reads."""
     run: list[Place] = []
     for place in places:
         if run and (place.file != run[-1].file or place.record <= run[-1].record):
@@ -293,9 +293,9 @@ def _runs(places: Iterable[Place]) -> Iterator[list[Place]]:
 
 
 def _read_bare(source: Source, numbers: Sequence[int]) -> Iterator[Found]:
-    """Records numbered through files that nothing describes, each read no further than need be.
+    """Read records numbered across files without a description, no further than needed.
 
-    A range may go on beyond the last record; any other number has to be there.
+    A range may end beyond the last record; any other number must exist.
     """
     first = 0
     for file in source.files:
@@ -314,7 +314,7 @@ def _read_bare(source: Source, numbers: Sequence[int]) -> Iterator[Found]:
 
 
 def _refusing(file: Path, scan: _Scan) -> Iterator[tuple[int, _Payload]]:
-    """What a scan gives; if nothing in the file is sound, what is wrong with the file is raised."""
+    """Yield the results of a scan; raise the error of the file if nothing in it is good."""
     held: list[tuple[int, _Payload]] = []
     is_sound = False
     for record, payload in scan:
@@ -329,7 +329,7 @@ def _refusing(file: Path, scan: _Scan) -> Iterator[tuple[int, _Payload]]:
 
 
 def _read_numbers(file: Path, numbers: Sequence[int]) -> Iterator[_Payload]:
-    """The payload of each record of a file; numbers only grow."""
+    """Payloads of records of a file, by ascending numbers."""
     try:
         if Index.find(file) is not None or numbers[-1] > NEAR_RECORDS:
             with RecordFile(file) as records:
@@ -337,7 +337,7 @@ def _read_numbers(file: Path, numbers: Sequence[int]) -> Iterator[_Payload]:
             if count:
                 return _read_indexed(file, numbers, count)
     except (CorruptIndexError, CorruptRecordError):
-        pass  # whatever hides where records start is told record by record
+        pass  # the scan reports damage record by record
     return _read_on(file, numbers)
 
 
@@ -360,22 +360,22 @@ def _read_indexed(file: Path, numbers: Sequence[int], count: int) -> Iterator[_P
 
 
 class _Scan:
-    """Records of a file in order: numbers, and what is there, or what is wrong.
+    """Iterator over records of a file by ascending numbers, with payload or damage.
 
     Attributes:
-        passed: how many records were passed, once it is through.
+        passed: Number of records passed so far.
     """
 
     def __init__(self, file: Path, numbers: Sequence[int], first: int = 0) -> None:
         self.passed = 0
         self._file = file
         self._numbers = numbers
-        self._first = first  # the number of the first record of the file
+        self._first = first  # number of the file's first record
         self._at = 0
 
     @property
     def rest(self) -> Sequence[int]:
-        """The numbers that are beyond the end of the file."""
+        """Numbers beyond the end of the file."""
         return self._numbers[self._at :]
 
     def __iter__(self) -> Iterator[tuple[int, _Payload]]:
@@ -396,7 +396,7 @@ class _Scan:
             yield number, lost.get(number)
 
     def _take_passed(self) -> Iterator[int]:
-        """The next numbers within the records that were passed, as the file counts them."""
+        """Next numbers among the records passed, counted within the file."""
         while self._at < len(self._numbers):
             number = self._numbers[self._at] - self._first
             if number >= self.passed:

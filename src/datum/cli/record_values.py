@@ -1,4 +1,4 @@
-"""Values of a record, each on one line."""
+"""Values of a record, one line each."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ HEX_BYTES = 16  # in a line
 
 
 def look_at(data: bytes, room: int, *, is_short: bool = False) -> str:
-    r"""How long a byte string is, and what it looks like.
+    r"""Describe a byte string by size and content.
 
     >>> look_at(b"\x1f\x8b\x08\x00", 80), look_at(b"hello", 80)
     ('4 B, gzip', '5 B, text "hello"')
@@ -86,7 +86,7 @@ def _colours(header: images.ImageHeader) -> str:
 
 
 def kind_of(data: bytes) -> str | None:
-    """What the first bytes tell, other than images."""
+    """Return the file type that the first bytes show, except images."""
     if data[:4] == b"RIFF":
         return _RIFF.get(data[8:12])
     if data[4:8] == b"ftyp":
@@ -95,7 +95,7 @@ def kind_of(data: bytes) -> str | None:
 
 
 def read_image_header(data: bytes) -> images.ImageHeader | None:
-    """The header of an image; None for what is none, or is damaged."""
+    """Read the header of an image; None for damaged or other data."""
     if images.sniff_format(data) is None:
         return None
     try:
@@ -105,7 +105,7 @@ def read_image_header(data: bytes) -> images.ImageHeader | None:
 
 
 def text_of(data: bytes) -> str | None:
-    """The text that bytes hold in UTF-8, if they look like one; lines are kept."""
+    """Decode bytes that look like UTF-8 text, with its line breaks; else None."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -115,7 +115,7 @@ def text_of(data: bytes) -> str | None:
 
 
 def hex_dump(data: bytes, *, lines: int = 4) -> list[str]:
-    """The first bytes, sixteen a line: where they are, in hexadecimal, and as letters."""
+    """Dump the first bytes, sixteen per line: offset, hexadecimal, text."""
     shown = []
     for at in range(0, min(len(data), lines * HEX_BYTES), HEX_BYTES):
         part = data[at : at + HEX_BYTES]
@@ -129,17 +129,17 @@ class Cell:
     """A feature of one record.
 
     Attributes:
-        value: an array, NumPy's scalar, `str`, `bytes` (also of images), `Sparse`, a list of such,
-            or None where the record lacks it.
-        class_names: what its integers stand for, if they are ids.
-        told: what else the metadata says of the feature.
+        value: Array, NumPy scalar, `str`, `bytes` (also of images), `Sparse`, a list of these, or
+            None if absent.
+        class_names: Class names, if the integers are ids.
+        metadata: Metadata of the feature.
     """
 
     name: str
     feature: Feature
     value: Any
     class_names: Sequence[str] = ()
-    told: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] | None = None
 
 
 def cells_of(
@@ -149,11 +149,10 @@ def cells_of(
     columns: Sequence[str] | None = None,
     metadata: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Cell]:
-    """The features of a serialized record; without a schema, those that are found in it.
+    """Parse the features of a serialized record, inferred without a schema.
 
-    Then features that it lacks are absent, unless it lacks all that are asked for.
-
-    Raises DatumError for what is no Example, and for what does not fit the schema.
+    Selected features that it lacks are then absent, unless it lacks all of them. Raises DatumError
+    for a record that is no Example or does not match the schema.
     """
     is_guess = schema is None
     if schema is None:
@@ -174,17 +173,17 @@ def cells_of(
     known = metadata or {}
     cells = []
     for name, feature in schema.items():
-        told = known.get(name, {})
+        about = known.get(name, {})
         value = _only(batch[name])
-        names = [str(one) for one in told.get("class_names") or ()]
+        names = [str(one) for one in about.get("class_names") or ()]
         if is_guess and isinstance(value, str) and text_of(value.encode()) is None:
-            value, feature = value.encode(), Feature("bytes")  # bytes that happen to be UTF-8
-        cells.append(Cell(name, feature, value, names, told))
+            value, feature = value.encode(), Feature("bytes")  # bytes that are valid UTF-8
+        cells.append(Cell(name, feature, value, names, about))
     return cells + [Cell(name, Feature("bytes", optional=True), None) for name in lacking]
 
 
 def _only(column: Any) -> Any:
-    """The value of the one record of a column."""
+    """Return the only value of a column."""
     if isinstance(column, Masked):
         return _only(column.values) if column.present[0] else None
     if isinstance(column, Ragged):
@@ -195,21 +194,21 @@ def _only(column: Any) -> Any:
 
 
 def _plain(rows: Any) -> Any:
-    """Rows as an array, or as lists where they differ in length, or are strings."""
+    """Convert rows to an array, or to lists if they are strings or differ in length."""
     if isinstance(rows, Ragged):
         return [_plain(row) for row in rows]
     return rows.to_list() if isinstance(rows, BytesColumn) else np.asarray(rows)
 
 
-FEW_VALUES = 8  # that are shown whole, without what they range over
-WHOLE_VALUES = 32  # up to so many are shown whole where there is room
+FEW_VALUES = 8  # shown without their range
+WHOLE_VALUES = 32  # shown completely if there is room
 EDGE_VALUES = 3
 UNLIMITED = 1 << 30
-DOTS = "…"  # where something is left out
+DOTS = "…"  # mark of omission
 
 
 def describe_type(cell: Cell) -> str:
-    """The type of a feature in a word or two: `float32 (2, 3)`, `str`, `image`."""
+    """Describe the type of a feature: `float32 (2, 3)`, `str`, `image`."""
     feature = cell.feature
     if feature.encoding == "image":
         word = "images" if feature.holds_images else "image"
@@ -222,9 +221,9 @@ def describe_type(cell: Cell) -> str:
 
 
 def describe_value(cell: Cell, room: int = UNLIMITED, *, has_shape: bool = False) -> str:
-    """A value in a line of about so many characters.
+    """Describe a value in a line of about `room` characters.
 
-    Sizes are told unless the type says them already, beside the value.
+    With `has_shape`, the size is left out because the type beside it includes it.
 
     >>> from datum import Feature
     >>> describe_value(Cell("label", Feature("int64"), np.int64(1), ["cat", "dog"]))
@@ -249,7 +248,7 @@ def describe_value(cell: Cell, room: int = UNLIMITED, *, has_shape: bool = False
 
 
 def clean(text: str) -> str:
-    r"""A text in one line, whatever a terminal would make of its characters.
+    r"""Put a text on one line, without control characters.
 
     >>> clean("a\n\x1b[31mb")
     'a⏎\\x1b[31mb'
@@ -259,12 +258,12 @@ def clean(text: str) -> str:
 
 
 def shorten_name(name: str, room: int) -> str:
-    """A name cut to so many characters; its end tells more than its start."""
+    """Cut a name to `room` characters, keeping its end."""
     return name if len(name) <= room else DOTS + name[len(name) + len(DOTS) - room :]
 
 
 def shorten(text: str, room: int) -> str:
-    """A text cut to so many columns, with dots where something is missing.
+    """Cut a text to `room` columns, with dots at the cut.
 
     >>> shorten("abcdef", 4), shorten("日本語", 5)
     ('abc…', '日本…')
@@ -272,14 +271,14 @@ def shorten(text: str, room: int) -> str:
     if len(text) * 2 <= room or (len(text) <= room and cell_len(text) <= room):
         return text
     left = max(0, room - len(DOTS))
-    kept = text[:left]  # hardly a character takes less than a column
+    kept = text[:left]  # most characters take at least a column
     while cell_len(kept) > left:
         kept = kept[:-1]
     return kept + DOTS
 
 
 def _describe_text(text: str, room: int) -> str:
-    shown = clean(text[: 4 * room])  # no more than may be seen of a book
+    shown = clean(text[: 4 * room])  # the rest of a long text is never shown
     if cell_len(shown) + 2 <= room and len(text) <= 4 * room:
         return f'"{shown}"'
     count = f" ({count_of(len(text), 'character')})"
@@ -315,7 +314,7 @@ def _describe_array(cell: Cell, array: Any, room: int, is_told: bool) -> str:
 
 
 def _describe_names(array: Any, names: Sequence[str]) -> str:
-    """The classes of ids: of a few each, of many how often each occurs."""
+    """Class names of ids, or their counts if there are many."""
     if not names or array.dtype.kind not in "iu" or array.ndim != 1:
         return ""
     words = [clean(names[one]) if 0 <= one < len(names) else "?" for one in array.tolist()]
@@ -327,7 +326,7 @@ def _describe_names(array: Any, names: Sequence[str]) -> str:
 
 
 def _describe_range(array: Any) -> str:
-    """What many numbers range over, and how many are no numbers."""
+    """Range of many numbers, and the count of non-finite ones."""
     is_number = array.dtype.kind in "iufmM" or array.dtype.name == "bfloat16"
     if array.size <= FEW_VALUES or not is_number:
         return ""
@@ -337,7 +336,7 @@ def _describe_range(array: Any) -> str:
         array = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
         is_there = np.isfinite(array) if array.dtype.kind == "f" else np.ones(array.shape, bool)
     if not is_there.any():
-        return "  no number among them"
+        return "  no finite number"
     low, high = array[is_there].min(), array[is_there].max()
     odd = array.size - int(is_there.sum())
     lost = f", {odd:,} not finite" if odd else ""
@@ -351,7 +350,7 @@ def _short_number(value: Any) -> str:
 
 
 def _fit(array: Any, room: int) -> str:
-    """As many values as there is room for: all, or some from the start and the end."""
+    """Format all values, or as many from start and end as there is room for."""
     if array.size <= WHOLE_VALUES:
         shown = "[" + " ".join(_nested(array)) + "]"
         if len(shown) <= room:
@@ -399,7 +398,7 @@ def _describe_sparse(value: Sparse, room: int) -> str:
 
 
 def _describe_list(cell: Cell, value: list[Any], room: int) -> str:
-    """Lists of strings, and rows that differ in length."""
+    """Describe a list of strings or of rows of different lengths."""
     noun = "step" if cell.feature.sequence else ("row" if _has_rows(value) else "item")
     lead = count_of(len(value), noun)
     if not value:
@@ -415,7 +414,7 @@ def _describe_list(cell: Cell, value: list[Any], room: int) -> str:
 
 
 def _describe_strings(value: list[bytes]) -> str:
-    """Byte strings: how long they are together or each, and what the first ones look like."""
+    """Describe byte strings: their sizes and the kinds of the first ones."""
     sizes = {len(one) for one in value}
     if len(sizes) == 1 and max(sizes) <= 4:
         more = f" {DOTS}" if len(value) > FEW_VALUES else ""
@@ -439,15 +438,15 @@ def _list_item(item: Any) -> str:
     return _print_array(np.asarray(item), EDGE_VALUES)
 
 
-MAX_DEPTH = 6  # of messages in messages that are told
-MAX_FIELDS = 24  # that are told
+MAX_DEPTH = 6  # of nested messages shown
+MAX_FIELDS = 24  # shown
 MAX_TEXT_LINES = 8
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a message: its number, and an integer, bytes, or the fields of a message."""
+    """A field of a message: its number, and an integer, bytes, or nested fields."""
 
     number: int
     kind: int
@@ -455,7 +454,7 @@ class Field:
 
 
 def fields_of(data: bytes, depth: int = MAX_DEPTH) -> list[Field] | None:
-    """The fields of a protobuf message; None for what is none."""
+    """Parse the fields of a protobuf message; None for other data."""
     try:
         return list(_read_fields(data, depth)) if data else None
     except (IndexError, ValueError, struct.error):
@@ -480,15 +479,15 @@ def _read_fields(data: bytes, depth: int) -> Iterator[Field]:
             size, at = _read_varint(data, at)
             part = data[at : at + size]
             if len(part) != size:
-                raise ValueError("expected as many bytes as the length says")
+                raise ValueError("expected as many bytes as the length")
             at += size
             yield Field(number, kind, _inside(part, depth))
         else:
-            raise ValueError("expected a wire type of today")
+            raise ValueError("expected a known wire type")
 
 
 def _inside(part: bytes, depth: int) -> Any:
-    """What bytes are: a text, else a message, else bytes."""
+    """Interpret bytes as text, else as a message, else as bytes."""
     if text_of(part) is not None or depth <= 1 or len(part) < 2:
         return part
     inner = fields_of(part, depth - 1)
@@ -509,7 +508,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def describe_payload(payload: bytes, room: int) -> list[str]:
-    """What a record is that is no Example, in a few lines."""
+    """Describe a record that is no Example in a few lines."""
     size = count_of(len(payload), "byte")
     if not payload:
         return ["no bytes"]
@@ -524,20 +523,20 @@ def describe_payload(payload: bytes, room: int) -> list[str]:
         return [f"text of {size}, {len(lines):,} lines:", *shown, *rest]
     fields = fields_of(payload)
     if fields is not None and _is_likely(fields):
-        told = list(_tell_fields(fields, room, "  "))
-        more = len(told) - MAX_FIELDS
+        shown = list(_field_lines(fields, room, "  "))
+        more = len(shown) - MAX_FIELDS
         rest = [f"  … {more:,} more"] if more > 0 else []
         title = f"a protobuf message of {size}, no tf.train.Example:"
-        return [title, *told[:MAX_FIELDS], *rest]
+        return [title, *shown[:MAX_FIELDS], *rest]
     return [look_at(payload, room), *hex_dump(payload)]
 
 
 def _is_likely(fields: list[Field]) -> bool:
-    """Whether bytes are a message, and do not only happen to read as one."""
+    """Return whether the fields are likely those of a real message."""
     return bool(fields) and max(field.number for field in fields) < 1000
 
 
-def _tell_fields(fields: list[Field], room: int, indent: str) -> Iterator[str]:
+def _field_lines(fields: list[Field], room: int, indent: str) -> Iterator[str]:
     for field in fields:
         numbers = [str(field.number)]
         while isinstance(field.value, list) and len(field.value) == 1:
@@ -546,12 +545,12 @@ def _tell_fields(fields: list[Field], room: int, indent: str) -> Iterator[str]:
         lead = f"{indent}{'.'.join(numbers)}"
         if isinstance(field.value, list):
             yield f"{lead}:"
-            yield from _tell_fields(field.value, room, indent + "  ")
+            yield from _field_lines(field.value, room, indent + "  ")
         else:
-            yield shorten(f"{lead}: {_tell_value(field, room - len(lead))}", room)
+            yield shorten(f"{lead}: {_field_value(field, room - len(lead))}", room)
 
 
-def _tell_value(field: Field, room: int) -> str:
+def _field_value(field: Field, room: int) -> str:
     if isinstance(field.value, int):
         if field.kind == _FIXED32:
             return f"{struct.unpack('<f', struct.pack('<i', field.value))[0]:.6g}"
@@ -563,7 +562,7 @@ def _tell_value(field: Field, room: int) -> str:
 
 
 def fields_to_json(fields: list[Field]) -> list[dict[str, Any]]:
-    """The fields of a message as plain values: number, and an integer, text, size or fields."""
+    """Return fields as plain values: number, and an integer, text, size or fields."""
     found = []
     for field in fields:
         if isinstance(field.value, list):
@@ -572,6 +571,6 @@ def fields_to_json(fields: list[Field]) -> list[dict[str, Any]]:
             found.append({"field": field.number, "value": field.value})
         else:
             text = text_of(field.value)
-            told = {"text": text} if text is not None else {"bytes": len(field.value)}
-            found.append({"field": field.number, **told})
+            content = {"text": text} if text is not None else {"bytes": len(field.value)}
+            found.append({"field": field.number, **content})
     return found

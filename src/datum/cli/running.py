@@ -1,4 +1,4 @@
-"""How a command ends: errors as messages, exit codes, signals, and readers that go away."""
+"""The end of a command: errors as messages, exit codes, signals and closed pipes."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ __all__ = [
     "BAD_DATA",
     "DEBUG",
     "end_well",
-    "tell",
-    "tell_warnings",
-    "told_as_messages",
+    "errors_as_messages",
+    "print_message",
+    "print_warnings",
 ]
 
 BAD_DATA = 1
 BAD_CALL = 2
-INTERRUPTED = 130  # as shells have it: 128 + SIGINT
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 DEBUG: ContextVar[bool] = ContextVar("debug", default=False)
 
-_HINT = "--debug shows where; please report it, with the command"
+_HINT = "--debug shows a traceback; please report it with the command"
 _STYLES = {"error": "bold red", "warning": "bold yellow", "stopped": "bold"}
 
 
 @contextmanager
-def told_as_messages() -> Iterator[None]:
-    """Tell an error in words, and leave with its code; with --debug its traceback comes first."""
+def errors_as_messages() -> Iterator[None]:
+    """Print errors as messages and exit with their code; --debug adds a traceback."""
     try:
         yield
     except BrokenPipeError as error:
         _leave_if_unread()
         _leave(BAD_DATA, str(error), error)
     except KeyboardInterrupt as error:
-        tell("stopped")
+        print_message("stopped")
         raise typer.Exit(INTERRUPTED) from error
     except (DatumError, OSError) as error:
         _leave(BAD_DATA, _words_of(error), error)
@@ -58,22 +58,21 @@ def told_as_messages() -> Iterator[None]:
             _leave(BAD_DATA, _unexpected(error), error)
         _leave(BAD_CALL, Message.of(error), error)
     except MemoryError as error:
-        _leave(BAD_DATA, "expected memory for this, got none", error)
+        _leave(BAD_DATA, "out of memory", error)
     except Exception as error:
         if isinstance(error, typer.Exit) or hasattr(error, "format_message"):
-            raise  # of typer's own: exits, usage errors
+            raise  # Typer's own exits and usage errors
         _leave(BAD_DATA, _unexpected(error), error)
 
 
 @contextmanager
 def end_well(*, is_process: bool = True) -> Iterator[None]:
-    """End as a shell expects it, whatever a signal or a stream does to the command.
+    """Exit as shells expect after signals and stream errors.
 
-    It is told if what was written cannot be kept; what was ended by the reader of a pipe ends
-    without a word. Where the command is all of the process (`is_process`), SIGTERM and SIGHUP end
-    it as an exit does, so that nothing is left behind, and after Ctrl-C another one ends it at
-    once. A signal that was ignored when the command started stays ignored: `nohup` and jobs in the
-    background of a script rely on it.
+    Reports output that cannot be written, and exits silently when the reader of a pipe is gone.
+    In a process of its own (`is_process`), SIGTERM and SIGHUP exit with cleanup, and a second
+    Ctrl-C ends the process at once. Signals ignored at the start stay ignored, as `nohup` and
+    background jobs of scripts need it.
     """
     before = {
         number: signal.signal(number, _exit_by_signal)
@@ -84,17 +83,15 @@ def end_well(*, is_process: bool = True) -> Iterator[None]:
         try:
             yield
         finally:
-            sys.stdout.flush()  # here, where it can still be told
+            sys.stdout.flush()  # here, where an error can still be reported
     except BrokenPipeError:
         drop_output()
     except KeyboardInterrupt:
-        tell("stopped")
+        print_message("stopped")
         sys.exit(INTERRUPTED)
     except OSError as error:
-        tell("error", Message(_words_of(error), where="stdout"))
-        with suppress(
-            OSError, ValueError
-        ):  # Python flushes it once more when it ends: into nothing
+        print_message("error", Message(_words_of(error), where="stdout"))
+        with suppress(OSError, ValueError):  # Python flushes once more at exit: to /dev/null
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(BAD_DATA)
     except SystemExit as end:
@@ -118,7 +115,7 @@ def _exit_by_signal(number: int, _frame: Any) -> NoReturn:
 
 
 def _leave_if_unread() -> None:
-    """Leave if it is stdout or stderr that nobody reads, and not a pipe of something else."""
+    """Exit if the broken pipe is stdout or stderr."""
     if any(map(_is_unread, (sys.stdout, sys.stderr))):
         drop_output()
 
@@ -126,18 +123,18 @@ def _leave_if_unread() -> None:
 def _is_unread(stream: Any) -> bool:
     try:
         asked = select.poll()
-        asked.register(stream.fileno(), 0)  # errors are told whatever is asked for
+        asked.register(stream.fileno(), 0)  # poll always reports errors
         return bool(asked.poll(0))
     except (OSError, ValueError):
         return False
 
 
 @contextmanager
-def tell_warnings() -> Iterator[None]:
-    """Tell warnings as messages, without the lines of code that they come from."""
+def print_warnings() -> Iterator[None]:
+    """Print warnings as messages, without their source lines."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        tell("warning", Message.of(message) if isinstance(message, Warning) else message)
+        print_message("warning", Message.of(message) if isinstance(message, Warning) else message)
 
     with warnings.catch_warnings():
         warnings.showwarning = show
@@ -145,13 +142,13 @@ def tell_warnings() -> Iterator[None]:
 
 
 def _is_about_the_call(error: Exception) -> bool:
-    """Whether an error is one that Datum tells about arguments: it says what was expected."""
+    """Return whether an error is about arguments: its message says what was expected."""
     message = str(error.args[0]) if error.args else ""
     return "expected" in message or "has no option" in message
 
 
 def _words_of(error: Exception) -> Message:
-    """The message of an error; of the system's own, without its number."""
+    """Message of an error; system errors without their number."""
     if isinstance(error, OSError) and not isinstance(error, DatumError) and error.strerror:
         where = os.fsdecode(error.filename) if error.filename else ""
         return Message(f"{error.strerror[:1].lower()}{error.strerror[1:]}", where=where)
@@ -163,20 +160,20 @@ def _unexpected(error: Exception) -> Message:
 
 
 def _leave(code: int, message: object, error: BaseException) -> NoReturn:
-    tell("error", message)
+    print_message("error", message)
     raise typer.Exit(code) from error
 
 
-def tell(kind: str, message: object = "", *, hint: str | Sequence[str] = ()) -> None:
-    """Write `kind: message` to stderr, each hint on a line of its own."""
-    console, told = talk(), Message(message, hint=hint)
+def print_message(kind: str, message: object = "", *, hint: str | Sequence[str] = ()) -> None:
+    """Print `kind: message` to stderr, each hint on its own line."""
+    console, shown = talk(), Message(message, hint=hint)
     if DEBUG.get() and kind == "error" and sys.exc_info()[0] is not None:
         for line in traceback.format_exc().rstrip().split("\n"):
-            # Further in, so that no line of it can pass for one of a message.
+            # Indented, so that no line can pass for a message.
             console.print(Text(f"  {inert(line)}", "dim"), soft_wrap=True)
-    head = Text(kind + (": " if told else ""), _STYLES.get(kind, ""))
-    console.print(head + Text(told.line), soft_wrap=True)
-    for line in told.details:
+    head = Text(kind + (": " if shown else ""), _STYLES.get(kind, ""))
+    console.print(head + Text(shown.line), soft_wrap=True)
+    for line in shown.details:
         console.print(Text(line), soft_wrap=True)
-    for line in told.hints:
+    for line in shown.hints:
         console.print(Text(line, "cyan"), soft_wrap=True)

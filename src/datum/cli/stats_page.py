@@ -49,11 +49,11 @@ CHART_ROWS = 4
 SHOWN_VALUES = 12
 MAX_CHART_WIDTH = 64
 MAX_BIN_WIDTH = 6
-FEW_VALUES = 24  # of a feature that is no label: counted out
+FEW_VALUES = 24  # of a feature without labels, listed with counts
 
 
 def render(profile: Profile, *, title: str | None = None) -> RenderableType:
-    """All that is known of a dataset, as something that rich prints at any width."""
+    """Make the page of `datum stats`, for a console of any width."""
     name = title or str(profile.path)
 
     def show_head(width: int, signs: Signs) -> Iterator[Text]:
@@ -75,7 +75,7 @@ def _show_end(profile: Profile, width: int, signs: Signs) -> Iterator[Text]:
     if profile.warnings:
         yield from show_warnings(profile.warnings, width, signs, is_cut=False)
     else:
-        yield Text.assemble((f"{signs.good} ", "bold green"), "nothing to warn of")
+        yield Text.assemble((f"{signs.good} ", "bold green"), "no warnings")
     yield Text()
     within = sum(one.records for one in profile.duplicates if one.split == one.other)
     across = sum(one.records for one in profile.duplicates if one.split != one.other)
@@ -123,7 +123,7 @@ class _Block:
         )
 
     def _show_values(self, width: int, signs: Signs) -> Iterator[Text]:
-        """Values with bars: all where they are few, else those that occur again."""
+        """Yield values with bars: all if they are few, else the repeated ones."""
         one, counts = self.one, self.one.counts
         if counts is None or not counts.values or counts.values[0][1] < 2:
             return
@@ -167,7 +167,7 @@ def _facts(facts: list[str], width: int, signs: Signs) -> Iterator[Text]:
 
 
 def _distributions(one: FeatureProfile) -> Iterator[tuple[str, Distribution]]:
-    """What is worth a chart; of classes, and of texts that are few, their counts are."""
+    """Distributions to chart; classes and few texts have counts instead."""
     for what, found in (("", one.numbers), ("items", one.lengths), ("bytes", one.sizes)):
         is_class = what != "items" and (one.is_label or (what == "bytes" and _are_few(one)))
         if found is not None and (found.count or found.nan or found.infinite) and not is_class:
@@ -216,7 +216,7 @@ def _range_facts(what: str, found: Distribution, dtype: str, signs: Signs) -> It
 
 
 def _show_quantiles(found: Distribution, dtype: str, width: int) -> list[Text]:
-    """Of five quantiles as many as fit, those in the middle first."""
+    """Show as many of five quantiles as fit, from the middle."""
     columns = [
         Column(
             f"{100 * share:.0f} %", [describe_number(_whole(found, value), dtype=dtype)], "right"
@@ -231,7 +231,7 @@ def _show_quantiles(found: Distribution, dtype: str, width: int) -> list[Text]:
 
 
 def _whole(found: Distribution, value: float) -> float:
-    """Quantiles of whole numbers that are whole themselves."""
+    """Return a whole quantile of integers as an integer."""
     return int(value) if isinstance(found.lowest, int) and value == int(value) else value
 
 

@@ -1,4 +1,4 @@
-"""Output of commands: data on stdout, messages on stderr, width, colour and signs."""
+"""Output of commands: data on stdout, messages on stderr; width, colour and signs."""
 
 from __future__ import annotations
 
@@ -30,16 +30,15 @@ __all__ = [
     "talk",
 ]
 
-FILE_WIDTH = 4096  # where no terminal limits it: nothing is cut or wrapped
-READER_GONE = 141  # as shells have it: 128 + SIGPIPE
+FILE_WIDTH = 4096  # without a terminal nothing is cut or wrapped
+READER_GONE = 141  # 128 + SIGPIPE, as in shells
 
 
 def prepare_streams() -> None:
-    """Let streams take any text, and be there at all.
+    """Make stdout and stderr accept any text; call it once, before any output.
 
-    A terminal shows `?` for what its encoding cannot hold. Elsewhere file names that are no UTF-8
-    come out as the bytes they are. What is written to a closed stream goes nowhere. It has to be
-    called once, before anything is written.
+    A terminal shows `?` for characters outside its encoding. In files and pipes, file names that
+    are not UTF-8 keep their bytes. Output to a closed stream is discarded.
     """
     codecs.register_error("datum", _encode_anyhow)
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - open until the end
@@ -60,9 +59,9 @@ def _encode_anyhow(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def drop_output() -> NoReturn:
-    """End at once, without a word: nobody reads any more, as after `datum head ... | head -1`."""
+    """Exit silently because the reader is gone, as in `datum head ... | head -1`."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):  # Python flushes both once more when it ends
+    for stream in (sys.stdout, sys.stderr):  # Python flushes both once more at exit
         with suppress(OSError, ValueError):
             try:
                 stream.flush()
@@ -72,10 +71,10 @@ def drop_output() -> NoReturn:
 
 
 class _Console(Console):
-    """A console for text of strangers, which leaves as a shell expects it when its reader has gone.
+    """A console for untrusted text, which exits as shells expect when its reader is gone.
 
-    Names and values are made inert where a line is made of them, so that they cannot start another
-    one. Here the rest is: whatever is printed, nothing but the styles of rich steers the terminal.
+    Names and values are made inert where a line is composed, so that they cannot start a new line.
+    Here all other text is: only the styles of rich can control the terminal.
     """
 
     def render(
@@ -91,12 +90,12 @@ class _Console(Console):
 
 
 def data() -> Console:
-    """The console of stdout; without colour, and as wide as need be, where it is no terminal."""
+    """Return the console of stdout; without a terminal it has no colour and no limit of width."""
     return _console(stderr=False)
 
 
 def talk() -> Console:
-    """The console of stderr: progress, messages, errors."""
+    """Return the console of stderr, for progress, messages and errors."""
     return _console(stderr=True)
 
 
@@ -108,7 +107,7 @@ def _console(*, stderr: bool) -> Console:
 
 
 def is_plain(console: Console) -> bool:
-    """Whether its encoding holds ASCII alone, so that blocks and boxes have to be spelt out."""
+    """Return whether the encoding may lack block characters."""
     return not console.encoding.lower().startswith("utf")
 
 
@@ -117,7 +116,7 @@ def _inert_lines(text: str) -> str:
 
 
 def print_json(lines: Iterable[Any]) -> None:
-    """Write a value a line to stdout, for programs; NaN and infinities as null."""
+    """Print one JSON value per line to stdout; NaN and infinities become null."""
     is_ascii = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     dump = json.dumps if is_ascii else json_text
     sys.stdout.writelines(dump(_finite(line)) + "\n" for line in lines)
@@ -136,7 +135,7 @@ def _finite(value: Any) -> Any:
 
 @contextmanager
 def show_bar(what: str) -> Iterator[Any]:
-    """A bar on a terminal, nothing elsewhere; it is a function of (done, total)."""
+    """Show a progress bar on a terminal; yield a function of (done, total)."""
     console = talk()
     if not console.is_terminal:
         yield lambda _done, _total: None
@@ -156,18 +155,18 @@ def show_bar(what: str) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """Signs by what they stand for.
+    """Characters for charts and text, in Unicode or ASCII.
 
     Attributes:
-        levels: of a column of a small histogram, from nothing to the full height.
-        parts: of a bar that ends within a cell, from nothing to the full cell.
-        to: between the ends of a range.
-        times: between the sides of a shape.
-        dots: where something was cut off.
-        about: before a number that was estimated.
-        within: before a standard deviation.
-        between: between facts on a line.
-        good, bad: before what is well, and before warnings.
+        levels: Heights of a column in a small histogram, from empty to full.
+        parts: Widths of the last cell of a bar, from empty to full.
+        to: Sign between the ends of a range.
+        times: Sign between the sides of a shape.
+        dots: Mark where text was cut.
+        about: Sign before an estimate.
+        within: Sign before a standard deviation.
+        between: Separator of facts on a line.
+        good, bad: Signs before good news and warnings.
     """
 
     levels: str
@@ -187,5 +186,5 @@ ASCII = Signs(" .:-=+*#%", " #", "-", "x", "...", "~", "+-", "|", "ok", "!")
 
 
 def signs_for(options: ConsoleOptions) -> Signs:
-    """The signs that the encoding of a console holds."""
+    """Return the signs that the encoding of a console supports."""
     return ASCII if options.ascii_only else UNICODE

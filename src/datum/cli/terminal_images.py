@@ -1,4 +1,4 @@
-"""Images in a terminal, by the best protocol it is known to have."""
+"""Images in a terminal, by the best protocol that it supports."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ __all__ = [
 ]
 
 SHADES = " .:-=+*#%@"  # from dark to bright, as on a dark terminal
-OPAQUE = 128  # alpha from which on a pixel is shown
-_BRIGHTNESS = np.array([0.299, 0.587, 0.114])  # what red, green and blue add to it
+OPAQUE = 128  # least alpha of a visible pixel
+_BRIGHTNESS = np.array([0.299, 0.587, 0.114])  # weights of red, green and blue
 
-FIRST_COLOUR = 16  # those before it are as the user likes them
+FIRST_COLOUR = 16  # the first 16 depend on the user's theme
 _STEPS = (0, 95, 135, 175, 215, 255)
 _CUBE = [(red, green, blue) for red in _STEPS for green in _STEPS for blue in _STEPS]
 _PALETTE = np.array([*_CUBE, *((grey, grey, grey) for grey in range(8, 248, 10))], np.float64)
@@ -46,10 +46,9 @@ _Pixel = tuple[int, int, int, int]
 
 
 def block_lines(pixels: Any, *, has_all_colours: bool = True) -> list[Text]:
-    """Two pixels a character, one above the other; where they are transparent, nothing.
+    """Draw two pixels per character, one above the other; transparent ones stay blank.
 
-    Of terminals that have not all colours, the nearest of the 240 that are the same everywhere
-    are taken.
+    Without `has_all_colours`, the nearest of the 240 standard colours are used.
 
     >>> [line.plain for line in block_lines(np.full((3, 2, 4), 255, np.uint8))]
     ['▀▀', '▀▀']
@@ -70,7 +69,7 @@ def block_lines(pixels: Any, *, has_all_colours: bool = True) -> list[Text]:
 
 
 def _to_palette(pixels: Any) -> Any:
-    """Each pixel as the nearest colour of the cube and the greys, its number in place of red."""
+    """Replace pixels by the nearest standard colour, its number in the red channel."""
     known, places = np.unique(pixels.reshape(-1, 4), axis=0, return_inverse=True)
     offsets = known[:, None, :3].astype(np.float64) - _PALETTE
     nearest = (offsets**2 @ _BRIGHTNESS).argmin(axis=1) + FIRST_COLOUR
@@ -94,7 +93,7 @@ def _block(above: _Pixel, below: _Pixel, is_numbered: bool) -> tuple[str, Style]
 
 
 def ascii_lines(pixels: Any) -> list[Text]:
-    """A letter for two pixels, one above the other, by how bright they are.
+    """Draw one letter per two pixels, one above the other, by brightness.
 
     >>> [line.plain for line in ascii_lines(np.full((2, 2, 4), 255, np.uint8))]
     ['@@']
@@ -107,8 +106,8 @@ def ascii_lines(pixels: Any) -> list[Text]:
     return [Text("".join(SHADES[at] for at in row).rstrip(), end="") for row in places.tolist()]
 
 
-CHUNK_BYTES = 4096  # of one command to kitty, at most
-COLOURS = 128  # of a sixel picture; terminals know 256 and more
+CHUNK_BYTES = 4096  # limit of one kitty command
+COLOURS = 128  # of a sixel image; terminals support at least 256
 SIXEL_ROWS = 6
 
 
@@ -121,7 +120,7 @@ def _png(pixels: Any) -> bytes:
 
 
 def encode_kitty(pixels: Any, *, columns: int, rows: int) -> str:
-    """A command that shows a PNG in so many cells, and asks for no answer."""
+    """Encode a PNG as a kitty command that expects no answer."""
     data = base64.b64encode(_png(pixels)).decode()
     chunks = [data[at : at + CHUNK_BYTES] for at in range(0, len(data), CHUNK_BYTES)]
     commands = []
@@ -132,17 +131,17 @@ def encode_kitty(pixels: Any, *, columns: int, rows: int) -> str:
 
 
 def encode_iterm(pixels: Any, *, columns: int, rows: int) -> str:
-    """A command that shows a PNG in so many cells."""
+    """Encode a PNG as an iTerm command."""
     data = _png(pixels)
     options = f"inline=1;size={len(data)};width={columns};height={rows};preserveAspectRatio=1"
     return f"\x1b]1337;File={options}:{base64.b64encode(data).decode()}\x07"
 
 
 def encode_sixel(pixels: Any, *, columns: int, rows: int) -> str:
-    """A sixel picture of the pixels as they are; what is transparent keeps the background."""
+    """Encode pixels as a sixel image; transparent ones keep the background."""
     from PIL import Image
 
-    del columns, rows  # its size is that of its pixels
+    del columns, rows  # a sixel image has the size of its pixels
     paletted = Image.fromarray(pixels[..., :3]).quantize(COLOURS)
     ids = np.asarray(paletted).astype(np.int64)
     ids[pixels[..., 3] < 128] = -1
@@ -159,7 +158,7 @@ def encode_sixel(pixels: Any, *, columns: int, rows: int) -> str:
 
 
 def _encode_band(band: Any) -> Iterator[str]:
-    """Six rows of pixels, colour by colour."""
+    """Encode six rows of pixels, colour by colour."""
     weights = 1 << np.arange(len(band))[:, None]
     for number in np.unique(band).tolist():
         if number >= 0:
@@ -182,19 +181,19 @@ Colour = tuple[int, int, int]
 
 MAX_ROWS = 16
 MAX_COLUMNS = 72
-LEAST_COLUMNS = 16  # that small images are enlarged to, by a whole number
+LEAST_COLUMNS = 16  # to which small images are enlarged
 GAP_COLUMNS = 2
-PIXELS_PER_COLUMN = 10  # of a terminal that shows pixels; it scales them to its own
+PIXELS_PER_COLUMN = 10  # in protocols that draw pixels; the terminal scales them
 
 _KITTY_PROGRAMS = ("ghostty", "kitty")
 _ITERM_PROGRAMS = ("iTerm.app", "WezTerm")
 _SIXEL_TERMS = ("foot", "mlterm", "contour", "yaft")
-_KONSOLE = 220400  # the first version that knows kitty's protocol
+_KONSOLE = 220400  # first version with kitty's protocol
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box in fractions of the height and width of a picture, and its colour."""
+    """A coloured box in fractions of the height and width of an image."""
 
     ymin: float
     xmin: float
@@ -205,13 +204,13 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Pixels to show.
+    """An image to show.
 
     Attributes:
-        pixels: height x width x 3, or 4 with transparency; uint8.
-        boxes: drawn onto them.
-        is_exact: whether pixels stand for classes, and must not be mixed.
-        legend: what colours mean.
+        pixels: uint8 array of height x width x 3, or 4 with transparency.
+        boxes: Boxes to draw.
+        is_exact: Whether pixels are classes, which must not be blended.
+        legend: Colours and their meanings.
     """
 
     pixels: Any
@@ -223,10 +222,10 @@ class Picture:
 def choose_style(
     console: Console, *, wanted: str | None = None, environ: Mapping[str, str] | None = None
 ) -> ImageStyle:
-    """How to show pictures here: as asked for, or told by the environment alone.
+    """Choose how to show images: as requested, or by the environment.
 
-    No terminal is asked what it can do, for it might not answer. Within tmux and screen, which
-    keep such protocols from the terminal, blocks are taken.
+    The terminal is not queried, because it might not answer. In tmux and screen, which block such
+    protocols, images are drawn with blocks.
     """
     if wanted is not None and wanted != "auto":
         if wanted not in get_args(ImageStyle):
@@ -264,7 +263,7 @@ def _find_protocol(environ: Mapping[str, str]) -> ImageStyle | None:
 def show_pictures(
     console: Console, pictures: Sequence[Picture], style: ImageStyle, *, indent: int = 2
 ) -> None:
-    """Show pictures side by side, and under them what their colours mean."""
+    """Print images side by side."""
     if style == "none" or not pictures:
         return
     columns = max(8, min(MAX_COLUMNS, console.width - indent - 1))
@@ -287,7 +286,7 @@ def show_pictures(
 
 
 def _with_greys(picture: Picture) -> Picture:
-    """Classes in greys as far from each other as can be, where there are no colours."""
+    """Draw classes in evenly spaced greys, for terminals without colour."""
     flat = picture.pixels.reshape(-1, picture.pixels.shape[-1])
     known, places = np.unique(flat, axis=0, return_inverse=True)
     greys = np.linspace(0, 255, len(known)).astype(np.uint8)
@@ -296,7 +295,7 @@ def _with_greys(picture: Picture) -> Picture:
 
 
 def _compose(pictures: Sequence[Picture], columns: int, scale: int) -> Any:
-    """All pictures in one, side by side, at most so many columns of `scale` pixels wide."""
+    """Join images side by side, at most `columns` columns of `scale` pixels wide."""
     share = max(8, (columns - GAP_COLUMNS * (len(pictures) - 1)) // len(pictures))
     parts = [_fit(picture, share * scale, 2 * MAX_ROWS * scale, scale) for picture in pictures]
     height = max(part.shape[0] for part in parts)
@@ -309,7 +308,7 @@ def _compose(pictures: Sequence[Picture], columns: int, scale: int) -> Any:
 
 
 def _fit(picture: Picture, width: int, height: int, scale: int) -> Any:
-    """A picture of about this size, with its boxes, and with transparency."""
+    """Resize an image to about this size, and draw its boxes."""
     from PIL import Image, ImageDraw
 
     image = Image.fromarray(picture.pixels).convert("RGBA")

@@ -55,7 +55,7 @@ _SIGNS: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.UAdd: operator.pos,
 }
 
-# How many arguments each takes, and what it does.
+# Number of arguments, and the function.
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "abs": (1, abs),
     "endswith": (2, lambda text, end: text.endswith(end)),
@@ -68,19 +68,19 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "sum": (1, sum),
     "upper": (1, lambda text: text.upper()),
 }
-METHODS = ("endswith", "lower", "startswith", "strip", "upper")  # that may stand after a dot
+METHODS = ("endswith", "lower", "startswith", "strip", "upper")  # also allowed as methods
 
 
 def truth(value: Any) -> bool:
-    """Whether a value is true; several at once are neither."""
+    """Return whether a value is true; raise ValueError for an array of several."""
     size = getattr(value, "size", 1)
     if size > 1:
-        raise ValueError("several values at once: index them, or ask for len, min or max")
+        raise ValueError("several values at once: index them, or use len, min or max")
     return bool(size) and bool(value)
 
 
 def compare(operators: Sequence[ast.cmpop], values: Sequence[Value]) -> Value:
-    """Whether each value stands to the next as an operator says; None is in no order."""
+    """Make a chain of comparisons; None has no order."""
     tests = [(_COMPARISONS[type(one)], isinstance(one, _NEEDS_VALUES)) for one in operators]
 
     def test(record: Record) -> bool:
@@ -98,7 +98,7 @@ def compare(operators: Sequence[ast.cmpop], values: Sequence[Value]) -> Value:
 
 
 def calculate(kind: type[ast.operator], left: Value, right: Value) -> Value | None:
-    """Two numbers made into one, or two texts joined; None if there is no such operator here."""
+    """Make an arithmetic operation; None for an unsupported operator."""
     apply = _ARITHMETIC.get(kind)
     if apply is None:
         return None
@@ -108,7 +108,9 @@ def calculate(kind: type[ast.operator], left: Value, right: Value) -> Value | No
         if first is None or second is None:
             return None
         if kind is not ast.Add and isinstance(first, (str, bytes, list)):
-            raise TypeError(f"{first!r:.50}, which is no number")  # nor a pattern, nor repeated
+            raise TypeError(
+                f"{first!r:.50}, which is no number"
+            )  # "%" must not format, "*" must not repeat
         if kind is not ast.Add and isinstance(second, (str, bytes, list)):
             raise TypeError(f"{second!r:.50}, which is no number")
         return apply(first, second)
@@ -117,7 +119,7 @@ def calculate(kind: type[ast.operator], left: Value, right: Value) -> Value | No
 
 
 def sign(kind: type[ast.unaryop], value: Value) -> Value | None:
-    """A number with a sign, or the opposite of a truth; None if there is no such operator here."""
+    """Make a negation; None for an unsupported operator."""
     if kind is ast.Not:
         return lambda record: not truth(value(record))
     apply = _SIGNS.get(kind)
@@ -127,7 +129,7 @@ def sign(kind: type[ast.unaryop], value: Value) -> Value | None:
 
 
 def call(name: str, values: Sequence[Value]) -> Value:
-    """What a function makes of values; None of None."""
+    """Make a call of a function; its result is None if its first argument is None."""
     function = FUNCTIONS[name][1]
 
     def result(record: Record) -> Any:
@@ -137,15 +139,15 @@ def call(name: str, values: Sequence[Value]) -> Value:
     return result
 
 
-# A text, which stays as it is, or a feature in backquotes.
+# A string, which stays, or a feature in backquotes.
 _QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`([^`]*)`""", re.DOTALL)
 _MAX_CHARACTERS = 10_000
 
 
 class Expression:
-    """Whether a record is wanted: called with it, it is True or False.
+    """A condition on records: call it with a record to get True or False.
 
-    What a record lacks is None: it is neither less nor greater than anything.
+    An absent value is None, which is neither less nor greater than anything.
     """
 
     def __init__(self, text: str, value: Value) -> None:
@@ -153,7 +155,7 @@ class Expression:
         self._value = value
 
     def __call__(self, record: Mapping[str, Any]) -> bool:
-        """Whether this record is wanted."""
+        """Return whether the record satisfies the condition."""
         return truth(self._value(record))
 
     def __repr__(self) -> str:
@@ -163,12 +165,13 @@ class Expression:
 def parse_expression(
     text: str, schema: Schema, metadata: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Expression:
-    """Make a function of a record out of a text such as "label == 'cat' and score > 0.5".
+    """Compile an expression such as "label == 'cat' and score > 0.5".
 
-    Names are those of features; one that is no name in Python stands in backquotes, or as
-    feature("image/height"). There are numbers, texts and lists, comparisons, `in`, `and`, `or` and
-    `not`, arithmetic, indexing, and abs, len, lower, upper, strip, startswith, endswith, min, max,
-    sum. A class may be called by its name where `metadata` knows it. All else is a ValueError.
+    Names are features; those that are not Python names go in backquotes, or as
+    feature("image/height"). Expressions have numbers, strings and lists, comparisons, `in`, `and`,
+    `or` and `not`, arithmetic, indexing, and abs, len, lower, upper, strip, startswith, endswith,
+    min, max, sum. Classes may be compared by name if `metadata` has `class_names`. Raises
+    ValueError for anything else.
 
     >>> from datum import Feature, Schema
     >>> wanted = parse_expression(
@@ -182,7 +185,7 @@ def parse_expression(
 
 
 class _Reader:
-    """Turns the nodes of a parsed text into functions of a record."""
+    """Compiler from syntax nodes to functions of a record."""
 
     def __init__(
         self, text: str, schema: Schema, metadata: Mapping[str, Mapping[str, Any]]
@@ -190,7 +193,7 @@ class _Reader:
         self._text = text.strip()
         self._schema = schema
         self._metadata = metadata
-        self._quoted: dict[str, str] = {}  # features in backquotes, by what stands for them
+        self._quoted: dict[str, str] = {}  # backquoted features by their stand-in names
 
     def read(self) -> Expression:
         if len(self._text) > _MAX_CHARACTERS:
@@ -209,7 +212,7 @@ class _Reader:
             raise ValueError("--where: expected less nesting, got more") from None
 
     def _unquoted(self) -> str:
-        """The text with names of as many characters for what is in backquotes."""
+        """Replace backquoted features by names of the same length."""
 
         def stand_in(found: re.Match[str]) -> str:
             if found[1] is not None:
@@ -258,7 +261,7 @@ class _Reader:
         if name not in self._schema:
             hint = suggest(name, self._schema, f"there are {', '.join(self._schema)}")
             if any(name in known and not known.isidentifier() for known in self._schema):
-                hint = "put names of other characters in backquotes: `image/height` > 100"
+                hint = "put names with other characters in backquotes: `image/height` > 100"
             self._fail("a feature", repr(name), node.col_offset, hint)
         return lambda record: record[name]
 
@@ -273,7 +276,7 @@ class _Reader:
         at = self._value(node.slice)
         return lambda record: value(record)[at(record)]
 
-    # What is made of values.
+    # Operations.
 
     def _combination(self, node: ast.BoolOp) -> Value:
         values = [self._value(value) for value in node.values]
@@ -301,7 +304,7 @@ class _Reader:
         if name not in FUNCTIONS or node.keywords:
             known = ", ".join(sorted(FUNCTIONS))
             hint = suggest(name, FUNCTIONS, f"there are {known}", shown=str)
-            self._fail("a function that is known here", repr(name), node.col_offset, hint)
+            self._fail("a known function", repr(name), node.col_offset, hint)
         count = FUNCTIONS[name][0]
         if len(arguments) != count:
             what = f"{name} of {count} value{'s' if count > 1 else ''}"
@@ -309,17 +312,17 @@ class _Reader:
         return call(name, [self._value(argument) for argument in arguments])
 
     def _called(self, node: ast.Call) -> tuple[str, list[ast.expr]]:
-        """The function, with what stands before the dot as its first argument."""
+        """Return the name and arguments of a call; a method's object is the first argument."""
         if isinstance(node.func, ast.Name):
             return node.func.id, list(node.args)
         if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
             return node.func.attr, [node.func.value, *node.args]
         return self._refuse(node.func)
 
-    # Classes by their names, bytes by their text.
+    # Class names, bytes and times.
 
     def _renamed(self, side: ast.expr, other: ast.expr) -> ast.expr:
-        """A text that is compared with a feature, as what the feature holds."""
+        """Convert a string compared with a feature to the feature's type."""
         name = self._feature_of(other)
         if name is None:
             return side
@@ -363,7 +366,7 @@ class _Reader:
 
     def _refuse(self, node: ast.AST) -> NoReturn:
         words = {
-            ast.Attribute: "what stands after a dot",
+            ast.Attribute: "an attribute",
             ast.Lambda: "lambda",
             ast.IfExp: "if ... else",
             ast.JoinedStr: "an f-string",
@@ -373,11 +376,11 @@ class _Reader:
         what = words.get(type(node), type(node).__name__)
         text = ast.get_source_segment(self._unquoted(), node) or ""
         column = getattr(node, "col_offset", 0)
-        hint = "there are comparisons, in, and, or, not, arithmetic, indexing and a few functions"
+        hint = "use comparisons, in, and, or, not, arithmetic, indexing and a few functions"
         self._fail("a plain expression", f"{what}: {text}" if text else what, column, hint)
 
     def _fail(self, expected: str, got: str, column: int, hint: str = "") -> NoReturn:
-        # Columns of nodes are counted in bytes of UTF-8.
+        # Columns of nodes count bytes of UTF-8.
         column = len(self._text.encode()[: max(column, 0)].decode(errors="ignore"))
         column = len(inert(self._text[:column]))
         raise ValueError(
@@ -391,7 +394,7 @@ class _Reader:
 
 
 def _asked_name(node: ast.expr) -> str | None:
-    """The name in feature("name"), if this is such a call."""
+    """Return the name in a call feature("name"), else None."""
     match node:
         case ast.Call(func=ast.Name("feature"), args=[ast.Constant(str(name))], keywords=[]):
             return name

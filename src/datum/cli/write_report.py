@@ -1,4 +1,4 @@
-"""How `datum write` shows a plan and what became of it."""
+"""Plan and report of `datum write` as text and JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from datum.cli.formatting import describe_feature
-from datum.cli.running import tell
+from datum.cli.running import print_message
 from datum.cli.shell import say_for_shell
 from datum.cli.terminal import data
 from datum.cli.write_options import spell_feature
@@ -27,27 +27,27 @@ __all__ = [
 _SHOWN_CLASSES = 5
 _SHOWN_FEATURES = 6  # in one line
 _SHOWN_FILES = 3
-_LEAST_ORIGIN = 12  # characters, below which the end of a path tells nobody anything
+_LEAST_ORIGIN = 12  # characters; less of a path is useless
 
 
 def tell_plan(plan: WritePlan) -> None:
-    """Say in two lines what was found, and what to look at."""
+    """Print the plan to stderr in two lines, with notes and warnings."""
     counted = ", ".join(
         f"{name} {_records(split.records, split.estimated_records)}"
         for name, split in plan.splits.items()
     )
     size = plan.estimated_bytes
     about = "" if size is None else f", about {format_bytes(size)}"
-    tell("found", f"{plan.layout}; {counted}{about}")
+    print_message("found", f"{plan.layout}; {counted}{about}")
     shown = [f"{name}={spell_feature(one)}" for name, one in plan.schema.items()]
     more = len(shown) - _SHOWN_FEATURES
     text = ", ".join(shown[:_SHOWN_FEATURES]) + (f" and {more} more" if more > 0 else "")
     guess = f" (inferred from {count_of(plan.looked_at, 'record')})" if plan.guessed else ""
-    tell("features", text + guess)
+    print_message("features", text + guess)
     for note in plan.notes:
-        tell("note", say_for_shell(note))
+        print_message("note", say_for_shell(note))
     for warning in plan.warnings:
-        tell("warning", say_for_shell(warning))
+        print_message("warning", say_for_shell(warning))
 
 
 def _records(exact: int | None, guess: int | None) -> str:
@@ -57,7 +57,7 @@ def _records(exact: int | None, guess: int | None) -> str:
 
 
 def show_plan(plan: WritePlan, out: str | None) -> None:
-    """Write the plan to stdout: layout, splits, shards, sizes, schema, warnings."""
+    """Print the plan to stdout: layout, splits, shards, sizes, schema, warnings."""
     console = data()
     compression = f", {plan.compression}" if plan.compression else ""
     console.print(Text(inert(f"{plan.layout}{compression}"), style="bold"), soft_wrap=True)
@@ -80,12 +80,12 @@ def show_plan(plan: WritePlan, out: str | None) -> None:
     for warning in plan.warnings:
         text = inert(say_for_shell(warning))
         console.print(Text.assemble(("warning: ", "yellow"), text))
-    where = "" if out is None else f" {inert(out)} is as it was."
+    where = "" if out is None else f" {inert(out)} is unchanged."
     console.print(Text(f"dry run: nothing was written.{where}"), soft_wrap=True)
 
 
 def _split_table(plan: WritePlan, width: int) -> Table:
-    """Splits by line; where they come from as far as there is room for it, from its end."""
+    """Table of splits, with the end of their origin if there is room."""
     table = _table()
     table.add_column("split", no_wrap=True)
     has_many = any((split.shards or 0) > 1 for split in plan.splits.values())
@@ -158,18 +158,18 @@ def _table() -> Table:
 
 
 def show_report(report: WriteReport, out: str) -> None:
-    """Write the report to stdout, and a next step to stderr."""
+    """Print the report to stdout, and a next step to stderr."""
     data().print(Text(say_for_shell(str(report))), soft_wrap=True)
     rejected = sum(split.rejected for split in report.splits.values())
     if rejected:
         where = "" if report.quarantine is None else f"; the reasons are in {report.quarantine}"
         said = f"{count_of(rejected, 'record')} could not be written{where}"
-        tell("warning", said)
-    tell("next", f"datum info {out}")
+        print_message("warning", said)
+    print_message("next", f"datum info {out}")
 
 
 def report_to_json(report: WriteReport) -> dict[str, Any]:
-    """The report as plain values: sizes in bytes, times in seconds."""
+    """Return the report as plain values: sizes in bytes, times in seconds."""
     return {
         "path": str(report.path),
         "records": report.records,

@@ -182,7 +182,7 @@ def test_everything_is_shown():
     for words in (
         "90 %",
         "records/s so far",
-        "at first, beside it: inflating 12.5 µs a record, the disk gives 500 MB/s, opening 300 µs",
+        "on the first read: inflating 12.5 µs per record, disk 500 MB/s, opening 300 µs",
         "DataLoader, 2 workers",
         "2,000   200  ±4 %",
         "to_tf graph: no such <format>",
@@ -302,7 +302,7 @@ def test_the_page_is_well_formed_and_has_all_figures():
         "Not installed: jax",
         "12x measured",
         "ds.to_numpy(..., cache=True)",
-        "The disk gives 500 MB/s",
+        "The disk reads 500 MB/s",
         "Note: the machine is busy.",
     ):
         assert words in text, words

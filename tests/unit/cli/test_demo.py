@@ -319,7 +319,7 @@ def test_a_rate_counts_the_records_after_the_first_batch():
         {"one": lambda: itertools.repeat(BATCH)},
         turns=3,
         seconds=5,
-        tell=lambda done, total: told.append((done, total)),
+        progress=lambda done, total: told.append((done, total)),
     )
     # Five batches of ten by the fifth look; the last look is one second later.
     assert rates == {"one": pytest.approx(50 / 6)}
@@ -335,7 +335,7 @@ def test_feeds_are_made_anew_for_every_turn_and_taken_in_turn():
         return itertools.repeat(BATCH)
 
     feeds = {name: lambda name=name: feed(name) for name in "ab"}
-    measure_in_turn(feeds, turns=2, seconds=1, tell=lambda done, total: None)
+    measure_in_turn(feeds, turns=2, seconds=1, progress=lambda done, total: None)
     assert order == ["a", "b", "a", "b"]
 
 
@@ -346,7 +346,7 @@ def test_one_turn_that_was_disturbed_does_not_count():
     def feed():
         return itertools.repeat({"label": np.zeros(next(sizes))})
 
-    rates = measure_in_turn({"x": feed}, turns=3, seconds=5, tell=lambda done, total: None)
+    rates = measure_in_turn({"x": feed}, turns=3, seconds=5, progress=lambda done, total: None)
     assert rates["x"] == pytest.approx(50 / 6)
 
 
@@ -411,7 +411,7 @@ def test_each_step_shows_its_calls_and_what_came_of_them(story, tmp_path, capsys
     demo_steps.compare(story, ds)
     out = capsys.readouterr().out
     assert "1,797 of 1,797" in out
-    assert "Passed over: the comparison with it needs the package `tensorflow`" in out
+    assert "Skipped: the comparison with it needs the package `tensorflow`" in out
     assert out.endswith("   True\n")
 
     demo_steps.measure(story, ds, digits)
@@ -492,7 +492,7 @@ def test_commands_have_the_prompt_of_a_shell(capsys):
 
 def test_what_is_missing_is_told_with_its_hint(capsys):
     Story().note_missing(datum.MissingDependencyError("training needs x", hint="pip install x"))
-    assert capsys.readouterr().out == "   Passed over: training needs x.\n   hint: pip install x\n"
+    assert capsys.readouterr().out == "   Skipped: training needs x.\n   hint: pip install x\n"
 
 
 def test_tables_are_indented_and_no_line_ends_in_blanks(capsys):
@@ -527,7 +527,7 @@ def test_without_tensorflow_it_says_what_to_install():
 @pytest.mark.usefixtures("tensorflow_missing")
 def test_training_without_tensorflow_is_passed_over(capsys):
     assert train(Story(), None, 1) == 0
-    assert "Passed over: training needs the package `tensorflow`" in capsys.readouterr().out
+    assert "Skipped: training needs the package `tensorflow`" in capsys.readouterr().out
 
 
 def test_native_code_is_silenced_and_heard_again(capfd):

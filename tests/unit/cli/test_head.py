@@ -207,7 +207,7 @@ def test_every_foreign_file_is_shown_or_told(shared_data):
 
 @pytest.mark.parametrize("asked", [["-n", 0], ["--index", "5:2"]])
 def test_none_of_the_records_is_not_told_as_no_records(folder, asked):
-    assert "no records were asked for" in head("ds", *asked).stderr
+    assert "no records were selected" in head("ds", *asked).stderr
 
 
 FOUND = Found(Place("train", 1200, Path("folder/a.tfrecord"), 3), b"")

@@ -161,8 +161,8 @@ def test_the_page_tells_who_wrote_it_and_what_it_holds(profile):
     first = text.splitlines()[0]
     assert first.startswith("name  Datum dataset (format 1) · 200 records · ")
     assert first.endswith(" · 2 shards · not compressed")
-    assert "✓ nothing to warn of" in text
-    assert "looked at all 200 records in 0." in text
+    assert "✓ no warnings" in text
+    assert "read all 200 records in 0." in text
     assert "next: datum head name · datum stats name · datum info name --spec tf" in text
 
 
@@ -175,7 +175,7 @@ def test_no_line_is_longer_than_the_terminal_is_wide(profile, width):
 
 def test_a_terminal_of_ascii_gets_ascii(profile):
     text = printed(render(profile, title="name"), encoding="ascii")
-    assert "ok nothing to warn of" in text
+    assert "ok no warnings" in text
     assert "?" not in text
 
 
@@ -202,8 +202,8 @@ def test_the_page_can_be_made_into_a_picture(profile):
 def test_of_a_sample_it_is_told_what_is_known_of_all(profile, tmp_path):
     datum.write({"x": np.arange(1000)}, tmp_path / "out", progress=False)
     text = describe_look(datum.profile(tmp_path / "out", sample=10))
-    assert text.startswith("looked at 10 of 1,000 records in 0.")
-    assert "(counts, ranges and means are of all, from the manifest): --full" in text
+    assert text.startswith("read 10 of 1,000 records in 0.")
+    assert "(counts, ranges and means of all records are in the manifest): --full" in text
 
 
 def test_more_labels_than_fit_are_named(tmp_path):
@@ -290,7 +290,7 @@ def test_features_without_missing_values_need_no_column_for_them(features):
     [
         ("city", "3 values: Bonn 34.0 %, Köln 33.0 %, Ulm 33.0 %"),
         ("label", "4 values"),
-        ("tokens", f"0{TO}4, 0{TO}5 a record"),
+        ("tokens", f"0{TO}4, 0{TO}5 per record"),
         ("a/very/long/name/of/a/feature/that/ends/in/x", "50.0 % true"),
         ("some", f"1{TO}99"),
     ],

@@ -19,7 +19,7 @@ from datum import CorruptRecordError, SourceError, WriteError
 from datum.cli import main
 from datum.cli.app import PANELS, HelpfulCommand, HelpfulGroup, app, explain_misuse
 from datum.cli.arguments import complete_split, complete_words, open_any
-from datum.cli.running import DEBUG, end_well, tell, tell_warnings, told_as_messages
+from datum.cli.running import DEBUG, end_well, errors_as_messages, print_message, print_warnings
 from datum.cli.shell import say_for_shell, told_for_shell
 from datum.errors import Message
 
@@ -81,7 +81,7 @@ def test_a_misspelt_command_names_the_nearest():
 def test_an_option_before_its_command_is_explained():
     result = run("--json", "info")
     assert result.exit_code == 2
-    assert "hint: it follows a command: datum " in result.stderr
+    assert "hint: put it after the command: datum " in result.stderr
 
 
 def test_what_is_not_there_ends_with_1_and_a_hint(capsys):
@@ -138,13 +138,13 @@ def debugging():
 
 
 def exit_code_of(error: BaseException) -> int:
-    with pytest.raises(typer.Exit) as ended, told_as_messages():
+    with pytest.raises(typer.Exit) as ended, errors_as_messages():
         raise error
     return ended.value.exit_code
 
 
 def test_what_goes_well_says_nothing(capsys):
-    with told_as_messages():
+    with errors_as_messages():
         pass
     assert capsys.readouterr() == ("", "")
 
@@ -165,7 +165,7 @@ def test_what_goes_well_says_nothing(capsys):
         (TypeError("write() has no option 'x'"), 2, "error: write() has no option 'x'"),
         (ValueError("boom"), 1, "error: unexpected ValueError: boom\nhint: --debug"),
         (ZeroDivisionError("boom"), 1, "error: unexpected ZeroDivisionError: boom\nhint: --debug"),
-        (MemoryError(), 1, "error: expected memory"),
+        (MemoryError(), 1, "error: out of memory"),
         (KeyboardInterrupt(), 130, "stopped\n"),
         (BrokenPipeError(32, "Broken pipe"), 1, "error: [Errno 32] Broken pipe"),
     ],
@@ -180,10 +180,10 @@ def test_an_error_becomes_a_message_and_a_code(capsys, error, code, told):
 
 
 def test_exits_and_usage_errors_are_left_to_typer():
-    with pytest.raises(typer.Exit) as ended, told_as_messages():
+    with pytest.raises(typer.Exit) as ended, errors_as_messages():
         raise typer.Exit(7)
     assert ended.value.exit_code == 7
-    with pytest.raises(typer.BadParameter), told_as_messages():
+    with pytest.raises(typer.BadParameter), errors_as_messages():
         raise typer.BadParameter("x")
 
 
@@ -197,17 +197,17 @@ def test_debug_shows_where_an_error_came_from(capsys):
 
 @pytest.mark.parametrize("text", ["[bold]x[/bold] [/]", "100 % [link=x]"])
 def test_messages_are_no_markup(capsys, text):
-    tell("error", text)
+    print_message("error", text)
     assert capsys.readouterr().err == f"error: {text}\n"
 
 
 def test_a_message_cannot_steer_the_terminal(capsys):
-    tell("error", "\x1b[2J")
+    print_message("error", "\x1b[2J")
     assert capsys.readouterr().err == "error: \\x1b[2J\n"
 
 
 def test_warnings_are_told_without_lines_of_code(capsys):
-    with tell_warnings():
+    with print_warnings():
         warnings.simplefilter("always")
         warnings.warn(Message("3 records were left out", hint="datum repair"), stacklevel=1)
     assert capsys.readouterr().err == ("warning: 3 records were left out\nhint: datum repair\n")
@@ -218,7 +218,7 @@ def test_a_reader_that_has_gone_is_not_an_error(monkeypatch, capsys):
     os.close(reading)
     with open(writing, "w") as stream:
         monkeypatch.setattr(sys, "stdout", stream)
-        with pytest.raises(SystemExit) as ended, told_as_messages():
+        with pytest.raises(SystemExit) as ended, errors_as_messages():
             stream.write("x" * 100_000)
     assert ended.value.code == 141
     assert capsys.readouterr().err == ""
@@ -447,7 +447,10 @@ def test_help_is_a_command_too():
         (["xyzzy"], "no such command 'xyzzy'\nhint: `root --help` lists the commands"),
         (["do", "x", "--cuont", "3"], "no such option: --cuont\nhint: did you mean --count?"),
         (["do", "x", "--no-shufle"], "hint: did you mean --no-shuffle or --shuffle?"),
-        (["--count", "3", "do"], "no such option: --count\nhint: it follows a command: root do"),
+        (
+            ["--count", "3", "do"],
+            "no such option: --count\nhint: put it after the command: root do",
+        ),
         (["do"], "missing argument PATH\nhint: usage: root do PATH [MORE...] [OPTIONS]"),
         (["other-one", "x"], "got unexpected extra argument"),
         (["do", "x", "--kind", "c"], "invalid value for '--kind': 'c' is not one of 'a', 'b'"),

@@ -55,7 +55,7 @@ def test_json_holds_the_whole_profile(folder):
 
 
 def test_a_sample_is_told_as_such(folder):
-    assert "looked at 10 of 300 records" in stats("out", "--sample", 10).stdout
+    assert "read 10 of 300 records" in stats("out", "--sample", 10).stdout
 
 
 def test_statistics_can_be_kept(folder):
@@ -85,7 +85,7 @@ def test_records_of_another_kind_are_told_by_their_bytes(folder):
 
 def test_it_names_no_option_that_it_has_not(folder):
     found = stats("out", "--sample", 10)
-    assert "looked at 10 of 300 records" in found.stdout
+    assert "read 10 of 300 records" in found.stdout
     assert "--full" not in found.stdout
 
 

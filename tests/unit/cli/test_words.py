@@ -190,7 +190,7 @@ def test_what_is_no_pair_is_an_error_that_names_the_option(text: str) -> None:
 
 
 def test_a_name_given_twice_is_an_error() -> None:
-    with pytest.raises(ValueError, match="--splits: expected 'a' once, got it twice"):
+    with pytest.raises(ValueError, match="--splits: 'a' is given twice"):
         parse_pairs(["a=1", "b=2,a=3"], option="--splits")
 
 

@@ -206,7 +206,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(run, tmp_path, table):
     assert words[2] == ["split", "records", "size", "shards", "from"]
     assert words[3] == ["train", "40", "~2.2", "kB", "1", "0.8", "of", "table.csv"]
     assert ["number", "int64"] in words
-    assert out.endswith("dry run: nothing was written. made is as it was.\n")
+    assert out.endswith("dry run: nothing was written. made is unchanged.\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["table.csv"]
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 import datum
 from datum import Feature
 from datum.cli.arguments import FollowLinks, complete_split, complete_words, open_any
-from datum.cli.running import tell
+from datum.cli.running import print_message
 from datum.cli.shell import find_hint, told_for_shell
 from datum.cli.terminal import data, print_json, show_bar
 from datum.cli.write_options import spell_feature
@@ -91,7 +91,7 @@ def command(
         return
     data().print(Text(str(report)), soft_wrap=True)
     first, *more = _next_step(report, opened.dataset.schema)
-    tell("next", Message(first, details=more))
+    print_message("next", Message(first, details=more))
 
 
 def _next_step(report: Any, schema: Mapping[str, Feature]) -> Sequence[str]:

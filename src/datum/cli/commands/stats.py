@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from datum.cli.arguments import FollowLinks, complete_split, open_any
-from datum.cli.running import tell
+from datum.cli.running import print_message
 from datum.cli.terminal import data, print_json, show_bar
 
 __all__ = ["command"]
@@ -59,7 +59,7 @@ def command(
             opened.dataset, split=split, columns=names, sample=sample, progress=bar
         )
     if save:
-        tell("saved", profile.save())
+        print_message("saved", profile.save())
     if as_json:
         unknown = None if opened.unknown is None else str(opened.unknown)
         print_json([{**profile.to_json(), "unknown": unknown}])

@@ -12,7 +12,7 @@ import typer
 import datum
 from datum import SourceError, WriteError, sources
 from datum.cli.arguments import complete_words
-from datum.cli.running import tell
+from datum.cli.running import print_message
 from datum.cli.shell import told_for_shell
 from datum.cli.terminal import print_json
 from datum.cli.write_options import STDIN, LinesOfStdin, given_on_line, read_options
@@ -258,7 +258,7 @@ def _run(
     planned = {name: value for name, value in given.items() if name not in _PLANLESS}
     if place == STDIN:
         if sys.stdin.isatty():
-            tell("reading", "JSON lines from the terminal; Ctrl-D ends them")
+            print_message("reading", "JSON lines from the terminal; Ctrl-D ends them")
         if table := [name for name in planned if name in sources.TableOptions.__annotations__]:
             option = table[0].replace("_", "-")
             raise ValueError(f"--{option} applies to tables in files; stdin holds JSON lines")
