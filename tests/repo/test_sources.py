@@ -64,6 +64,7 @@ def test_the_dependencies_are_few():
         "numpy",
         "pillow",
         "pyarrow",
+        "pyyaml",
         "rich",
         "simplejpeg",
         "typer",
