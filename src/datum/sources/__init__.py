@@ -1,4 +1,4 @@
-"""Where records come from: folders, tables, files of text, and Python objects."""
+"""Sources of records: folders, tables, text files, and Python objects."""
 
 import importlib
 import typing
@@ -62,7 +62,7 @@ __all__ = [
     "as_source",
 ]
 
-# Imported when they are asked for, so that `import datum` stays quick.
+# Imported on first use, so that `import datum` stays fast.
 _HOMES = {
     "ArrowTable": "arrow",
     "ClassFolders": "class_folders",

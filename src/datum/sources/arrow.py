@@ -26,26 +26,26 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrowTable", "part_of_files"]
 
-MAX_MEMORY_BYTES = 256 * 2**20  # of columns that are read into memory as a whole
+MAX_MEMORY_BYTES = 256 * 2**20  # larger tables are read batch by batch
 
 
 class ArrowTable(SourceInfo):
     """A table in one or more Parquet, Feather or Arrow files.
 
-    Tables of up to 256 MB are read into memory, and a larger Arrow file that is one piece and not
-    compressed is mapped into it; others are read piece by piece. Nulls are absent; structs become
-    features named "struct/field"; dictionaries of texts become ids, with `class_names` in the
-    metadata. What Hugging Face says of columns is respected: names of classes, shapes of arrays,
-    and images, which are structs of bytes and path.
+    Tables of up to 256 MB are read into memory. A larger, uncompressed Arrow file with a single
+    record batch is memory-mapped; anything else is read batch by batch. Nulls are absent; structs
+    become features named "struct/field"; dictionaries of texts become ids, with `class_names` in
+    the metadata. Hugging Face's metadata is respected: class names, shapes of arrays, and images,
+    which are structs of bytes and path.
 
     Args:
-        path: a file, a list of files, a pattern such as `data/*.parquet`, or a dict of these by
+        path: A file, a list of files, a pattern such as `data/*.parquet`, or a dict of these by
             split.
-        key: the column that names the records; it stays a feature, too.
-        split: what the split is called, if `path` is no dict.
-        columns: The columns to take, in this order, of files that may have others; or what to do
-            with all columns of files that differ: "same" refuses them (the default), "union" takes
-            every column, absent where a file lacks it, "intersection" those that all files have.
+        key: The column that names the records; it is also stored as a feature.
+        split: The name of the split, unless `path` is a dict.
+        columns: The columns to read, in this order; or how to treat files whose columns differ:
+            "same" raises SourceError (the default), "union" reads every column, absent where a
+            file lacks it, "intersection" reads the columns that all files have.
         rename: New names of columns.
     """
 
@@ -81,25 +81,20 @@ class ArrowTable(SourceInfo):
         }
 
     @property
-    def is_cast(self) -> bool:
-        """Whether columns are read as other types than their files have."""
-        return bool(self._dtypes)
-
-    @property
     def files(self) -> Mapping[str, list[Path]]:
         """The files of each split."""
         return self._paths
 
     def parts(self) -> Mapping[str, Part]:
-        """The rows of each split."""
+        """Return the rows of each split."""
         return {name: self._part(paths) for name, paths in self._paths.items()}
 
     def begin(self, split: str) -> pa.RecordBatch:
-        """The first rows of a split, as they are read."""
+        """Return the first rows of a split."""
         return next(self._open(self._paths[split])[0].batches())
 
     def _open(self, paths: list[Path]) -> list[ArrowFile]:
-        """The files, each with all columns that are taken, under their new names."""
+        """Return the files, each with the columns to read under their new names."""
         wanted = None if isinstance(self._columns, str) else list(self._columns)
         if wanted is not None and self._key is not None:
             wanted = list(dict.fromkeys([*wanted, self._key]))
@@ -116,13 +111,13 @@ class ArrowTable(SourceInfo):
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """The column that names records, if there is one, and whether it is a feature, too."""
+    """The column that names the records, if there is one, and whether it is also a feature."""
 
     name: str | None
     is_feature: bool
 
     def split(self, found: FoundColumns, numbers: NDArray[np.int64]) -> list[str] | None:
-        """The keys of these records; the column goes if it is no feature."""
+        """Return the keys of these records; drop the column if it is not a feature."""
         if self.name is None:
             return None
         keys = found.keys(self.name, numbers)
@@ -137,7 +132,7 @@ _NO_KEY = _Key(None, is_feature=False)
 def part_of_files(
     files: Sequence[ArrowFile], key: _Key = _NO_KEY, *, fingerprint: str | None = None
 ) -> Part:
-    """The rows of files of the same columns: in memory, mapped into it, or read as a stream."""
+    """Return the rows of files with the same columns: in memory, memory-mapped, or streamed."""
     fingerprint = fingerprint or _fingerprint(files, key)
     is_large = sum(file.nbytes for file in files) > MAX_MEMORY_BYTES
     if is_large and (len(files) > 1 or not files[0].is_mapped):
@@ -167,7 +162,7 @@ def _fingerprint(files: Sequence[ArrowFile], key: _Key) -> str:
 
 
 class _StreamedArrow(PartInfo):
-    """A split that is too large for memory, read batch by batch."""
+    """A split that is too large for memory and is read batch by batch."""
 
     def __init__(self, files: Sequence[ArrowFile], key: _Key, fingerprint: str) -> None:
         self._files = files
@@ -187,7 +182,7 @@ class _StreamedArrow(PartInfo):
         self.fingerprint: str | None = fingerprint
 
     def blocks(self) -> Iterator[Block]:
-        """The rows of each batch."""
+        """Yield the rows of each batch."""
         first = 0
         for file in self._files:
             for batch in file.batches():
@@ -198,7 +193,7 @@ class _StreamedArrow(PartInfo):
                 first += len(batch)
 
     def _find_lacking(self) -> set[str]:
-        """The features that some record lacks; columns are read if the files do not tell."""
+        """Return the features that some record lacks; read columns without null counts."""
         lacking: set[str] = set()
         unknown = []
         for name in self._files[0].schema.names:
@@ -209,13 +204,13 @@ class _StreamedArrow(PartInfo):
                 lacking.add(name)
         for file in self._files if unknown else ():
             for batch in file.batches(unknown):
-                told = file.schema.metadata or {}
-                columns = convert_table(batch, told, self._specs).columns
+                metadata = file.schema.metadata or {}
+                columns = convert_table(batch, metadata, self._specs).columns
                 lacking |= {name for name, column in columns.items() if isinstance(column, Masked)}
         return lacking
 
     def _find_specs(self) -> Mapping[str, ColumnSpec]:
-        """What the schema and the first rows say of columns, for every batch."""
+        """Return the specs of columns for all batches, from the schema and the first rows."""
         import pyarrow as pa
 
         first = next(self._files[0].batches(), None)
@@ -227,7 +222,7 @@ class _StreamedArrow(PartInfo):
         )
 
     def _find_names(self) -> dict[str, Any]:
-        """The texts of columns that have a dictionary: it may differ from batch to batch."""
+        """Return the texts of dictionary columns; dictionaries may differ between batches."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -244,7 +239,7 @@ class _StreamedArrow(PartInfo):
         return found
 
     def _convert(self, batch: pa.RecordBatch | pa.Table) -> FoundColumns:
-        """The columns, with texts that have a dictionary made into ids."""
+        """Return the columns, with the texts of dictionary columns converted to ids."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -254,8 +249,8 @@ class _StreamedArrow(PartInfo):
             texts = table.column(at).cast(pa.large_string())
             ids = pc.index_in(texts, value_set=names).cast(pa.int64())
             table = table.set_column(at, name, ids)
-        told = self._files[0].schema.metadata or {}
-        found = convert_table(table, told, self._specs)
+        metadata = self._files[0].schema.metadata or {}
+        found = convert_table(table, metadata, self._specs)
         for name, names in self._names.items():
             found.metadata[name] = {"class_names": names.to_pylist()}
         return found

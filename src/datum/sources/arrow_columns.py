@@ -1,4 +1,4 @@
-"""Arrow arrays as columns: views of Arrow's memory wherever both lay values out alike."""
+"""Conversion of Arrow arrays to columns, as views of Arrow's memory where layouts agree."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["FoundColumns", "check_names", "combine", "convert_table"]
 
-_MAX_OFFSET = 2**31 - 1  # of the string and list types with short offsets
-_TOLD = b"datum"  # the key under which `Split.to_arrow` and `export_to` tell what they know
+_MAX_OFFSET = 2**31 - 1  # of string and list types with 32-bit offsets
+_DATUM_KEY = b"datum"  # schema metadata that `Split.to_arrow` and `export_to` write
 _COUNTED = ("channels", "converted", "dtypes", "formats", "height", "left_out", "width")
 _HINTS = {
     "decimal": "schema={name: datum.Feature('float64')} stores floats, 'str' every digit",
-    "map": "make it a struct, or a list of keys and one of values",
-    "union": "give each type a column of its own",
+    "map": "convert it to a struct, or to a list of keys and a list of values",
+    "union": "split it into one column for each type",
     "month_day_nano_interval": "cast it to a duration",
 }
 
@@ -38,12 +38,12 @@ class FoundColumns:
     """The columns of an Arrow table.
 
     Attributes:
-        columns: by name; fields of structs are named "struct/field".
-        metadata: `class_names` of columns whose texts were given as a dictionary, what was left
-            out, and what Datum knew of columns that it wrote.
-        features: what columns are, as far as their types do not tell: images, and what Datum wrote.
-        notes: what was left out, a line each.
-        filled: the columns in which items of lists of structs had no value and have a blank.
+        columns: The columns by name; fields of structs are named "struct/field".
+        metadata: `class_names` of dictionary columns, columns that were left out, and the metadata
+            of columns that Datum wrote.
+        features: Features that Arrow's types do not determine: images, and columns Datum wrote.
+        notes: Columns that were left out, a line each.
+        filled: Columns whose lists of structs had missing items, now filled with blanks.
     """
 
     def __init__(self, specs: Mapping[str, ColumnSpec] | None = None) -> None:
@@ -55,7 +55,7 @@ class FoundColumns:
         self._specs = specs or {}
 
     def add(self, name: str, array: pa.Array) -> None:
-        """Convert a column; structs, also those in lists, give one for each field."""
+        """Convert a column; a struct, or a list of structs, adds a column for each field."""
         import pyarrow as pa
 
         kind = array.type
@@ -76,7 +76,7 @@ class FoundColumns:
             self._apply(name, spec)
 
     def _add_struct(self, name: str, array: pa.StructArray, spec: ColumnSpec | None) -> None:
-        """A struct: a column for each field, or the file that it is."""
+        """Add a struct: a column for each field, or a file if it is one."""
         if spec is not None and spec.kind in ("image", "file"):
             self._add_files(name, array, spec.kind)
             return
@@ -84,14 +84,14 @@ class FoundColumns:
             self.add(f"{name}/{field.name}", _decoded(child))
 
     def _add_structs(self, name: str, array: pa.Array) -> None:
-        """A list of structs: a list for each field."""
+        """Add a list of structs: a list for each field."""
         for field, child, is_filled in _unzip(array):
             if is_filled:
                 self.filled.add(f"{name}/{field}")
             self.add(f"{name}/{field}", child)
 
     def _add_files(self, name: str, array: pa.StructArray, kind: str) -> None:
-        """A struct of bytes and path: files under its own name, and their paths."""
+        """Add a struct of bytes and path: files under its own name, and their paths."""
         import pyarrow as pa
 
         children = dict(zip([field.name for field in array.type], array.flatten(), strict=True))
@@ -104,7 +104,7 @@ class FoundColumns:
         self.columns.setdefault(f"{name}_filename", paths)
 
     def drop_unnamed_files(self) -> None:
-        """Forget the paths of files where none has one."""
+        """Drop columns of paths that have no path at all."""
         for name, spec in self._specs.items():
             paths = self.columns.get(f"{name}_filename")
             is_named = not isinstance(paths, Masked) or paths.present.any()
@@ -112,14 +112,14 @@ class FoundColumns:
                 self.drop(f"{name}_filename")
 
     def _apply(self, name: str, spec: ColumnSpec) -> None:
-        """What is known of a column besides its type."""
+        """Apply a column's spec."""
         if spec.class_names:
             self.metadata[name] = {"class_names": list(spec.class_names)}
         elif spec.kind == "array":
             self.columns[name] = shape_arrays(self.columns[name], spec)
 
-    def add_told(self, name: str, array: pa.Array, feature: Feature) -> None:
-        """Convert a column that Datum wrote; one whose type is no longer that is as any other."""
+    def add_exported(self, name: str, array: pa.Array, feature: Feature) -> None:
+        """Convert a column that Datum wrote; if its type has changed since, like any other."""
         import pyarrow as pa
 
         kind = array.type
@@ -138,26 +138,26 @@ class FoundColumns:
         self.features[name] = replace(feature, optional=is_optional, default=None, keys=())
 
     def schema(self) -> Schema:
-        """What the columns hold."""
+        """The features of the columns."""
         others = {name: one for name, one in self.columns.items() if name not in self.features}
         found = {**schema_of(others), **self.features}
         return Schema({name: found[name] for name in self.columns if name in found})
 
     def drop(self, name: str) -> None:
-        """Forget a column."""
+        """Drop a column."""
         self.columns.pop(name)
         self.metadata.pop(name, None)
         self.features.pop(name, None)
 
     def keys(self, name: str, numbers: NDArray[np.int64] | None = None) -> list[str]:
-        """The values of a column as names of the records of these numbers."""
+        """Return the values of a column as the keys of the records of these numbers."""
         if name not in self.columns:
             raise SourceError(f"expected a key among {', '.join(self.columns)}, got {name!r}")
         names = self.metadata.get(name, {}).get("class_names")
         return keys_of(name, self.columns[name], numbers=numbers, class_names=names)
 
     def _add_dictionary(self, name: str, array: pa.DictionaryArray) -> None:
-        """Texts become ids, whose names are kept; other values are as good as their dictionary."""
+        """Convert texts to ids, and keep their names; decode other values."""
         import pyarrow as pa
 
         names = array.dictionary
@@ -177,14 +177,14 @@ def _lacks_some(column: Any) -> bool:
 
 def convert_table(
     table: pa.Table | pa.RecordBatch,
-    told: Mapping[bytes, bytes] | None = None,
+    metadata: Mapping[bytes, bytes] | None = None,
     specs: Mapping[str, ColumnSpec] | None = None,
 ) -> FoundColumns:
-    """The columns of a table; nulls make a column `Masked`.
+    """Return the columns of a table; a column with nulls is `Masked`.
 
-    `told` is the metadata of the schema, by default that of the table: what Datum wrote there of
-    its columns holds for them. `specs` are those that `find_specs` gives of the table, or of the
-    whole that it is part of.
+    `metadata` is the metadata of the schema, by default the table's: features that Datum wrote
+    there apply to the columns. `specs` come from `find_specs` for this table, or for the whole
+    table that this is a part of.
     """
     import pyarrow as pa
 
@@ -193,34 +193,36 @@ def convert_table(
     names = table.column_names
     check_names(names)
     found = FoundColumns(find_specs(table) if specs is None else specs)
-    features, metadata = _read_told(table.schema.metadata if told is None else told)
+    if metadata is None:
+        metadata = table.schema.metadata
+    features, known = _read_datum_metadata(metadata)
     for name, column in zip(names, table.columns, strict=True):
         if name in features:
-            found.add_told(name, combine(column), features[name])
+            found.add_exported(name, combine(column), features[name])
         else:
             found.add(name, combine(column))
-        if name in metadata and name in found.columns:
-            found.metadata[name] = {**metadata[name], **found.metadata.get(name, {})}
+        if name in known and name in found.columns:
+            found.metadata[name] = {**known[name], **found.metadata.get(name, {})}
     if specs is None:
         found.drop_unnamed_files()
     return found
 
 
-def _read_told(
+def _read_datum_metadata(
     metadata: Mapping[bytes, bytes] | None,
 ) -> tuple[Mapping[str, Feature], dict[str, dict[str, Any]]]:
-    """The features that Datum wrote, and what it knew of each; nothing where others wrote."""
-    if metadata is None or _TOLD not in metadata:
+    """Return the features that Datum wrote and the metadata of each; empty for other writers."""
+    if metadata is None or _DATUM_KEY not in metadata:
         return {}, {}
     try:
-        told = json.loads(metadata[_TOLD])
-        schema = Schema.from_json(told["schema"])
+        written = json.loads(metadata[_DATUM_KEY])
+        schema = Schema.from_json(written["schema"])
         known = {
             name: {what: value for what, value in found.items() if what not in _COUNTED}
-            for name, found in told["metadata"].items()
+            for name, found in written["metadata"].items()
         }
     except (AttributeError, KeyError, SchemaError, TypeError, ValueError):
-        return {}, {}  # of another program, that chose the same name
+        return {}, {}  # another program that uses the same key
     return schema, {name: found for name, found in known.items() if found}
 
 
@@ -237,8 +239,8 @@ def _item_of(kind: pa.DataType) -> pa.DataType:
 
 
 def _join_sparse(name: str, array: Any, feature: Feature) -> Sparse:
-    """Lists of indices and of values as one column."""
-    indices, values = array.flatten()  # null where the struct is
+    """Join lists of indices and of values into one column."""
+    indices, values = array.flatten()  # null where the struct is null
     splits = _splits_of(values)
     if not np.array_equal(splits, _splits_of(indices)):
         raise SourceError(
@@ -261,7 +263,7 @@ def check_names(names: Sequence[str], hint: str = "") -> None:
 
 
 def combine(column: pa.ChunkedArray) -> pa.Array:
-    """One array of all chunks; without copying if there is only one."""
+    """Return one array of all chunks; a single chunk is not copied."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -286,7 +288,7 @@ def _widen(kind: pa.DataType) -> pa.DataType:
 
 
 def _decoded(array: Any) -> Any:
-    """Without a dictionary: only columns of their own keep theirs."""
+    """Return the array without its dictionary; only top-level columns keep theirs."""
     import pyarrow as pa
 
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
@@ -301,7 +303,7 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _holds_structs(kind: pa.DataType) -> bool:
-    """Whether it is a list of structs, or of lists of them."""
+    """Return whether it is a list of structs, or a list of such lists."""
     import pyarrow as pa
 
     inner = kind.value_type if _is_list(kind) else None
@@ -309,7 +311,7 @@ def _holds_structs(kind: pa.DataType) -> bool:
 
 
 def _unzip(array: Any) -> Iterator[tuple[str, pa.Array, bool]]:
-    """A list of structs as a list for each field; whether values were missing in it."""
+    """Yield a list for each field of a list of structs, and whether values were missing in it."""
     import pyarrow as pa
 
     items = array.flatten()
@@ -332,13 +334,13 @@ def _unzip(array: Any) -> Iterator[tuple[str, pa.Array, bool]]:
 
 
 def _fill(array: Any) -> tuple[Any, bool]:
-    """The fields of structs in a list without nulls, as `NestedLists` fills them in."""
+    """Return the fields of structs in a list with nulls filled in, as `NestedLists` does."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind, types = array.type, pa.types
     if not array.null_count or types.is_null(kind) or types.is_struct(kind):
-        return array, False  # those of a struct are filled in its fields
+        return array, False  # the nulls of a struct are filled in its fields
     if _is_list(kind):
         return pa.LargeListArray.from_arrays(_splits_of(array), array.flatten()), True
     blank: Any = None
@@ -369,13 +371,13 @@ def _present(array: Any) -> NDArray[np.bool_]:
 
 
 class _Converter:
-    """Converts one column; its name is for errors."""
+    """Converts one column; its name appears in errors."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def items(self, array: pa.Array) -> Any:
-        """The items of all lists, one after the other."""
+        """Return the items of all lists, concatenated."""
         return self._values(array.flatten())
 
     def convert(self, array: pa.Array) -> Any:
@@ -383,7 +385,7 @@ class _Converter:
         return Masked(values, _present(array)) if array.null_count else values
 
     def _values(self, array: Any) -> Any:
-        """What the array holds, with blanks for nulls."""
+        """Return the values of the array, with blanks for nulls."""
         import pyarrow as pa
 
         kind = array.type
@@ -407,7 +409,7 @@ class _Converter:
         return self._values(self._cast_rare(array))
 
     def _cast_rare(self, array: Any) -> Any:
-        """Types that are another one, laid out otherwise."""
+        """Convert a type that is equivalent to another one with a different layout."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -422,7 +424,7 @@ class _Converter:
         raise SourceError(
             f"expected numbers, texts, times or lists of them, got {text}",
             where=f"column {self.name!r}",
-            hint=hint or "cast it, or leave it out",
+            hint=hint or "cast it, or drop the column",
         )
 
     def _extension(self, array: Any) -> Any:
@@ -433,7 +435,7 @@ class _Converter:
     def _lists(self, array: Any) -> Any:
         import pyarrow as pa
 
-        items = array.flatten()  # without those of null lists
+        items = array.flatten()  # skips items of null lists
         if items.null_count:
             at = int(np.flatnonzero(~_present(items))[0])
             row = int(np.searchsorted(_splits_of(array), at, "right")) - 1
@@ -447,7 +449,7 @@ class _Converter:
 
 
 def _reshape(values: Any, array: Any) -> Any:
-    """Lists of one size: a dimension of the array, or of the shape of texts."""
+    """Return lists of one size: a dimension of the array, or of the shape of texts."""
     size = array.type.list_size
     rows = len(array) - array.null_count
     present = _present(array) if array.null_count else slice(None)
@@ -476,7 +478,7 @@ def _numbers(array: Any) -> NDArray[Any]:
 
 
 def _times(array: Any) -> NDArray[Any]:
-    """Times as NumPy's; those with a zone are moments, told in UTC."""
+    """Return times as NumPy's; times with a zone are converted to UTC."""
     import pyarrow as pa
 
     kind = array.type

@@ -1,4 +1,4 @@
-"""What Hugging Face says of the columns of an Arrow table, in the metadata of its schema."""
+"""Hugging Face's description of the columns of an Arrow table, in the metadata of its schema."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ _SNIFFED_ROWS = 16
 
 @dataclass(frozen=True, slots=True)
 class ColumnSpec:
-    """What is known of a column besides its type.
+    """Properties of a column beyond its type.
 
     Attributes:
-        kind: "image" and "file" are structs of bytes and path, "array" is of a shape.
-        class_names: of ids.
-        shape, dtype: of arrays; the first dimension may be None.
+        kind: "image" and "file" are structs of bytes and path; "array" has a shape.
+        class_names: The names of the ids.
+        shape: The shape of arrays; the first dimension may be None.
+        dtype: The dtype of arrays.
     """
 
     kind: Literal["image", "file", "array", "ids"]
@@ -43,7 +44,7 @@ class ColumnSpec:
 
 
 def find_specs(table: pa.Table) -> dict[str, ColumnSpec]:
-    """What the schema of a table, or else its first rows, say of its columns, by flat names."""
+    """Return the specs of a table, from its schema or else its first rows, by flat names."""
     found: dict[str, ColumnSpec] = {}
     metadata = (table.schema.metadata or {}).get(METADATA_KEY)
     if metadata is not None:
@@ -51,7 +52,7 @@ def find_specs(table: pa.Table) -> dict[str, ColumnSpec]:
             features = json.loads(metadata)["info"]["features"]
             for name, feature in features.items():
                 _add_spec(name, feature, found)
-        except (AttributeError, KeyError, TypeError, ValueError):  # made by another writer
+        except (AttributeError, KeyError, TypeError, ValueError):  # written by another program
             found.clear()
     for field in table.schema:
         if field.name not in found and _is_file_struct(field.type):
@@ -62,7 +63,7 @@ def find_specs(table: pa.Table) -> dict[str, ColumnSpec]:
 
 
 def _add_spec(name: str, feature: Any, found: dict[str, ColumnSpec]) -> None:
-    """The specs of a feature, and of those within it."""
+    """Add the specs of a feature, and of those within it."""
     if isinstance(feature, list):
         _add_spec(name, feature[0], found)
         return
@@ -72,13 +73,13 @@ def _add_spec(name: str, feature: Any, found: dict[str, ColumnSpec]) -> None:
     elif kind in ("Sequence", "List", "LargeList"):
         _add_spec(name, feature["feature"], found)
         if found.get(name, ColumnSpec("ids")).kind != "ids":
-            del found[name]  # of lists of images and arrays the type says all there is
+            del found[name]  # the Arrow type determines lists of images and arrays
     elif kind in _FILES:
         found[name] = ColumnSpec("image" if kind == "Image" else "file")
     elif isinstance(kind, str) and kind.startswith("Array"):
         shape = tuple(None if size is None else int(size) for size in feature["shape"])
         found[name] = ColumnSpec("array", shape=shape, dtype=str(feature["dtype"]))
-    elif not isinstance(kind, str):  # a dict of features, one of which may be called _type
+    elif not isinstance(kind, str):  # a dict of features, one of which may be named _type
         for inner, one in feature.items():
             _add_spec(f"{name}/{inner}", one, found)
 
@@ -93,7 +94,7 @@ def _is_file_struct(kind: pa.DataType) -> bool:
 
 
 def _sniff(column: pa.ChunkedArray) -> Literal["image", "file"] | None:
-    """Whether the first files of a column are images; None if it has none."""
+    """Return whether the first files of a column are images; None if it has none."""
     rows = [row["bytes"] for row in column.slice(0, _SNIFFED_ROWS).to_pylist() if row is not None]
     starts = [data[:16] for data in rows if data is not None]
     if not starts:
@@ -102,7 +103,7 @@ def _sniff(column: pa.ChunkedArray) -> Literal["image", "file"] | None:
 
 
 def join_files(name: str, data: Any, paths: Any, kind: str) -> Any:
-    """One column of a struct of bytes and paths; images that have only a path stay files."""
+    """Join a struct of bytes and paths into one column; images with only a path stay files."""
     present, has_path = _present(data), _present(paths)
     lacking = ~present & has_path
     if not lacking.any():
@@ -110,9 +111,9 @@ def join_files(name: str, data: Any, paths: Any, kind: str) -> Any:
     if kind != "image":
         row = int(np.flatnonzero(lacking)[0])
         raise SourceError(
-            f"column {name!r}: expected the bytes of a file, got its path alone",
+            f"column {name!r}: expected the bytes of a file, got only its path",
             where=f"record {row}",
-            hint="ds.save_to_disk(folder) puts them in; write that folder",
+            hint="ds.save_to_disk(folder) embeds them; write that folder",
         )
     joined = np.empty(len(present), object)
     texts = (paths.values if isinstance(paths, Masked) else paths).to_list()
@@ -129,7 +130,7 @@ def _present(column: Any) -> Any:
 
 
 def shape_arrays(column: Any, spec: ColumnSpec) -> Any:
-    """Nested lists as arrays of the shape that the feature has; as they are if they have not."""
+    """Convert nested lists to arrays of the spec's shape; return other lists unchanged."""
     if isinstance(column, Masked):
         return _shape_masked(column, spec)
     values, lengths = column, []
@@ -147,7 +148,7 @@ def shape_arrays(column: Any, spec: ColumnSpec) -> Any:
 
 
 def _shape_masked(column: Masked, spec: ColumnSpec) -> Masked:
-    """The same where some records have no array: these are blank."""
+    """Convert a column in which some records have no array; those are blank."""
     if not column.present.any():
         return column
     given = shape_arrays(column[np.flatnonzero(column.present)].values, spec)

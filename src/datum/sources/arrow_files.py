@@ -1,4 +1,4 @@
-"""Parquet and Arrow files, read whole or batch by batch, decimals included."""
+"""Parquet and Arrow files, read whole or in batches, with decimals cast."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ __all__ = [
 ]
 
 BATCH_ROWS = 16_384
-BATCH_BYTES = 32 * 2**20  # of rows that hold files
-_KEPT = (METADATA_KEY, b"datum")  # of the metadata of schemas
+BATCH_BYTES = 32 * 2**20  # of rows that contain files
+_KEPT = (METADATA_KEY, b"datum")  # metadata of schemas
 
 
 class ArrowFile(Protocol):
     """One file.
 
     Attributes:
-        path: where it is.
-        schema: its columns, those that were asked for.
-        nbytes: about how much memory they take.
-        is_mapped: whether they can be used where they lie in the file.
+        path: The path of the file.
+        schema: The columns to read.
+        nbytes: About how much memory they take.
+        is_mapped: Whether they can be memory-mapped.
     """
 
     path: Path
@@ -47,30 +47,30 @@ class ArrowFile(Protocol):
     is_mapped: bool
 
     def read(self, *, mapped: bool = False) -> pa.Table:
-        """All rows, in memory of their own or, if they can be, `mapped` where they lie."""
+        """Return all rows, copied to memory or, if `mapped` and possible, memory-mapped."""
         ...
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """All rows, some at a time; only these columns."""
+        """Yield all rows of these columns, in batches."""
         ...
 
     def null_count(self, column: str) -> int | None:
-        """How many records have no value, if the file tells that."""
+        """Return the number of records without a value; None if the file does not report it."""
         ...
 
 
 def open_arrow(path: Path, columns: Sequence[str] | None) -> ArrowFile:
-    """Open a file by what it holds: Parquet, or Arrow's file or stream format."""
+    """Open a Parquet file, or one in Arrow's file or stream format, recognised by content."""
     with open_file(path) as file:
         start = file.read(6)
-    with _told(path):
+    with _arrow_errors(path):
         if start[:4] == b"PAR1":
             return _ParquetFile(path, columns)
         return _IpcFile(path, columns, is_stream=start != b"ARROW1")
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _arrow_errors(path: Path) -> Iterator[None]:
     import pyarrow as pa
 
     try:
@@ -83,7 +83,7 @@ def _check_columns(path: Path, columns: Sequence[str] | None, schema: pa.Schema)
     import pyarrow as pa
 
     names = schema.names
-    check_names(names, f"give them new ones in {path}")
+    check_names(names, f"rename them in {path}")
     known = {key: value for key, value in (schema.metadata or {}).items() if key in _KEPT}
     if columns is None:
         return schema.with_metadata(known)
@@ -112,17 +112,17 @@ class _ParquetFile:
             1, min(BATCH_ROWS, BATCH_BYTES * facts.num_rows // (self.nbytes + 1))
         )
 
-    def read(self, *, mapped: bool = False) -> pa.Table:  # noqa: ARG002 - it never is
+    def read(self, *, mapped: bool = False) -> pa.Table:  # noqa: ARG002 - cannot be mapped
         import pyarrow.parquet as pq
 
-        with _told(self.path), pq.ParquetFile(self.path) as file:
+        with _arrow_errors(self.path), pq.ParquetFile(self.path) as file:
             return file.read(columns=self.schema.names)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         import pyarrow.parquet as pq
 
         wanted = self.schema.names if columns is None else list(columns)
-        with _told(self.path), pq.ParquetFile(self.path, pre_buffer=False) as file:
+        with _arrow_errors(self.path), pq.ParquetFile(self.path, pre_buffer=False) as file:
             for batch in file.iter_batches(batch_size=self._batch_rows, columns=wanted):
                 yield batch.select(wanted)
 
@@ -135,7 +135,7 @@ class _ParquetFile:
 
 
 def _count_nulls(groups: list[Any]) -> tuple[dict[str, int], set[str]]:
-    """How many nulls each flat column has, and the columns for which that is not known."""
+    """Return the number of nulls in each flat column, and the columns where it is unknown."""
     counts: dict[str, int] = {}
     unknown = set()
     for group in groups:
@@ -151,7 +151,7 @@ def _count_nulls(groups: list[Any]) -> tuple[dict[str, int], set[str]]:
 
 
 class _IpcFile:
-    """A file of Arrow record batches, with (Feather) or without an index of them."""
+    """A file of Arrow record batches, with (Feather) or without an index."""
 
     def __init__(self, path: Path, columns: Sequence[str] | None, *, is_stream: bool) -> None:
         self.path = path
@@ -159,20 +159,20 @@ class _IpcFile:
         with self._open() as reader:
             self.schema = _check_columns(path, columns, reader.schema)
             self.nbytes = path.stat().st_size
-            self.is_mapped = not is_stream and _lies_in_one_piece(reader)
+            self.is_mapped = not is_stream and _is_contiguous(reader)
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[Any]:
         import pyarrow as pa
 
-        with _told(self.path), pa.memory_map(str(self.path)) as memory:
+        with _arrow_errors(self.path), pa.memory_map(str(self.path)) as memory:
             yield pa.ipc.open_stream(memory) if self._is_stream else pa.ipc.open_file(memory)
 
     def read(self, *, mapped: bool = False) -> pa.Table:
         import pyarrow as pa
 
         if not mapped:
-            with _told(self.path), pa.OSFile(str(self.path)) as file:
+            with _arrow_errors(self.path), pa.OSFile(str(self.path)) as file:
                 opened = pa.ipc.open_stream(file) if self._is_stream else pa.ipc.open_file(file)
                 return _checked(opened.read_all().select(self.schema.names))
         with self._open() as reader:
@@ -193,13 +193,13 @@ class _IpcFile:
 
 
 def _checked(rows: Any) -> Any:
-    """Rows whose offsets and texts lie within their buffers: Arrow takes the file's word for it."""
+    """Return the rows once their offsets and texts are checked, which Arrow does not do itself."""
     rows.validate(full=True)
     return rows
 
 
-def _lies_in_one_piece(reader: Any) -> bool:
-    """Whether there is one batch, and reading it takes no memory, as it would to unpack it."""
+def _is_contiguous(reader: Any) -> bool:
+    """Return whether there is one batch that can be read without allocating memory."""
     import pyarrow as pa
 
     if reader.num_record_batches != 1:
@@ -210,13 +210,13 @@ def _lies_in_one_piece(reader: Any) -> bool:
     return bool(pa.total_allocated_bytes() - before < batch.nbytes // 2)
 
 
-# Files whose columns differ, or are to be called otherwise.
+# Files whose columns differ or are renamed.
 
 
 def shape_files(
     files: Sequence[ArrowFile], how: Sequence[str], rename: Mapping[str, str]
 ) -> list[ArrowFile]:
-    """The files as if all had the same columns, "same", "union" or "intersection" of theirs."""
+    """Return the files with the same columns: those of "same", "union" or "intersection"."""
     import pyarrow as pa
 
     first = files[0].schema
@@ -229,7 +229,7 @@ def shape_files(
         shared = pa.unify_schemas([file.schema for file in files])
     except pa.ArrowException as error:
         raise SourceError(
-            f"expected columns of one name to be of one type in all files, got: {error}",
+            f"expected columns of one name to have one type in all files, got: {error}",
             where=files[0].path,
         ) from error
     if how == "intersection":
@@ -242,26 +242,26 @@ def shape_files(
 
 
 def _differ_error(first: ArrowFile, odd: ArrowFile) -> SourceError:
-    """The error for files of different columns: which columns."""
+    """Return the error for files with different columns, naming the columns."""
     lacking = [name for name in first.schema.names if name not in odd.schema.names]
     further = [name for name in odd.schema.names if name not in first.schema.names]
-    told = [f"lacks {', '.join(lacking)}"] if lacking else []
-    told += [f"also has {', '.join(further)}"] if further else []
-    told += [
+    differences = [f"lacks {', '.join(lacking)}"] if lacking else []
+    differences += [f"also has {', '.join(further)}"] if further else []
+    differences += [
         f"has {name} as {odd.schema.field(name).type}, not {first.schema.field(name).type}"
         for name in first.schema.names
         if name in odd.schema.names and odd.schema.field(name).type != first.schema.field(name).type
     ]
     return SourceError(
         f"expected the columns of {first.path}, but it"
-        f" {'; '.join(told) or 'has them in another order'}",
+        f" {'; '.join(differences) or 'has them in another order'}",
         where=odd.path,
-        hint="columns='union' takes every column, columns='intersection' those that all files have",
+        hint="columns='union' reads every column, columns='intersection' those that all files have",
     )
 
 
 class _ShapedFile:
-    """A file whose columns are those of all files, under new names."""
+    """A file with the columns of all files, under new names."""
 
     def __init__(self, file: ArrowFile, schema: pa.Schema, names: Sequence[str]) -> None:
         import pyarrow as pa
@@ -306,7 +306,7 @@ class _ShapedFile:
 
 
 def cast_decimal(value: Decimal, dtype: str) -> Any:
-    """A decimal as a feature of this type has it; a fraction stays one, for whoever refuses it.
+    """Cast a decimal to a dtype; a fraction stays one if the dtype cannot hold it.
 
     >>> cast_decimal(Decimal("1.50"), "str"), cast_decimal(Decimal("3.0"), "int64")
     ('1.50', 3)
@@ -319,7 +319,7 @@ def cast_decimal(value: Decimal, dtype: str) -> Any:
 
 
 def cast_decimals(table: Any, dtypes: Mapping[str, str]) -> Any:
-    """A table in memory, of any kind, with decimals in the columns named as these types."""
+    """Return an in-memory table of any kind, with decimals in these columns cast to the dtypes."""
     if hasattr(table, "schema") and hasattr(table, "column_names"):
         return _cast_arrow(table, dtypes)
     names = table.columns if hasattr(table, "columns") else table
@@ -339,7 +339,7 @@ def cast_decimals(table: Any, dtypes: Mapping[str, str]) -> Any:
 
 
 def _cast_arrow(table: Any, dtypes: Mapping[str, str]) -> Any:
-    """An Arrow table, or a batch of one."""
+    """Cast an Arrow table, or a record batch."""
     import pyarrow as pa
 
     if not isinstance(table, pa.Table):
@@ -354,7 +354,7 @@ def _cast_arrow(table: Any, dtypes: Mapping[str, str]) -> Any:
             raise SourceError(
                 f"expected decimals that are {dtypes[field.name]}, got: {error}",
                 where=f"column {field.name!r}",
-                hint="datum.Feature('float64') takes fractions, 'str' every digit",
+                hint="datum.Feature('float64') stores fractions, 'str' every digit",
             ) from None
     return table
 
@@ -368,7 +368,7 @@ def _arrow_type(dtype: str) -> pa.DataType:
 
 
 class CastFile:
-    """An `ArrowFile` whose decimals are cast as they are read."""
+    """An `ArrowFile` whose decimals are cast when they are read."""
 
     def __init__(self, file: ArrowFile, dtypes: Mapping[str, str]) -> None:
         self.path: Path = file.path
@@ -379,14 +379,14 @@ class CastFile:
         self._dtypes = dtypes
 
     def read(self, *, mapped: bool = False) -> pa.Table:
-        """All rows."""
+        """Return all rows."""
         return _cast_arrow(self._file.read(mapped=mapped), self._dtypes)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """All rows, some at a time; only these columns."""
+        """Yield all rows of these columns, in batches."""
         for batch in self._file.batches(columns):
             yield from _cast_arrow(batch, self._dtypes).to_batches()
 
     def null_count(self, column: str) -> int | None:
-        """How many records have no value, if the file tells that."""
+        """Return the number of records without a value; None if the file does not report it."""
         return self._file.null_count(column)

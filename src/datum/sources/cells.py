@@ -1,4 +1,4 @@
-"""Cells of text read as the features that a schema asks for, in CSV and in JSON."""
+"""Text cells of CSV and JSON, converted to the features of a schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from datum.errors import Message
 from datum.schema import Feature
 from datum.schema.feature import numpy_dtype
 
-__all__ = ["cell_kind", "guide_row", "read_cell", "read_column"]
+__all__ = ["cell_kind", "convert_row", "read_cell", "read_column"]
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NO_NUMBER = re.compile(r"nan|-?inf(?:inity)?", re.IGNORECASE)
@@ -29,7 +29,7 @@ _MOMENT = re.compile(
 
 
 def cell_kind(feature: Feature) -> str:
-    """What the core reads cells as for a feature: a type of its own, or "empty" for what fits.
+    """Return the type the core reads cells as for a feature; "empty" leaves the choice to it.
 
     >>> cell_kind(Feature("int8")), cell_kind(Feature("datetime64[D]")), cell_kind(Feature("str"))
     ('int64', 'str', 'str')
@@ -48,7 +48,7 @@ def cell_kind(feature: Feature) -> str:
 
 
 def read_column(column: Any, feature: Feature) -> tuple[Any, dict[int, str]]:
-    """A column that the core has read as `cell_kind` as the feature, and what is wrong by row."""
+    """Convert a column that the core read as `cell_kind`; return it and the faults by row."""
     values = column.values if isinstance(column, Masked) else column
     present = column.present if isinstance(column, Masked) else np.ones(len(column), np.bool_)
     faults: dict[int, str] = {}
@@ -70,7 +70,7 @@ def read_column(column: Any, feature: Feature) -> tuple[Any, dict[int, str]]:
 
 
 def _is_beyond(values: NDArray[Any], dtype: str) -> NDArray[np.bool_]:
-    """Where a value is beyond the range of a type."""
+    """Return where values are beyond the range of a type."""
     if values.dtype.kind == "i":
         limits = np.iinfo(dtype)
         return np.asarray((values < limits.min) | (values > limits.max))
@@ -84,7 +84,7 @@ def _read_texts(
 ) -> tuple[NDArray[Any], dict[int, str]]:
     found = np.zeros(len(texts), feature.dtype)
     faults: dict[int, str] = {}
-    known: dict[str, Any] = {}  # dates come again and again
+    known: dict[str, Any] = {}  # dates repeat
     for row, (text, is_there) in enumerate(zip(texts.to_list(), present.tolist(), strict=True)):
         if not is_there:
             continue
@@ -102,9 +102,9 @@ def _expected(feature: Feature, text: str, why: str = "") -> str:
 
 
 def read_cell(text: str, feature: Feature) -> Any:
-    """The value that a text stands for; ValueError if it is none of the feature's type.
+    """Convert a text to the feature's type; raise ValueError if it does not fit.
 
-    Blanks around numbers and dates, leading zeros and a plus do no harm. Dates are as in ISO 8601.
+    Blanks around numbers and dates, leading zeros and a plus are allowed. Dates follow ISO 8601.
 
     >>> read_cell(" 007", Feature("int8")), read_cell("2024-02-01", Feature("datetime64[D]"))
     (7, np.datetime64('2024-02-01'))
@@ -151,7 +151,7 @@ def _read_number(text: str, feature: Feature) -> Any:
 def _read_moment(text: str, feature: Feature) -> np.datetime64:
     found = _MOMENT.fullmatch(text)
     if found is None:
-        raise ValueError(_expected(feature, text, " (dates are read as 2024-01-31 or with a time)"))
+        raise ValueError(_expected(feature, text, " (write dates as 2024-01-31, or with a time)"))
     time = (found["time"] or "00:00").replace(",", ".")
     unit = "ns" if len(found["fraction"] or "") > 6 else "us"
     try:
@@ -164,27 +164,27 @@ def _read_moment(text: str, feature: Feature) -> np.datetime64:
         moment -= np.timedelta64(minutes if zone[0] == "+" else -minutes, "m")
     wanted = moment.astype(feature.dtype)
     if wanted != moment:
-        raise ValueError(_expected(feature, text, ", which holds more"))
+        raise ValueError(_expected(feature, text, ", which is more precise"))
     return np.datetime64(wanted)
 
 
-def guide_row(row: dict[str, Any], features: Mapping[str, Feature]) -> dict[str, Any]:
-    """A row whose texts are read as the features that were asked for, where those are no texts.
+def convert_row(row: dict[str, Any], features: Mapping[str, Feature]) -> dict[str, Any]:
+    """Convert the texts of a row to these features; features of text stay as they are.
 
-    Objects within objects become members named "outer/inner". ValueError names the feature.
+    Nested objects become members named "outer/inner". ValueError names the feature.
 
-    >>> guide_row({"a": {"b": "1.5"}}, {"a/b": Feature("float32")})
+    >>> convert_row({"a": {"b": "1.5"}}, {"a/b": Feature("float32")})
     {'a/b': 1.5}
     """
-    guided = _flatten(row)
+    converted = _flatten(row)
     for name, feature in features.items():
         is_read = feature.dtype not in ("str", "bytes") and feature.encoding != "image"
-        if is_read and name in guided:
+        if is_read and name in converted:
             try:
-                guided[name] = _guide_value(guided[name], feature)
+                converted[name] = _convert_value(converted[name], feature)
             except ValueError as error:
                 raise ValueError(Message(error, where=f"feature {name!r}")) from None
-    return guided
+    return converted
 
 
 def _flatten(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -197,9 +197,9 @@ def _flatten(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _guide_value(value: Any, feature: Feature) -> Any:
+def _convert_value(value: Any, feature: Feature) -> Any:
     if isinstance(value, str):
         return read_cell(value, feature)
     if isinstance(value, list):
-        return [_guide_value(one, feature) for one in value]
+        return [_convert_value(one, feature) for one in value]
     return value

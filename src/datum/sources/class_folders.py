@@ -1,4 +1,4 @@
-"""Images in folders that are named after their class."""
+"""Images in folders named after their class."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _SCHEMA = Schema({"image": IMAGE, "label": Feature("int64"), "filename": Feature
 
 @dataclass(frozen=True, slots=True)
 class ClassFolders(SourceInfo):
-    """Images in `<path>/<class>/`, or in `<path>/<split>/<class>/`; folders within count too.
+    """Images in `<path>/<class>/` or `<path>/<split>/<class>/`, nested folders included.
 
-    Gives image, label (a position in the class names, which are sorted and the same for all
-    splits), and filename, which is also the key: the path within `path`. Images that lie beside
-    the folders of classes are in no class: they are left out, with a warning.
+    The features are image, label (an index into the class names, which are sorted and shared by
+    all splits), and filename, the path within `path`, which is also the key. Images outside the
+    folders of classes are skipped with a warning.
 
     Attributes:
-        path: the folder.
-        splits: the folders of splits: their names, or a dict of split and folder, where "." is
-            `path` itself. By default they are looked for by their names: train, val, test ...
+        path: The folder.
+        splits: The folders of splits: their names, or a dict of split and folder, where "." is
+            `path` itself. By default, folders with the names of splits: train, val, test ...
     """
 
     kind: ClassVar[str] = "class folders"
@@ -62,7 +62,7 @@ class ClassFolders(SourceInfo):
         return describe_classes(self.kind, parts, "label")
 
     def parts(self) -> dict[str, FilePart]:
-        """The images of each split; one split, `train`, if there are no folders of splits."""
+        """Return the images of each split; without folders of splits, of one split, `train`."""
         root = open_folder(self.path)
         listed = {
             split: _list_classes(open_folder(root / folder), "" if folder == "." else f"{folder}/")
@@ -77,7 +77,7 @@ class ClassFolders(SourceInfo):
             raise SourceError(
                 "expected folders of images, one for each class, got none",
                 where=root,
-                hint="a folder holds `cat/1.jpg`, `dog/2.jpg` or `train/cat/1.jpg`",
+                hint="the folder must contain `cat/1.jpg`, `dog/2.jpg` or `train/cat/1.jpg`",
             )
         ids = {name: number for number, name in enumerate(classes)}
         return {split: _make_part(root, found, ids) for split, found in listed.items()}
@@ -93,7 +93,7 @@ class ClassFolders(SourceInfo):
 
 
 def _find_splits(root: Path) -> dict[str, str]:
-    """The folders that are splits: they hold folders, and one of them at least is called so."""
+    """Return the folders of splits: they contain folders, and at least one has a split's name."""
     folders = list_folders(root)
     if not any(map(is_split_name, folders)):
         return {"train": "."}
@@ -111,11 +111,11 @@ def _find_splits(root: Path) -> dict[str, str]:
     got = f"{', '.join(flat[:5])} with images but no folders"
     if named:
         got = f"{', '.join(named)} with folders and {got}"
-    take = f"splits={named!r} takes those alone, " if named else ""
+    take = f"splits={named!r} reads only those, " if named else ""
     raise SourceError(
         f"expected folders of splits, each with a folder for each class, got {got}",
         where=root,
-        hint=f"{take}splits={{'train': '.'}} takes every folder for a class",
+        hint=f"{take}splits={{'train': '.'}} reads every folder as a class",
     )
 
 
@@ -131,7 +131,7 @@ def _has_images(folder: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Classes:
-    """The images of one split, by class, those in no class, and the files that are none."""
+    """The files of one split: images by class, images outside classes, and other files."""
 
     images: dict[str, list[FoundFile]]
     loose: list[str]
@@ -154,7 +154,7 @@ def _list_classes(folder: Path, prefix: str) -> _Classes:
 
 @dataclass(frozen=True, slots=True)
 class _RowMaker:
-    """Gives records without touching their files."""
+    """Makes records without reading their files."""
 
     root: str
     names: list[str]
@@ -184,5 +184,5 @@ def _make_part(root: Path, found: _Classes, ids: Mapping[str, int]) -> FilePart:
         stored_bytes=sum(file.size for file in files),
         metadata={"label": {"class_names": class_names}},
         skipped=tuple(found.skipped),
-        warnings=warn_of_images(found.loose, "as they lie beside the folders of classes"),
+        warnings=warn_of_images(found.loose, "outside the folders of classes"),
     )

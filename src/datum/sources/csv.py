@@ -1,4 +1,4 @@
-"""Tables in CSV files, with types that hold for every row."""
+"""Tables in CSV files, with types inferred from every row."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from datum.sources.table_part import TablePart, keys_of
 
 __all__ = [
     "PIECE_BYTES",
+    "CsvRequest",
     "CsvScan",
     "CsvTable",
-    "CsvWish",
     "changed_error",
 ]
 
-PIECE_BYTES = 8 * 2**20  # of text at a time, where it does not stay in memory
-_PACKED_RATIO = 8  # how much larger text may well be than its packed file
-_SEEN_BOOL, _SEEN_WIDE, _SEEN_BLANK, _SEEN_TEXT, _SEEN_ABSENT = 1, 4, 16, 32, 64  # of the core
+PIECE_BYTES = 8 * 2**20  # of text at a time, if it is not kept in memory
+_PACKED_RATIO = 8  # estimated size of text relative to its compressed file
+_SEEN_BOOL, _SEEN_WIDE, _SEEN_BLANK, _SEEN_TEXT, _SEEN_ABSENT = 1, 4, 16, 32, 64  # bits of the core
 _SHOWN_HEADERS = 6
 _SHOWN_NAMES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class CsvWish:
-    """What is wanted of a table.
+class CsvRequest:
+    """The columns and types to read from a table.
 
     Attributes:
-        key: the column that names records, if there is one.
-        columns: those to take, or a word for what to do about headers that differ.
-        features: what cells of a column are read as; the others are as found.
+        key: The column that names the records, if there is one.
+        columns: The columns to read, or a word for how to treat headers that differ.
+        features: Features to convert cells to, by column; other types are inferred.
     """
 
     key: str | None
@@ -54,20 +54,20 @@ class CsvWish:
     features: Mapping[str, Feature]
 
     def kind(self, name: str) -> str:
-        """What the core reads a column as."""
+        """Return the type that the core reads a column as."""
         return cell_kind(self.features[name]) if name in self.features else "empty"
 
 
 @dataclass(slots=True)
 class _Tally:
-    """How many cells of a column look like numbers, and how many do not.
+    """Counts of the cells of a column that look like numbers and of those that do not.
 
     Attributes:
-        regular: those that do.
-        odd: those that do not.
-        codes: those that do but for leading zeros.
-        first_odd: where the first odd one is, and what it holds.
-        advice: how it could be a number.
+        regular: Cells that look like numbers.
+        odd: Cells that do not.
+        codes: Cells that are numbers except for leading zeros.
+        first_odd: The location and content of the first odd cell.
+        advice: How to read the odd cell as a number.
     """
 
     regular: int = 0
@@ -78,30 +78,34 @@ class _Tally:
 
 
 class CsvScan:
-    """One reading of all files.
+    """One pass over all files.
 
     Attributes:
-        seen: what was seen in each column, as bits of the core.
-        is_kept: whether all pieces were kept.
-        kept: the pieces of each file.
+        seen: What the cells of each column look like, as bits of the core.
+        is_kept: Whether all pieces were kept in memory.
+        kept: The pieces of each file.
     """
 
     def __init__(
-        self, files: Sequence[CsvFile], wish: CsvWish, *, known: Sequence[CsvFile] | None = None
+        self,
+        files: Sequence[CsvFile],
+        request: CsvRequest,
+        *,
+        known: Sequence[CsvFile] | None = None,
     ) -> None:
         self.seen: dict[str, int] = {}
         self.is_kept = True
         self.kept: dict[CsvFile, list[CsvPiece]] = {}
         self._files = files
-        self._wish = wish
-        self._known = known or files  # whose headers decide which columns there are
+        self._request = request
+        self._known = known or files  # their headers decide which columns there are
         self._tallies: dict[str, _Tally] = {}
         self._bad: dict[CsvPiece, dict[str, list[int]]] = {}  # rows, by column
 
     def run(self, *, max_bytes: int, head_bytes: int | None = None) -> None:
-        """Read all files, and keep them if their text takes no more than so many bytes.
+        """Read all files, and keep them if their text takes at most `max_bytes`.
 
-        With `head_bytes`, only so many of each file.
+        With `head_bytes`, read only that many bytes of each file.
         """
         sizes = map(_text_bytes, self._files)
         self.is_kept = head_bytes is not None or sum(sizes) <= max_bytes
@@ -117,7 +121,7 @@ class CsvScan:
         self._check_rename()
 
     def _read(self, file: CsvFile, max_bytes: int, head_bytes: int | None) -> list[CsvPiece]:
-        """Look through a file; over again where its encoding turns out to be another."""
+        """Scan a file; start again if its encoding turns out to be another."""
         while True:
             try:
                 return self._read_once(file, max_bytes, head_bytes)
@@ -133,7 +137,7 @@ class CsvScan:
             for name, bits in self._look(file, piece, tallies).items():
                 seen[name] = seen.get(name, 0) | bits
             max_bytes -= len(piece.text)
-            if max_bytes < 0:  # it was packed tighter than it seemed
+            if max_bytes < 0:  # compressed more than estimated
                 self.is_kept = False
                 kept.clear()
             if self.is_kept:
@@ -155,10 +159,10 @@ class CsvScan:
 
     def _look(self, file: CsvFile, piece: CsvPiece, tallies: dict[str, _Tally]) -> dict[str, int]:
         if not file.header:
-            return {}  # the first row goes on in the next piece
+            return {}  # the first row continues in the next piece
         names = self._names(file)
         at = _positions(file)
-        wanted = [self._wish.kind(name) for name in names]
+        wanted = [self._request.kind(name) for name in names]
         looks = piece.rows.look([at[name] for name in names], wanted)
         found = {}
         for name, (seen, regular, odd, first_odd, codes, bad) in zip(names, looks, strict=True):
@@ -174,14 +178,14 @@ class CsvScan:
             tally.regular += regular
             tally.odd += odd
             tally.codes += codes
-        if self._wish.columns == "union":
+        if self._request.columns == "union":
             for name in self._every_name:
                 found.setdefault(name, _SEEN_ABSENT)
         return found
 
     def _names(self, file: CsvFile) -> list[str]:
-        """The columns to take of a file."""
-        columns, key = self._wish.columns, self._wish.key
+        """Return the columns to read from a file."""
+        columns, key = self._request.columns, self._request.key
         first = self._known[0]
         if not isinstance(columns, str):
             names = pick_columns(file.header, columns, where=str(file.path))
@@ -209,31 +213,31 @@ class CsvScan:
         return [name for name in self._known[0].header if name in shared]
 
     def _check_rename(self) -> None:
-        """Refuse to rename a column that no file has."""
+        """Raise SourceError if `rename` names a column that no file has."""
         for old, new in self._files[0].settings.rename:
             if new not in self._every_name:
                 pick_columns(self._every_name, [old], where=f"{self._files[0].path}: `rename`")
 
     def _is_wanted(self, name: str) -> bool:
-        return isinstance(self._wish.columns, str) or name in self._wish.columns
+        return isinstance(self._request.columns, str) or name in self._request.columns
 
     @property
     def schema(self) -> Schema:
-        """The features of columns that have a value; the key is one only if asked for."""
+        """The features of columns that have a value; the key only if it is also a feature."""
         features = {}
         for name, seen in self.seen.items():
             dtype = _core.csv_type(seen)
             is_number = dtype in ("int64", "float64", "bool")
             lacks = seen & (_SEEN_ABSENT | (_SEEN_BLANK if is_number else 0))
             if dtype != "empty" and self._is_wanted(name):
-                is_given = self._wish.kind(name) != "empty"
+                is_given = self._request.kind(name) != "empty"
                 found = Feature(dtype, optional=lacks != 0)
-                features[name] = self._wish.features[name] if is_given else found
+                features[name] = self._request.features[name] if is_given else found
         return Schema(features)
 
     @property
     def metadata(self) -> dict[str, dict[str, Any]]:
-        """What was left out, and in what text was encoded, if not in UTF-8."""
+        """Columns that were left out, and the encoding of text other than UTF-8."""
         found: dict[str, dict[str, Any]] = {}
         encodings = sorted({file.encoding for file in self._files} - {"utf-8", "utf-8-sig"})
         for name, seen in self.seen.items():
@@ -247,11 +251,11 @@ class CsvScan:
         return found
 
     def notes(self, files: Sequence[CsvFile]) -> list[str]:
-        """What was assumed of these files, and why columns of numbers are text."""
+        """Return the assumptions about these files, and why columns of numbers are text."""
         found = [note for file in files for note in file.notes]
         for name, seen in self.seen.items():
             tally = self._tallies.get(name, _Tally())
-            is_text = _core.csv_type(seen) == "str" and self._wish.kind(name) == "empty"
+            is_text = _core.csv_type(seen) == "str" and self._request.kind(name) == "empty"
             if not is_text or not self._is_wanted(name):
                 continue
             if not seen & _SEEN_TEXT and seen & _SEEN_BOOL:
@@ -268,21 +272,21 @@ class CsvScan:
         return found
 
     def fingerprint(self, files: Sequence[CsvFile]) -> str:
-        """A text that changes when the content of a file, or what is made of it, does."""
+        """Return a text that changes when the content of a file, or how it is read, changes."""
         types = {name: _core.csv_type(seen) for name, seen in self.seen.items()}
-        text = repr((types, self._wish, [(file.crc, file.settings) for file in files]))
+        text = repr((types, self._request, [(file.crc, file.settings) for file in files]))
         return f"{_core.crc32c(text.encode()):08x}"
 
-    # Rows that were looked at.
+    # Rows after the scan.
 
     def take_block(
-        self, pieces: Sequence[tuple[CsvFile, CsvPiece]], first: int, *, is_again: bool = False
+        self, pieces: Sequence[tuple[CsvFile, CsvPiece]], first: int, *, is_reread: bool = False
     ) -> Block:
-        """The rows of pieces; `first` is the number of the first record.
+        """Return the rows of pieces; `first` is the number of the first record.
 
-        With `is_again` they were not kept, and are looked at once more.
+        With `is_reread` the pieces were not kept since the scan and are scanned again.
         """
-        for file, piece in pieces if is_again else ():
+        for file, piece in pieces if is_reread else ():
             for name, bits in self._look(file, piece, {}).items():
                 if self.seen[name] | bits != self.seen[name]:
                     raise changed_error(file)
@@ -295,7 +299,7 @@ class CsvScan:
             numbers.append(first + np.delete(np.arange(piece.records), lost))
             first += piece.records
         every = np.concatenate([np.empty(0, np.int64), *numbers])
-        columns, faults = self._guide(columns, pieces)
+        columns, faults = self._convert(columns, pieces)
         if faults:
             rejects += self._reject_rows(faults, pieces, every)
             kept = np.delete(np.arange(len(every)), list(faults))
@@ -307,26 +311,26 @@ class CsvScan:
         keys = self._take_keys(columns, every)
         return Block({name: columns[name] for name in self.schema}, every, keys, rejects)
 
-    def _guide(
+    def _convert(
         self, columns: dict[str, Any], pieces: Sequence[tuple[CsvFile, CsvPiece]]
     ) -> tuple[dict[str, Any], dict[int, list[str]]]:
-        """The columns as the features that were asked for, and what is wrong with which rows."""
-        guided = dict(columns)
+        """Convert columns to the features requested; return them and the faults by row."""
+        converted = dict(columns)
         faults: dict[int, list[str]] = {}
         for name in columns:
-            if self._wish.kind(name) == "empty":
+            if self._request.kind(name) == "empty":
                 continue
-            feature = self._wish.features[name]
+            feature = self._request.features[name]
             first, wrong = 0, {}
             for file, piece in pieces:
                 for row in self._bad.get(piece, {}).get(name, ()):
                     cell = piece.rows.field(row, _positions(file)[name]).decode()
                     wrong[first + row] = f"expected {feature.dtype}, got {cell!r:.100}"
                 first += piece.rows.rows
-            guided[name], others = read_column(columns[name], feature)
+            converted[name], others = read_column(columns[name], feature)
             for row, problem in sorted({**others, **wrong}.items()):
                 faults.setdefault(row, []).append(f"column {name!r}: {problem}")
-        return guided, faults
+        return converted, faults
 
     def _reject_rows(
         self,
@@ -334,7 +338,7 @@ class CsvScan:
         pieces: Sequence[tuple[CsvFile, CsvPiece]],
         numbers: NDArray[np.int64],
     ) -> list[Reject]:
-        """The rows with cells that are not as asked for, by their lines."""
+        """Return the rows with cells that do not fit the schema, with their lines."""
         rejects = []
         first = 0
         rows = np.array(sorted(faults), np.int64)
@@ -348,8 +352,8 @@ class CsvScan:
         return rejects
 
     def _take_keys(self, columns: Mapping[str, Any], numbers: NDArray[np.int64]) -> Any:
-        """The names of the records of these numbers, if they have any."""
-        key = self._wish.key
+        """Return the keys of the records of these numbers, if they have any."""
+        key = self._request.key
         if key is None:
             return None
         if key not in columns and len(numbers):
@@ -357,42 +361,42 @@ class CsvScan:
         return keys_of(key, columns[key], numbers=numbers) if len(numbers) else []
 
     def _take_columns(self, pieces: Sequence[tuple[CsvFile, CsvPiece]]) -> dict[str, Any]:
-        """The columns of pieces that were looked at, by their names."""
-        taken: dict[str, list[Any]] = {}
+        """Return the columns of scanned pieces, by name."""
+        parts_of: dict[str, list[Any]] = {}
         placed = [(piece.rows, _positions(file)) for file, piece in pieces]
         for name, seen in self.seen.items():
             dtype = _core.csv_type(seen)
             if dtype != "empty":
-                taken[name] = [
+                parts_of[name] = [
                     rows.take(at[name], seen) if name in at else _absent(dtype, rows.rows)
                     for rows, at in placed
                 ]
         texts = [piece.text for _, piece in pieces]
         starts = np.cumsum([0, *map(len, texts)])
         text = texts[0] if len(texts) == 1 else np.concatenate([np.empty(0, np.uint8), *texts])
-        return {name: _join(parts, text, starts) for name, parts in taken.items()}
+        return {name: _join(parts, text, starts) for name, parts in parts_of.items()}
 
 
 def _advise(cell: str) -> str:
-    """How a column could be numbers in spite of a cell."""
+    """Return how to read a column as numbers despite this cell."""
     if re.fullmatch(r"-?[0-9]+,[0-9]+", cell):
         return "decimal=',' reads it as a number"
     try:
         read_cell(cell, Feature("float64"))
     except ValueError:
-        return "a `schema` that makes it a number makes bad records of those"
+        return "a `schema` that makes it a number rejects those rows"
     return "a `schema` that makes it a number reads those, too"
 
 
 def _absent(dtype: str, rows: int) -> tuple[str, NDArray[Any], NDArray[np.bool_]]:
-    """A column without values, as the core gives columns."""
+    """Return a column without values, in the form the core returns columns."""
     count = 2 * rows if dtype == "str" else rows
     values: NDArray[Any] = np.zeros(count, np.bool_ if dtype == "bool" else np.int64)
     return dtype, values, np.zeros(rows, np.bool_)
 
 
 def _headers_error(files: Sequence[CsvFile], got: str) -> SourceError:
-    """The error for files of different columns: which files, and which columns."""
+    """Return the error for files with different columns, naming files and columns."""
     groups: dict[frozenset[str], list[CsvFile]] = {}
     for file in files:
         groups.setdefault(frozenset(file.header), []).append(file)
@@ -406,9 +410,9 @@ def _headers_error(files: Sequence[CsvFile], got: str) -> SourceError:
         )
     if len(groups) > _SHOWN_HEADERS:
         lines.append(f"  and {len(groups) - _SHOWN_HEADERS:,} other headers")
-    hint = "columns='union' takes every column, columns='intersection' those that all files have"
+    hint = "columns='union' reads every column, columns='intersection' those that all files have"
     if not all(file.has_header for file in files):
-        hint += "; header=True or header=False says whether the first rows have names"
+        hint += "; header=True or header=False says whether the first row has the names"
     return SourceError(
         f"expected the same columns in all files, got {got}: {len(groups):,} headers in"
         f" {len(files):,} files",
@@ -422,9 +426,9 @@ def _describe_header(names: frozenset[str], file: CsvFile, first: Sequence[str])
         return _list_names(first)
     lacking = [name for name in first if name not in names]
     further = [name for name in file.header if name not in first]
-    told = [f"lacks {_list_names(lacking)}"] if lacking else []
-    told += [f"also has {_list_names(further)}"] if further else []
-    return "; ".join(told)
+    differences = [f"lacks {_list_names(lacking)}"] if lacking else []
+    differences += [f"also has {_list_names(further)}"] if further else []
+    return "; ".join(differences)
 
 
 def _list_names(names: Sequence[str]) -> str:
@@ -437,19 +441,19 @@ def _positions(file: CsvFile) -> dict[str, int]:
 
 
 def changed_error(file: CsvFile) -> SourceError:
-    """The error for a file that is not as it was when it was scanned."""
-    return SourceError("expected a file that stays as it is, got a change in it", where=file.path)
+    """Return the error for a file that has changed since it was scanned."""
+    return SourceError("the file has changed since it was scanned", where=file.path)
 
 
 def _text_bytes(file: CsvFile) -> int:
-    """How many bytes of text a file is expected to have."""
+    """Return the estimated size of the text of a file."""
     size = file.path.stat().st_size
     is_packed = unpacked_suffix(file.path) != file.path.suffix.lower()
     return size * _PACKED_RATIO if is_packed else size
 
 
 def _join(parts: list[Any], text: Any, starts: Any) -> Any:
-    """One column of its pieces; those of text point into all text."""
+    """Join pieces of a column; columns of text point into the joined text."""
     dtype = parts[0][0]
     values = [part[1] for part in parts]
     present = None
@@ -472,27 +476,27 @@ def _rows(part: Any) -> int:
     return len(part[1]) // (2 if part[0] == "str" else 1)
 
 
-MAX_MEMORY_BYTES = 256 * 2**20  # of text that is kept in memory as a whole
+MAX_MEMORY_BYTES = 256 * 2**20  # larger files are read twice, in pieces
 
 
 class CsvTable(SourceInfo):
     """A table in one or more CSV files.
 
     The type of a column is inferred from all rows of all files: int64, float64, bool (all cells
-    are true or false), or text, exactly as it stands. A number with a leading zero or plus makes
-    its column text, as do integers beyond 64 bits. A schema given to `datum.write` decides
-    instead: cells are read as the types it gives. Empty cells are absent. A second column of one
-    name gets a number; a column without any value is left out, which the metadata tells.
+    are true or false), or text, unchanged. A number with a leading zero or plus makes its column
+    text, as do integers beyond 64 bits. A schema passed to `datum.write` overrides this: cells are
+    converted to its types. Empty cells are absent. A repeated column name gets a number; a column
+    without any value is left out, which the metadata records.
 
-    Rows with too few or too many cells, with NUL bytes, bad UTF-8 or cells that the schema does
-    not allow are rejected, by their lines. Files of up to 256 MB in all are read into memory;
-    others are read twice, piece by piece.
+    Rows with too few or too many cells, NUL bytes, invalid UTF-8 or cells that do not fit the
+    schema are rejected, with their lines. Files of up to 256 MB in total are read into memory;
+    larger ones are read twice, in pieces.
 
     Args:
         path: A file (.csv, .tsv, also .gz), a list of files, a pattern such as `data/*.csv`, or a
             dict of these by split.
-        key: The column that names the records; it stays a feature, too.
-        split: What the split is called, if `path` is no dict.
+        key: The column that names the records; it is also stored as a feature.
+        split: The name of the split, unless `path` is a dict.
         **options: See `TableOptions`; a table of CSV takes all of them.
 
     >>> CsvTable("data.csv", delimeter=";")
@@ -517,41 +521,41 @@ class CsvTable(SourceInfo):
         columns = options.get("columns", "same")
         rename = options.get("rename", {})
         self._settings = CsvSettings.of(options)
-        self._wish = CsvWish(
+        self._request = CsvRequest(
             key if key is None else rename.get(key, key),
             columns if isinstance(columns, str) else [rename.get(one, one) for one in columns],
             {},
         )
         self._paths = find_split_files(path, split)
 
-    def guided(self, features: Mapping[str, Feature]) -> CsvTable:
-        """The same table, with cells read as these features where it has columns of their names."""
+    def with_features(self, features: Mapping[str, Feature]) -> CsvTable:
+        """Return the same table, with cells of these columns converted to the features."""
         table = copy.copy(self)
-        table._wish = replace(self._wish, features=dict(features))  # noqa: SLF001 - of its own class
+        table._request = replace(self._request, features=dict(features))  # noqa: SLF001 - own class
         return table
 
     def parts(self) -> Mapping[str, Part]:
-        """The rows of each split; types are inferred from all of them."""
+        """Return the rows of each split; types are inferred from all of them."""
         parts: dict[str, Part] = {}
         for files in self._group():
-            scan = CsvScan([file for some in files.values() for file in some], self._wish)
+            scan = CsvScan([file for some in files.values() for file in some], self._request)
             scan.run(max_bytes=MAX_MEMORY_BYTES)
             for name, some in files.items():
                 parts[name] = _load(scan, some) if scan.is_kept else _StreamedCsv(scan, some)
         return {name: parts[name] for name in self._paths}
 
     def begin(self, max_bytes: int) -> dict[str, tuple[TablePart, int]]:
-        """The first rows of each split, and how many lines they take.
+        """Return the first rows of each split, and the number of their lines.
 
-        So many bytes are read of each file that has another header. The headers of all files are
-        read, so that what `parts` refuses is refused here.
+        Reads `max_bytes` of each file whose header differs. The headers of all files are read, so
+        that this raises the same errors as `parts`.
         """
         begun = {}
         for files in self._group():
             every = [file for some in files.values() for file in some]
             for name, some in files.items():
                 firsts = list({tuple(file.header): file for file in reversed(some)}.values())
-                scan = CsvScan(firsts, self._wish, known=every)
+                scan = CsvScan(firsts, self._request, known=every)
                 scan.run(max_bytes=max_bytes * len(firsts), head_bytes=max_bytes)
                 lines = sum(piece.lines for file in firsts for piece in scan.kept[file])
                 lines -= sum(file.has_header for file in firsts)
@@ -559,9 +563,9 @@ class CsvTable(SourceInfo):
         return begun
 
     def _group(self) -> list[dict[str, list[CsvFile]]]:
-        """The files by split; splits of other columns apart, as those have types of their own.
+        """Return the files by split, grouped by columns: each group has its own types.
 
-        A split may lack columns, as a test without labels does.
+        A split may lack columns, such as the labels of a test split.
         """
         files = {
             name: [CsvFile(path, self._settings) for path in paths]
@@ -578,7 +582,7 @@ class CsvTable(SourceInfo):
 
 
 class _StreamedCsv(PartInfo):
-    """A split that is too large for memory, read again piece by piece."""
+    """A split that is too large for memory and is read again, in pieces."""
 
     def __init__(self, scan: CsvScan, files: Sequence[CsvFile]) -> None:
         self.schema: Schema | None = scan.schema
@@ -589,19 +593,19 @@ class _StreamedCsv(PartInfo):
         self._files = files
 
     def blocks(self) -> Iterator[Block]:
-        """The rows of each piece; raises SourceError if a file has changed since it was scanned."""
+        """Yield the rows of each piece; raise SourceError if a file has changed since the scan."""
         first = 0
         for file in self._files:
             crc = file.crc
             for piece in file.pieces(PIECE_BYTES):
-                yield self._scan.take_block([(file, piece)], first, is_again=True)
+                yield self._scan.take_block([(file, piece)], first, is_reread=True)
                 first += piece.records
             if file.crc != crc:
                 raise changed_error(file)
 
 
 def _load(scan: CsvScan, files: Sequence[CsvFile]) -> TablePart:
-    """The part of files whose pieces were kept."""
+    """Return the part of files whose pieces were kept."""
     block = scan.take_block([(file, piece) for file in files for piece in scan.kept[file]], 0)
     assert isinstance(block.data, dict)
     return TablePart(

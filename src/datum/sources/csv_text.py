@@ -1,4 +1,4 @@
-"""The text of a CSV file: its header, and rows split by the native core."""
+"""The text of a CSV file: its encoding, delimiter, header and rows."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _SEEN_LACKING = 16 | 64  # bits of the core: blank, absent
 
 @dataclass(frozen=True, slots=True)
 class FirstRow:
-    """What the first row is.
+    """The result of looking for a header.
 
     Attributes:
-        is_header: whether it has names.
-        is_sure: whether the rows below leave no doubt.
+        is_header: Whether the first row contains names.
+        is_sure: Whether the rows below leave no doubt.
     """
 
     is_header: bool
@@ -55,9 +55,9 @@ class FirstRow:
 def judge_first_row(cells: Sequence[str], below: _core.CsvText) -> FirstRow:
     """Compare the first row with those below.
 
-    A text above numbers is a name. Where all columns of numbers have a number in the first row, it
-    is a record, unless those are years above what is none, or count from 0 or 1. Where there are
-    only texts, it is a record if each of its cells comes again in its column.
+    A text above numbers is a name. If all columns of numbers have a number in the first row, it
+    is a record, unless those numbers are years outside the range below, or count from 0 or 1. If
+    there are only texts, it is a record if each of its cells occurs again in its column.
     """
     if below.rows == 0:
         return FirstRow(is_header=True, is_sure=True)
@@ -71,13 +71,13 @@ def judge_first_row(cells: Sequence[str], below: _core.CsvText) -> FirstRow:
     for at in numeric:
         is_empty = not cells[at].strip()
         if is_empty and at == 0 and not looks[at][0] & _SEEN_LACKING:
-            return FirstRow(is_header=True, is_sure=True)  # as an index without a name has it
+            return FirstRow(is_header=True, is_sure=True)  # an index column without a name
         if not is_empty and not _is_value(cells[at]):
             return FirstRow(is_header=True, is_sure=True)
-    taken = {at: below.take(at, looks[at][0]) for at in every if _has_values(looks[at][0])}
+    columns = {at: below.take(at, looks[at][0]) for at in every if _has_values(looks[at][0])}
     if any(cells[at].strip() for at in numeric):
-        return _judge_numbers(cells, numeric, below, taken)
-    return _judge_texts(cells, below, taken)
+        return _judge_numbers(cells, numeric, below, columns)
+    return _judge_texts(cells, below, columns)
 
 
 def _has_values(seen: int) -> bool:
@@ -90,9 +90,9 @@ def _is_value(cell: str) -> bool:
 
 
 def _judge_numbers(
-    cells: Sequence[str], numeric: Sequence[int], below: _core.CsvText, taken: dict[int, Any]
+    cells: Sequence[str], numeric: Sequence[int], below: _core.CsvText, columns: dict[int, Any]
 ) -> FirstRow:
-    """All columns of numbers have a number in the first row, or nothing."""
+    """Judge a first row that has a number, or nothing, in all columns of numbers."""
     first = [cells[at].strip() for at in numeric]
     if not all(cell.isdecimal() for cell in first):
         return FirstRow(is_header=False, is_sure=True)
@@ -102,7 +102,7 @@ def _judge_numbers(
     if is_counted and len(numbers) > 2 and not _are_counted(second):
         return FirstRow(is_header=True, is_sure=False)
     are_years = all(number in _YEARS for number in numbers) and len(set(numbers)) == len(numbers)
-    is_beyond = all(_is_beyond(int(cells[at]), taken.get(at)) for at in numeric)
+    is_beyond = all(_is_beyond(int(cells[at]), columns.get(at)) for at in numeric)
     has_others = len(numeric) < len(cells) and not all(
         cell.isdecimal() and int(cell) in _YEARS for cell in second
     )
@@ -117,7 +117,7 @@ def _are_counted(cells: Sequence[str]) -> bool:
 
 
 def _is_beyond(number: int, column: Any) -> bool:
-    """Whether a number is none that the column below has, or has between two."""
+    """Return whether a number is outside the range of the column below."""
     if column is None or column[0] not in ("int64", "float64"):
         return False
     dtype, values, present = column
@@ -126,10 +126,10 @@ def _is_beyond(number: int, column: Any) -> bool:
     return not len(floats) or not floats.min() <= number <= floats.max()
 
 
-def _judge_texts(cells: Sequence[str], below: _core.CsvText, taken: dict[int, Any]) -> FirstRow:
-    """There are texts alone: a name comes once, a value of a category comes again."""
+def _judge_texts(cells: Sequence[str], below: _core.CsvText, columns: dict[int, Any]) -> FirstRow:
+    """Judge by texts alone: a name occurs once, a value of a category again and again."""
     again = [
-        cell in _texts(below, at, taken.get(at)) for at, cell in enumerate(cells) if cell.strip()
+        cell in _texts(below, at, columns.get(at)) for at, cell in enumerate(cells) if cell.strip()
     ]
     if again and all(again):
         return FirstRow(is_header=False, is_sure=False)
@@ -145,7 +145,7 @@ def _texts(below: _core.CsvText, at: int, column: Any) -> set[str]:
 
 
 def number_names(cells: Sequence[str]) -> list[str]:
-    """The names of columns: the second `x` is `x_2`, a column without a name `column_<n>`."""
+    """Name columns: the second `x` becomes `x_2`, a column without a name `column_<n>`."""
     names: dict[str, None] = {}
     given = set(cells)
     counts: dict[str, int] = {}
@@ -158,9 +158,9 @@ def number_names(cells: Sequence[str]) -> list[str]:
     return list(names)
 
 
-MAX_ROW_BYTES = 64 * 2**20  # far above any row that is meant, far below the memory of a computer
+MAX_ROW_BYTES = 64 * 2**20  # far above any sensible row, far below the memory of a computer
 _DELIMITERS = ",;\t|"
-_SAMPLE_BYTES = 64 * 2**10  # that tell the delimiter, and whether there is a header
+_SAMPLE_BYTES = 64 * 2**10  # to detect the delimiter and the header
 _PEEK_BYTES = 2**20
 _BLANKS = ("", "NA", "N/A", "n/a", "#N/A", "null", "NULL", "None", "none")
 _GUESSED = {"cp1252": "Windows-1252", "mac_roman": "Mac Roman", "latin-1": "Latin-1"}
@@ -172,16 +172,16 @@ class CsvSettings:
     """How files are read.
 
     Attributes:
-        delimiter: between cells; None to find out.
-        encoding: of the text; None to find out.
-        absent: words that stand for no value, in any column.
-        blank: words that do so in columns of numbers and truth values.
-        header: whether the first row has names; None to find out.
-        names: of the columns; None for those of the header.
-        skip_rows: lines before the first row that are no part of the table.
-        comment: what lines start with that are no rows; NUL if there are none.
-        decimal: what stands before the fraction of a number.
-        rename: pairs of a name in the file and what it is to be called.
+        delimiter: The character between cells; None to detect it.
+        encoding: The encoding of the text; None to detect it.
+        absent: Words that mean no value, in any column.
+        blank: Words that mean no value in columns of numbers and booleans.
+        header: Whether the first row contains names; None to detect it.
+        names: The names of the columns; None to use the header.
+        skip_rows: The number of lines before the table.
+        comment: The character that starts a comment line; NUL if there are no comments.
+        decimal: The decimal separator of numbers.
+        rename: Pairs of a name in the file and its new name.
     """
 
     delimiter: str | None = None
@@ -197,7 +197,7 @@ class CsvSettings:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> CsvSettings:
-        """The settings that options of a table give, once those are checked."""
+        """Return the settings for options of a table, once they are checked."""
         null_values, names = options.get("null_values"), options.get("names")
         header, encoding = options.get("header", "auto"), options.get("encoding")
         return cls(
@@ -219,10 +219,10 @@ class CsvPiece:
     """Some rows of a file.
 
     Attributes:
-        text: their bytes, which columns of text point into.
-        rows: what the core made of them.
-        rejects: rows that cannot be read, numbered within the piece.
-        line: the number of the first line.
+        text: Their bytes, which columns of text point into.
+        rows: The rows as split by the core.
+        rejects: Rows that cannot be read, numbered within the piece.
+        line: The number of the first line.
     """
 
     text: NDArray[np.uint8]
@@ -232,16 +232,16 @@ class CsvPiece:
 
     @property
     def records(self) -> int:
-        """How many rows there are, with those that cannot be read."""
+        """The number of rows, including those that cannot be read."""
         return self.rows.rows + len(self.rejects)
 
     @property
     def lines(self) -> int:
-        """How many lines its rows take, with the header."""
+        """The number of lines of its rows, including the header."""
         return _core.count_lines(self.text, 0, self.rows.end)
 
     def lines_of(self, rows: Sequence[int]) -> list[int]:
-        """The lines on which rows start, of those that could be read; their numbers must rise."""
+        """Return the lines on which readable rows start; `rows` must be in ascending order."""
         lines = []
         line, at = self.line, 0
         for row in rows:
@@ -253,22 +253,22 @@ class CsvPiece:
 
 
 class OtherEncodingError(Exception):
-    """The text is not encoded as it seemed: the file is to be read again."""
+    """The encoding was guessed wrong: the file has to be read again."""
 
 
 @dataclass(slots=True, eq=False)
 class CsvFile:
-    """One file, and what is known of it once it was read.
+    """One file, and its properties once it was read.
 
     Attributes:
-        path: where it is.
-        settings: how it is read.
-        encoding: of its text; empty until it is known.
-        delimiter: between its cells.
-        header: a name for each column: numbered where the file has one twice, or none.
-        has_header: whether its first row has the names.
-        crc: the checksum of its bytes.
-        notes: what was assumed of it that may be otherwise.
+        path: The path of the file.
+        settings: How it is read.
+        encoding: The encoding of its text; empty until it is known.
+        delimiter: The character between its cells.
+        header: A name for each column; repeated and missing names are numbered.
+        has_header: Whether its first row contains the names.
+        crc: The checksum of its bytes.
+        notes: Assumptions that may be wrong.
     """
 
     path: Path
@@ -279,12 +279,12 @@ class CsvFile:
     has_header: bool = True
     crc: int = 0
     notes: list[str] = field(default_factory=list)
-    _is_settled: bool = False  # whether the encoding is no guess any more
+    _is_settled: bool = False  # whether the encoding is certain
 
     def pieces(self, piece_bytes: int) -> Iterator[CsvPiece]:
-        """All rows, in pieces of about so many bytes.
+        """Yield all rows, in pieces of about `piece_bytes` bytes.
 
-        Raises OtherEncodingError, at most twice, while the encoding is being found out.
+        Raises OtherEncodingError, at most twice, while the encoding is being detected.
         """
         reader = TextReader(self.path, self.encoding or self.settings.encoding)
         left = np.empty(0, np.uint8)
@@ -323,7 +323,7 @@ class CsvFile:
             )
 
     def peek(self) -> None:
-        """Read as much as tells the header."""
+        """Read enough to know the header."""
         while not self.header:
             try:
                 for _ in self.pieces(_PEEK_BYTES):
@@ -351,7 +351,7 @@ class CsvFile:
         return CsvPiece(text, rows, rejects, line)
 
     def _count_columns(self, text: NDArray[np.uint8], is_last: bool) -> int:
-        """How many columns there are if the first row is a record; 0 if it has names."""
+        """Return the number of columns if the first row is a record; 0 if it contains names."""
         self.has_header = True
         if self.settings.header:
             return 0
@@ -364,7 +364,7 @@ class CsvFile:
         if self.settings.header is None:
             first = judge_first_row(cells, below)
             names = self.settings.names
-            if names is not None:  # which are given for files without a header, mostly
+            if names is not None:  # mostly passed for files without a header
                 first = FirstRow(
                     list(names) == cells or (first.is_header and first.is_sure), is_sure=True
                 )
@@ -410,15 +410,15 @@ class CsvFile:
             raise SourceError(f"line 1: expected a header, got {error}", where=self.path) from None
 
     def _find_delimiter(self, text: NDArray[np.uint8], is_last: bool) -> str:
-        """The one that gives most rows as many cells as the header has, and most cells."""
+        """Return the delimiter with which most rows have as many cells as the header."""
         if self.settings.delimiter is not None:
             return self.settings.delimiter
         if unpacked_suffix(self.path) == ".tsv":
             return "\t"
         sample = text[:_SAMPLE_BYTES].copy()
         found = []
-        taken = (self.settings.decimal, self.settings.comment)
-        for delimiter in [one for one in _DELIMITERS if one not in taken]:
+        columns = (self.settings.decimal, self.settings.comment)
+        for delimiter in [one for one in _DELIMITERS if one not in columns]:
             rows = self._lex(sample, delimiter, 0, is_last and len(sample) == len(text))
             total = rows.rows + len(rows.bad_rows)
             share = (rows.rows + 1) / (total + 1)
@@ -467,7 +467,7 @@ class CsvFile:
 
     def _wrong_encoding(self, error: UnicodeDecodeError) -> Exception:
         if self.settings.encoding is None and self.encoding == "cp1252":
-            self.encoding = "latin-1"  # in which every byte is a character
+            self.encoding = "latin-1"  # decodes every byte
             return OtherEncodingError()
         return SourceError(f"expected text in {self.encoding}, got: {error}", where=self.path)
 
@@ -476,7 +476,7 @@ class CsvFile:
             raise SourceError(
                 f"line {line}: expected at most {MAX_ROW_BYTES} bytes in a row, got more",
                 where=self.path,
-                hint="a quote that is not closed takes in all that follows",
+                hint="an unclosed quote takes in everything that follows",
             )
 
     def _reason(self, fault: str, fields: int) -> str:
@@ -492,7 +492,7 @@ class CsvFile:
 
 
 def _find_line(text: NDArray[np.uint8], lines: int) -> tuple[int, int]:
-    """Where so many lines end, or as many as there are, and how many those are."""
+    """Return where the first `lines` lines end, at most all, and how many lines those are."""
     end = found = 0
     for line_end in itertools.islice(_LINE_END.finditer(text.tobytes()), lines):
         end, found = line_end.end(), found + 1

@@ -37,19 +37,19 @@ __all__ = [
 ]
 
 _COMMON = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
-_RARE = (".jpe", ".jfif", ".mpo", ".dib")  # JPEG and BMP by other names
+_RARE = (".jpe", ".jfif", ".mpo", ".dib")  # rare extensions of JPEG and BMP
 IMAGE_EXTENSIONS = _COMMON + _RARE
 
-_Identity = tuple[int, int]  # of a file system, and of a folder on it
+_Identity = tuple[int, int]  # device and inode of a folder
 
 
 class FoundFile(NamedTuple):
-    """A file, or what else has a name in a folder and is no folder.
+    """A file, or another entry of a folder that is not a folder.
 
     Attributes:
-        name: its path within the folder listed, with slashes.
-        size: in bytes; 0 for what cannot be looked at.
-        version: a number that changes with the content, as `datum._identity` makes it.
+        name: Its path within the folder listed, with slashes.
+        size: Its size in bytes; 0 if it cannot be read.
+        version: A number that changes with the content, from `datum._identity`.
     """
 
     name: str
@@ -58,7 +58,7 @@ class FoundFile(NamedTuple):
 
 
 def open_folder(path: str | os.PathLike[str]) -> Path:
-    """The path of a folder that is there; raises SourceError for anything else."""
+    """Return the path of an existing folder; raise SourceError for anything else."""
     folder = Path(path)
     if not folder.is_dir():
         got = "a file" if folder.exists() else "nothing there"
@@ -77,9 +77,9 @@ def origin_in(root: str | os.PathLike[str], split: str, listed: Path | None = No
 
 
 def list_files(folder: str | os.PathLike[str]) -> list[FoundFile]:
-    """All files below a folder, sorted by name; hidden ones are left out.
+    """Return all files below a folder except hidden ones, sorted by name.
 
-    Links are followed, but not round in circles, and not from link to link to link.
+    Links are followed, but not in circles, and no more than two in a row.
     """
     found = list(_walk(os.fspath(folder)))
     found.sort()
@@ -87,12 +87,12 @@ def list_files(folder: str | os.PathLike[str]) -> list[FoundFile]:
 
 
 def list_folders(folder: str | os.PathLike[str]) -> list[str]:
-    """The names of the folders in a folder, sorted; hidden ones are left out."""
+    """Return the names of the folders in a folder, sorted; hidden ones are skipped."""
     return sorted(entry.name for entry in _entries(os.fspath(folder)) if _is_folder(entry))
 
 
 class _Folder(NamedTuple):
-    """A folder that is to be listed: its name, what it lies in, and how many links led there."""
+    """A folder to list: its name and path, the folders above it, and the links followed."""
 
     name: str
     path: str
@@ -101,7 +101,7 @@ class _Folder(NamedTuple):
 
 
 def _walk(root: str) -> Iterator[FoundFile]:
-    """All files; links to folders are followed last, and from behind a link only to new ones."""
+    """Yield all files; follow links to folders last, and behind a link only to new folders."""
     seen: set[_Identity] = set()
     folders = [_Folder("", root, (), links=0)]
     links: list[_Folder] = []
@@ -125,7 +125,7 @@ def _walk(root: str) -> Iterator[FoundFile]:
 
 
 def _identify(folder: str) -> _Identity:
-    status = os.stat(folder)  # noqa: PTH116 - a str is all that is needed, a million times
+    status = os.stat(folder)  # noqa: PTH116 - faster than a Path, for millions of folders
     return status.st_dev, status.st_ino
 
 
@@ -150,7 +150,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 def _look_at(entry: os.DirEntry[str]) -> tuple[int, int]:
     try:
         status = entry.stat()
-    except OSError:  # a link that leads nowhere; whoever reads it says so
+    except OSError:  # a dangling link, reported when it is read
         return 0, 0
     return status.st_size, version_of(status)
 
@@ -165,14 +165,14 @@ def look_at_file(path: Path) -> FoundFile:
 
 
 def looks_like_image(folder: str | os.PathLike[str], name: str) -> bool:
-    """Whether a file is called an image, or is one by its content."""
+    """Return whether a file is an image by its name or its content."""
     if name.lower().endswith(IMAGE_EXTENSIONS):
         return True
     return sniff_file(os.path.join(folder, name)) is not None  # noqa: PTH118
 
 
 def as_text(name: str) -> str:
-    r"""A file's name as text that UTF-8 can hold: bytes that are none are written as \xff."""
+    r"""Return a file name as valid UTF-8 text, with other bytes escaped as \xff."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -181,10 +181,10 @@ def as_text(name: str) -> str:
 
 
 def fingerprint_of(files: Iterable[FoundFile], *others: Any) -> str:
-    """A text that changes when a file, its name or another value does.
+    """Return a text that changes when a file, its name or another value does.
 
-    No file is opened for it: there may be millions, and to read them all takes as long as to write
-    the dataset.
+    No file is opened: there may be millions, and reading them takes as long as writing the
+    dataset.
     """
     digest = hashlib.blake2b(repr(others).encode("utf-8", "backslashreplace"), digest_size=16)
     for name, size, version in files:
@@ -194,13 +194,13 @@ def fingerprint_of(files: Iterable[FoundFile], *others: Any) -> str:
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _PACKED = (".gz", ".bz2", ".xz")
-_BUFFER_BYTES = 2**20  # for what is read line by line
+_BUFFER_BYTES = 2**20  # of files that are read line by line
 
 
 def find_files(paths: Paths) -> list[Path]:
-    """The files that a path, a pattern (`data/*.csv`, sorted) or a list of these names.
+    """Return the files that a path, a pattern (`data/*.csv`, sorted) or a list of these names.
 
-    Raises SourceError for a path that is no regular file, such as a folder, a pipe or nothing.
+    Raises SourceError for a path that is not a regular file, such as a folder or a pipe.
     """
     if not isinstance(paths, (str, os.PathLike)):
         given: Any = paths
@@ -211,15 +211,15 @@ def find_files(paths: Paths) -> list[Path]:
     if not isinstance(text, str):
         raise SourceError(f"expected a path that is text, got {text!r}")
     if glob.has_magic(text) and not Path(text).exists():
-        found = sorted(glob.glob(text, recursive=True))  # noqa: PTH207 - of any root
+        found = sorted(glob.glob(text, recursive=True))  # noqa: PTH207 - absolute or relative
         if not found:
-            raise SourceError("expected files of this pattern, got none", where=text)
+            raise SourceError("no file matches this pattern", where=text)
         return [_checked(Path(path)) for path in found]
     return [_checked(Path(text))]
 
 
 def find_split_files(paths: Paths | Mapping[str, Paths], split: str) -> dict[str, list[Path]]:
-    """The files of each split: those of a dict, or all as the one split named."""
+    """Return the files of each split: those of a dict, or all files as the split named."""
     if not isinstance(paths, Mapping):
         return {split: find_files(paths)}
     if not paths:
@@ -241,9 +241,9 @@ def _checked(path: Path) -> Path:
 
 @contextlib.contextmanager
 def open_file(path: Path) -> Iterator[Any]:
-    """Open a file to read its bytes, unpacked if its name ends with .gz, .bz2 or .xz.
+    """Open a file to read its bytes, decompressed if its name ends with .gz, .bz2 or .xz.
 
-    Damage and other faults of the file are raised as SourceError.
+    Damaged or unreadable files raise SourceError.
     """
     try:
         with _open_packed(path) as file:
@@ -267,7 +267,7 @@ def _open_packed(path: Path) -> Any:
 
 
 def unpacked_suffix(path: Path) -> str:
-    """What the name ends with, before what says how it is packed.
+    """Return the extension of a file name, before that of its compression.
 
     >>> unpacked_suffix(Path("a.CSV.gz"))
     '.csv'
@@ -277,6 +277,6 @@ def unpacked_suffix(path: Path) -> str:
 
 
 def fingerprint_files(files: Sequence[Path], *others: Any) -> str:
-    """A text that changes when a file is changed or replaced, or another value is."""
+    """Return a text that changes when a file is changed or replaced, or another value changes."""
     named = [(path.name, identify(path)) for path in files]
     return fingerprint_of([], named, *others)

@@ -1,4 +1,4 @@
-"""Datasets of Hugging Face, read without its package: their features, folders and objects."""
+"""Hugging Face datasets, read without the `datasets` package: folders and objects."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ _BATCH_ROWS = 1000
 
 
 def is_huggingface_folder(path: Path) -> bool:
-    """Whether `save_to_disk` made the folder, or `load_dataset` keeps a dataset there."""
+    """Return whether `save_to_disk` wrote the folder, or `load_dataset` cached a dataset there."""
     if (path / _DICT).is_file() or ((path / _STATE).is_file() and (path / _INFO).is_file()):
         return True
     return (path / _INFO).is_file() and any(path.glob("*.arrow"))
 
 
 class HuggingFaceFolder(ArrowTable):
-    """A folder that `Dataset.save_to_disk` or `DatasetDict.save_to_disk` of Hugging Face made.
+    """A folder that Hugging Face's `Dataset.save_to_disk` or `DatasetDict.save_to_disk` wrote.
 
-    Splits, types and class names are kept. Images are stored as they are, under the name of their
+    Splits, types and class names are kept. Images are stored unchanged under the name of their
     column, and their paths as `<column>_filename`; arrays of a fixed shape keep it. The package
     `datasets` is not needed.
 
     Args:
-        path: the folder.
-        key: the column that names the records; it stays a feature, too.
-        columns: those to take, in this order; by default all.
+        path: The folder.
+        key: The column that names the records; it is also stored as a feature.
+        columns: The columns to read, in this order; by default all.
     """
 
     kind = "Hugging Face dataset"
@@ -92,7 +92,7 @@ def _splits_of(root: Path) -> list[str]:
 
 
 def _saved_files(folder: Path) -> list[Path]:
-    """The Arrow files of a dataset that was saved, in their order."""
+    """Return the Arrow files of a saved dataset, in order."""
     state = _read(folder / _STATE)
     listed = state.get("_data_files")
     if state.get("_indices_data_files"):
@@ -115,7 +115,7 @@ def _saved_files(folder: Path) -> list[Path]:
 
 
 def _cached_files(root: Path) -> dict[str, list[Path]]:
-    """The files of each split as `load_dataset` keeps them: `name-train-00000-of-00002.arrow`."""
+    """Return the files of each split in a cache: `name-train-00000-of-00002.arrow`."""
     splits = _read(root / _INFO).get("splits")
     found: dict[str, list[Path]] = {}
     for split in splits if isinstance(splits, dict) else ():
@@ -129,7 +129,7 @@ def _cached_files(root: Path) -> dict[str, list[Path]]:
 
 
 def is_huggingface(value: Any) -> bool:
-    """Whether it is a `datasets.Dataset`; a streamed one is an iterable of rows."""
+    """Return whether it is a `datasets.Dataset`; a streamed one is an iterable of rows."""
     return any(
         base.__name__ == "Dataset" and base.__module__.partition(".")[0] == "datasets"
         for base in type(value).__mro__
@@ -137,9 +137,9 @@ def is_huggingface(value: Any) -> bool:
 
 
 class HuggingFaceDataset(SourceInfo):
-    """A `datasets.Dataset`, taken as the Arrow table that it is.
+    """A `datasets.Dataset`, read as the Arrow table behind it.
 
-    Rows that were selected or shuffled, and the columns of its format, are respected.
+    Selected or shuffled rows and the columns of its format are respected.
     """
 
     kind = "Hugging Face dataset"
@@ -150,20 +150,20 @@ class HuggingFaceDataset(SourceInfo):
 
     @staticmethod
     def has_transform(dataset: Any) -> bool:
-        """Whether rows are made by a function, or changed by options of their format."""
+        """Return whether rows are made by a function, or changed by format options."""
         form = dataset.format
         return form["type"] == "custom" or bool(form["format_kwargs"])
 
     def parts(self) -> Mapping[str, Part]:
-        """The one split, called as the dataset says, or `train`."""
+        """Return the one split, with the dataset's name for it, or `train`."""
         rows = _DatasetRows(self._dataset)
         split = str(self._dataset.split or "train")
-        name = split if split.isidentifier() else "train"  # not train[:10%]
+        name = split if split.isidentifier() else "train"  # a slice such as train[:10%]
         return {name: part_of_files([rows], fingerprint=rows.fingerprint)}
 
 
 class _DatasetRows:
-    """The rows of a dataset as an `ArrowFile`: its table, and the indices of rows chosen of it."""
+    """The rows of a dataset as an `ArrowFile`: its table, and the indices of selected rows."""
 
     def __init__(self, dataset: Any) -> None:
 
@@ -181,20 +181,20 @@ class _DatasetRows:
         found = getattr(dataset, "_fingerprint", None)
         self.fingerprint = None if found is None else f"{found} {list(columns)}"
 
-    def read(self, *, mapped: bool = False) -> pa.Table:  # noqa: ARG002 - it never is
-        """All rows."""
+    def read(self, *, mapped: bool = False) -> pa.Table:  # noqa: ARG002 - cannot be mapped
+        """Return all rows."""
         return self._table if self._indices is None else self._table.take(self._indices)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """All rows, some at a time; only these columns."""
+        """Yield all rows of these columns, in batches."""
         table = self._table if columns is None else self._table.select(list(columns))
         if self._indices is None:
             yield from table.to_batches(max_chunksize=_BATCH_ROWS)
             return
         for first in range(0, len(self._indices), _BATCH_ROWS):
-            taken = table.take(self._indices.slice(first, _BATCH_ROWS))
-            yield from taken.combine_chunks().to_batches()
+            rows = table.take(self._indices.slice(first, _BATCH_ROWS))
+            yield from rows.combine_chunks().to_batches()
 
     def null_count(self, column: str) -> int | None:
-        """How many records have no value, if all rows count."""
+        """Return the number of records without a value; None for selected rows."""
         return None if self._indices is not None else int(self._table.column(column).null_count)

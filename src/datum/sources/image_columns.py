@@ -1,4 +1,4 @@
-"""Table columns that name image files: one rule for every kind of table."""
+"""Table columns that contain paths of image files, by one rule for every kind of table."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _SAMPLE_RECORDS = 256  # of each part, spread over it
-_FIRST_RECORDS = 8  # that tell whether it is worth to read more where that is slow
+_FIRST_RECORDS = 8  # read first where reading is slow, to see whether more is worthwhile
 _SHOWN = 3
 
 
@@ -51,10 +51,10 @@ class ImageColumn:
     """A column of paths that is stored as images.
 
     Attributes:
-        name: the column.
-        image: the feature of its images.
-        text: the feature of the paths themselves; None to leave them out.
-        roots: what relative paths start from, for each part.
+        name: The column.
+        image: The feature of its images.
+        text: The feature of the paths themselves; None to leave them out.
+        roots: The folder that relative paths start from, for each part.
     """
 
     name: str
@@ -65,13 +65,13 @@ class ImageColumn:
 
 @dataclass(frozen=True, slots=True)
 class ImageColumns:
-    """Which columns of some parts name images, and what to say about it.
+    """The columns of some parts that contain paths of images, with notes and warnings.
 
     Attributes:
-        columns: those that do.
-        notes: what was decided, a line each.
-        warnings: what looks like a mistake.
-        is_confined: whether a path that leads out of its root is a bad record.
+        columns: The columns that contain paths of images.
+        notes: The decisions made, a line each.
+        warnings: Likely mistakes.
+        is_confined: Whether a path that leads out of its root makes a bad record.
     """
 
     columns: tuple[ImageColumn, ...] = ()
@@ -80,7 +80,7 @@ class ImageColumns:
     is_confined: bool = False
 
     def change_of(self, split: str, metadata: Mapping[str, Mapping[str, Any]]) -> _Change:
-        """What makes images of the paths in blocks of a part."""
+        """Return the function that replaces paths with images in blocks of a part."""
         return _Change(
             tuple(
                 (one, one.roots[split], _names_of(one.name, metadata))
@@ -91,7 +91,7 @@ class ImageColumns:
         )
 
     def change_schema(self, schema: Schema) -> Schema:
-        """The schema with images for paths; the paths come last."""
+        """Return the schema with images in place of paths; features of paths come last."""
         found = {one.name: one for one in self.columns}
         features: dict[str, Feature] = {}
         texts: dict[str, Feature] = {}
@@ -107,7 +107,7 @@ class ImageColumns:
     def change_metadata(
         self, metadata: Mapping[str, Mapping[str, Any]]
     ) -> dict[str, Mapping[str, Any]]:
-        """The metadata without that of the columns, which are ids no more."""
+        """Return the metadata without that of the columns, which are no longer ids."""
         gone = {one.name for one in self.columns}
         return {name: found for name, found in metadata.items() if name not in gone}
 
@@ -122,21 +122,21 @@ def with_image_columns(
     needs_images: bool = False,
     confined: Path | None = None,
 ) -> dict[str, Part]:
-    """The parts of a table with images for the paths that its columns of text hold.
+    """Return the parts of a table with images in place of the paths in its columns of text.
 
-    A column of text is one of images if at least half of the values looked at end like image files
-    and exist: as absolute paths, or relative to the folder of the table or to the working folder.
-    The sample is spread over each part; of a stream it is taken from the first block.
+    A column of text is one of images if at least half of the values sampled have the extension of
+    an image and exist: as absolute paths, or relative to the folder of the table or to the working
+    folder. The sample is spread over each part; for a stream it is its first block.
 
     Args:
-        parts: the parts, by split; all have the same image columns.
-        roots: the folder of the table of each part that the rule holds for, if it has one.
-        features: features that the user has given: a text stays text, an image is one.
-        is_complete: whether these are all features there are.
-        keep: further columns that stay as they are.
-        needs_images: whether to raise SourceError if there is no column of images.
-        confined: the folder that paths are relative to, in place of all others, and that they may
-            not lead out of: a record with one that does is a bad one.
+        parts: The parts, by split; all have the same image columns.
+        roots: The folder of the table, if it has one, for each part to which the rule applies.
+        features: Features that the user has specified: a text stays text, an image is one.
+        is_complete: Whether these are all the features there are.
+        keep: Further columns to keep unchanged.
+        needs_images: Whether to raise SourceError if there is no column of images.
+        confined: The only folder that paths are relative to and must stay within; a path that
+            leads out of it makes a bad record.
     """
     roots = roots if confined is None else dict.fromkeys(roots, confined)
     peeked = {split: _peek(part) if split in roots else part for split, part in parts.items()}
@@ -153,7 +153,7 @@ def with_image_columns(
     has_images = any(one.encoding == "image" for schema in schemas for one in schema.values())
     if needs_images and not found.columns and not has_images:
         raise SourceError(
-            "expected a table with a column of paths to images, got none that are there",
+            "expected a table with a column of paths of existing images, got none",
             where=next((root for root in roots.values() if root), Path()),
             hint="ImageTable(table, path_column='path', root='images') names column and folder",
         )
@@ -172,7 +172,7 @@ def find_image_columns(
     keep: Iterable[str] = (),
     is_confined: bool = False,
 ) -> ImageColumns:
-    """Decide by some values of each part; see `with_image_columns`."""
+    """Find the columns of images by samples of each part; see `with_image_columns`."""
     kept = {name for name, one in features.items() if one.encoding != "image"} | set(keep)
     names = list(dict.fromkeys(name for sample in samples.values() for name in sample))
     if any(_holds_images(sample.values()) for sample in samples.values()):
@@ -209,7 +209,7 @@ def _name_columns(
     *,
     is_complete: bool,
 ) -> tuple[ImageColumn, ...]:
-    """One column of images is called `image`; several, or one that was given, keep their names."""
+    """Name features: a single column becomes `image`; several, or a specified one, keep names."""
     found = []
     for name, roots in chosen.items():
         is_only = len(chosen) == 1 and name not in features and "image" not in others
@@ -235,7 +235,7 @@ def _missing(
     count: int,
     present: int,
 ) -> str:
-    """The warning for paths of images that are not there."""
+    """Return the warning for paths of images that do not exist."""
     split, some = next((split, some) for split, some in values.items() if some)
     root = roots[split]
     folders = [Path()] if root is None else [root, Path()]
@@ -248,8 +248,8 @@ def _missing(
             break
     listed = ", ".join(map(repr, some[:_SHOWN]))
     return (
-        f"{name!r} looks like paths of images, but {present:,} of {count:,} looked at are files in"
-        f" {places}: stored as text ({listed}); {hint} reads them from another folder"
+        f"{name!r} looks like paths of images, but only {present:,} of {count:,} sampled are files"
+        f" in {places}: stored as text ({listed}); {hint} reads them from another folder"
     )
 
 
@@ -265,20 +265,20 @@ def _is_blank(value: Any) -> bool:
 
 
 def _is_image_name(value: Any) -> bool:
-    """Whether a text may be the path of an image; URLs are none."""
+    """Return whether a text may be the path of an image; URLs are not."""
     return (
         isinstance(value, str) and value.lower().endswith(IMAGE_EXTENSIONS) and "://" not in value
     )
 
 
 def _holds_images(columns: Iterable[Sequence[Any]]) -> bool:
-    """Whether a column has images already: files, bytes, Pillow's, or arrays of pixels."""
+    """Return whether a column already contains images: files, bytes, Pillow's or pixels."""
     for values in columns:
         for value in values[:_FIRST_RECORDS]:
             is_bytes = isinstance(value, bytes) and sniff_format(value[:16]) is not None
-            is_picture = isinstance(value, Path) or type(value).__module__.startswith("PIL.")
+            is_image = isinstance(value, Path) or type(value).__module__.startswith("PIL.")
             is_pixels = isinstance(value, np.ndarray) and value.ndim > 1 and value.dtype == np.uint8
-            if is_bytes or is_picture or is_pixels:
+            if is_bytes or is_image or is_pixels:
                 return True
     return False
 
@@ -291,23 +291,23 @@ def _path(root: Path, text: str) -> Path:
 def _exists(root: Path, text: Any) -> bool:
     try:
         return _is_image_name(text) and _path(root, text).is_file()
-    except (OSError, ValueError):  # no path at all
+    except (OSError, ValueError):  # not a path
         return False
 
 
 def _is_within(root: Path, path: Path) -> bool:
-    """Whether a path stays in a folder, its links followed."""
+    """Return whether a path stays in a folder once its links are resolved."""
     try:
         return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
-    except (OSError, ValueError):  # no path at all; whoever reads it says so
+    except (OSError, ValueError):  # not a path, which is reported when it is read
         return True
 
 
 def _best_root(values: Sequence[Any], folder: Path | None, *, is_only: bool) -> tuple[Path, int]:
-    """The folder that most paths are relative to, that of the table first, and how many."""
+    """Return the folder in which most paths exist, the table's first, and how many exist."""
     places = [Path()] if folder is None else [folder] if is_only else [folder, Path()]
     counts = [sum(_exists(place, value) for value in values) for place in places]
-    best = max(range(len(places)), key=counts.__getitem__)  # the first of equals
+    best = max(range(len(places)), key=counts.__getitem__)  # the first of several
     return places[best], counts[best]
 
 
@@ -315,7 +315,7 @@ def _best_root(values: Sequence[Any], folder: Path | None, *, is_only: bool) -> 
 
 
 class _Peeked(ChangedPart):
-    """A stream whose first block was looked at; the block is not read twice."""
+    """A stream whose first block was sampled; the block is not read twice."""
 
     def __init__(self, part: StreamedPart) -> None:
         super().__init__(part)
@@ -323,7 +323,7 @@ class _Peeked(ChangedPart):
         self.first = next(self._open, None)
 
     def blocks(self) -> Iterator[Block]:
-        """All records in order."""
+        """Yield all records in order."""
         rest, first = self._open, self.first
         self._open = self.first = None
         if rest is None:
@@ -342,7 +342,7 @@ def _peek(part: Part) -> Any:
 
 
 def _may_name_images(part: Part) -> bool:
-    """Whether the schema, if it is known, has a text, or ids of texts, and no images."""
+    """Return whether the schema, if known, has text, or ids of texts, and no images."""
     if part.schema is None:
         return True
     if any(one.encoding == "image" for one in part.schema.values()):
@@ -356,13 +356,13 @@ def _is_text(name: str, feature: Feature, metadata: Mapping[str, Mapping[str, An
 
 
 def _names_of(name: str, metadata: Mapping[str, Mapping[str, Any]]) -> Sequence[str] | None:
-    """The texts that the ids of a column stand for, if they may be paths of images."""
+    """Return the texts of the ids of a column, if they may be paths of images."""
     names = metadata.get(name, {}).get("class_names")
     return names if names and _is_image_name(names[0]) else None
 
 
 def _sample(part: Any) -> dict[str, list[Any]]:
-    """Some values of the columns that may name images, and of those that hold some."""
+    """Return some values of the columns that may contain paths of images, or images."""
     if isinstance(part, _Peeked):
         first = part.first
         if first is None:
@@ -383,21 +383,21 @@ def _read_sample(part: IndexedPart, count: int) -> dict[str, list[Any]]:
 
 
 def _spread_block(block: Block) -> Block:
-    """Some records of a block, from all over it."""
+    """Return a sample of the records of a block, spread over it."""
     if isinstance(block.data, Stored) or len(block) <= _SAMPLE_RECORDS:
         return block
     at = np.linspace(0, len(block) - 1, _SAMPLE_RECORDS).astype(np.int64)
     data: Any = block.data
     if isinstance(data, list):
         return replace(block, data=[data[i] for i in at.tolist()], numbers=block.numbers[at])
-    taken = {name: column[at] for name, column in data.items() if not isinstance(column, list)}
-    return replace(block, data=taken, numbers=block.numbers[at])
+    sampled = {name: column[at] for name, column in data.items() if not isinstance(column, list)}
+    return replace(block, data=sampled, numbers=block.numbers[at])
 
 
 def sample_block(
     block: Block, schema: Schema | None, metadata: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, list[Any]]:
-    """The values of a block that `find_image_columns` decides by."""
+    """Return the values of a block that `find_image_columns` uses to decide."""
     if isinstance(block.data, Stored):
         return {}
     if isinstance(block.data, list):
@@ -413,12 +413,12 @@ def sample_block(
         elif is_bytes or is_pixels:
             found[name] = [column[at] for at in range(min(len(block), _FIRST_RECORDS))]
         else:
-            found[name] = []  # its name is taken
+            found[name] = []  # the name is in use
     return found
 
 
 def _texts(column: Any, names: Sequence[str] | None = None) -> list[Any]:
-    """The values of a column, None where there is none."""
+    """Return the values of a column, None where a record has none."""
     if isinstance(column, Masked):
         values = _texts(column.values, names)
         return [v if here else None for v, here in zip(values, column.present, strict=True)]
@@ -431,7 +431,7 @@ def _texts(column: Any, names: Sequence[str] | None = None) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """Makes images of the paths in a block; it can be sent to other processes."""
+    """Replaces paths with images in a block; picklable."""
 
     columns: tuple[tuple[ImageColumn, Path, Sequence[str] | None], ...]
     is_confined: bool = False
@@ -459,7 +459,7 @@ class _Change:
         return replace(block, data={**data, **texts})
 
     def _refuse_outside(self, block: Block) -> Block:
-        """The block without records whose paths lead out of their root; these are rejects."""
+        """Return the block with records rejected whose paths lead out of their root."""
         faults: dict[int, str] = {}
         for one, root, names in self.columns:
             for at, text in enumerate(_column_of(block, one.name, names)):
@@ -510,7 +510,7 @@ class _Change:
 
 
 def wrap_part(split: str, part: Part, found: ImageColumns) -> Part:
-    """The part with images for the paths in the columns found."""
+    """Return the part with images in place of the paths in the columns found."""
     if not found.columns and not found.warnings:
         return part
     if isinstance(part, IndexedPart):
@@ -532,12 +532,12 @@ class _WithImages(ChangedPart):
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What was decided about the columns, after the remarks of the part."""
+        """The remarks of the part, and the decisions about its columns."""
         return (*super().remarks, *self._found.notes)
 
 
 class _ImageStream(_WithImages):
-    """A stream; whether its images change is not known."""
+    """A stream; changes to its images are not detected."""
 
     def __init__(self, split: str, part: Part, found: ImageColumns) -> None:
         super().__init__(split, part, found)
@@ -545,20 +545,20 @@ class _ImageStream(_WithImages):
             self.fingerprint = None
 
     def blocks(self) -> Iterator[Block]:
-        """All records in order."""
+        """Yield all records in order."""
         return map(self.change, self.part.blocks())
 
 
 class _ImageIndex(_WithImages):
-    """Records in any order; those that have no names are called by their first path."""
+    """Records in any order; those without keys take their first path as one."""
 
     def __init__(self, split: str, part: IndexedPart, found: ImageColumns) -> None:
         super().__init__(split, part, found)
         if found.columns and not part.is_slow_python and len(part):
-            self._look_through(part)
+            self._scan_files(part)
 
-    def _look_through(self, part: IndexedPart) -> None:
-        """Look at all files: they tell the size of the dataset, and whether it has changed."""
+    def _scan_files(self, part: IndexedPart) -> None:
+        """Stat all files, for the size of the dataset and the fingerprint."""
         block = part.read(np.arange(len(part)))
         files: list[FoundFile] = []
         names: list[Any] = []
@@ -582,7 +582,7 @@ class _ImageIndex(_WithImages):
         return len(self.part)
 
     def read(self, numbers: NDArray[np.int64]) -> Block:
-        """The records of these numbers, in the order given."""
+        """Return the records of these numbers, in the order given."""
         block: Block = self.change(self.part.read(numbers))
         if self.keys is None or block.keys is not None:
             return block
@@ -600,27 +600,27 @@ def _column_of(block: Block, name: str, labels: Sequence[str] | None) -> list[An
 def _look_at(root: Path, text: str) -> FoundFile:
     try:
         status = _path(root, text).stat()
-    except (OSError, ValueError):  # whoever reads it says so
+    except (OSError, ValueError):  # reported when it is read
         return FoundFile(text, 0, 0)
     return FoundFile(text, status.st_size, version_of(status))
 
 
 @dataclass(frozen=True, slots=True)
 class ImageTable(SourceInfo):
-    """Images whose paths stand in a column; all other columns are features.
+    """Images whose paths are in a column of a table; all other columns are features.
 
-    `datum.write` finds such columns by itself where their files exist; this names the column, and
-    the folder that its paths start from. Gives image, the other columns, and filename, the path as
-    the table has it, which is also the key where no path occurs twice.
+    `datum.write` finds such columns itself if their files exist; this names the column, and the
+    folder that its paths start from. The features are image, the other columns, and filename, the
+    path in the table, which is also the key unless a path occurs twice.
 
     Attributes:
-        table: the path of a CSV, Parquet, Feather, JSON or JSON Lines file, a pandas DataFrame, an
+        table: The path of a CSV, Parquet, Feather, JSON or JSON Lines file, a pandas DataFrame, an
             Arrow table, a dict of columns, or rows.
-        path_column: the name of the column with the paths.
-        root: The folder that paths are relative to, and must stay within, links followed: a path
-            that leads out of it is a bad record. By default paths are relative to the folder of
-            the table's file, or else the current folder, and may lead anywhere.
-        split: what the split is called, if the table has none of its own.
+        path_column: The name of the column with the paths.
+        root: The folder that paths are relative to and must stay within once links are resolved; a
+            path that leads out of it makes a bad record. By default paths are relative to the
+            folder of the table's file, or else the current folder, and may lead anywhere.
+        split: The name of the split, if the table has no splits of its own.
     """
 
     kind: ClassVar[str] = "table"
@@ -632,7 +632,7 @@ class ImageTable(SourceInfo):
     split: str = "train"
 
     def parts(self) -> dict[str, Part]:
-        """The records of each split."""
+        """Return the records of each split."""
         source = as_source(self.table)
         parts = dict(source.parts())
         if len(parts) == 1:
@@ -646,11 +646,11 @@ class ImageTable(SourceInfo):
         if part.schema is not None and column not in names:
             hint = suggest(column, names, f"there are {', '.join(names)}")
             raise SourceError(f"expected a column {column!r} of paths, got none", hint=hint)
-        for taken in ("image", "filename"):
-            if taken in names and taken != column:
+        for name in ("image", "filename"):
+            if name in names and name != column:
                 raise SourceError(
-                    f"expected no column {taken!r} beside {column!r}: it is what the images, or"
-                    " their paths, are called",
+                    f"expected no column {name!r} beside {column!r}: the images or their"
+                    " paths have this name",
                     hint="rename it, or leave it out",
                 )
         chosen = ImageColumn(column, "image", "filename", {split: root})

@@ -1,4 +1,4 @@
-"""Image files as records: found by name, listed by split, read in any order."""
+"""Records of image files: found by name, listed by split, read in any order."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ __all__ = [
     "warn_of_images",
 ]
 
-_SHOWN = 3  # names of files, where there may be many
+_SHOWN = 3  # names of files in a warning
 
-# Channels are left open: they are known once every image has been looked at.
+# Channels stay open: they are known once every image has been read.
 IMAGE = Feature("uint8", (None, None, None), encoding="image")
 
 
 class UnusableRecordError(SourceError):
-    """A record that has to be rejected; `where` is the file that is to blame."""
+    """A record to reject; `where` is the file with the fault."""
 
 
 def unusable(path: Path, error: SourceError) -> UnusableRecordError:
-    """The error of a file as that of a record."""
+    """Return the error of a file as the error of a record."""
     return UnusableRecordError(error.parts.beside(path), where=path, hint=error.hint)
 
 
@@ -84,14 +84,14 @@ def annotated_size(
 def describe_classes(
     kind: str, parts: Mapping[str, Part], feature: str, *, background: bool = False
 ) -> str:
-    """Describe a layout by its number of classes; the background is none."""
+    """Describe a layout by its number of classes, without the background."""
     names = [part.metadata.get(feature, {}).get("class_names", ()) for part in parts.values()]
     count = max(map(len, names), default=0) - background
     return f"{kind}: {count:,} class{'' if count == 1 else 'es'}"
 
 
 def warn_of_images(names: Sequence[str], where: str) -> tuple[str, ...]:
-    """The warning for images that are in no record; `where` says where they are."""
+    """Return the warning for images that are in no record; `where` says why."""
     if not names:
         return ()
     more = ", ..." if len(names) > _SHOWN else ""
@@ -104,11 +104,10 @@ class FilePart(PartInfo):
     """The records of one split, each made by a call of `make_row` with its number.
 
     Attributes:
-        make_row: gives a record, or raises UnusableRecordError.
-        schema, metadata, fingerprint, keys, stored_bytes, is_slow_python: as of `IndexedPart`.
-        skipped: files that are no records, by name: those that are no images, or that nothing
-            refers to.
-        warnings: what looks like a mistake, such as images that are left out.
+        make_row: Returns a record, or raises UnusableRecordError.
+        schema, metadata, fingerprint, keys, stored_bytes, is_slow_python: See `IndexedPart`.
+        skipped: Names of files without records: files that are not images, or unused ones.
+        warnings: Likely mistakes, such as images that are left out.
     """
 
     make_row: Callable[[int], dict[str, Any]]
@@ -126,7 +125,7 @@ class FilePart(PartInfo):
         return len(self.keys or ())
 
     def read(self, numbers: NDArray[np.int64]) -> Block:
-        """The records of these numbers, in the order given."""
+        """Return the records of these numbers, in the order given."""
         rows, kept, rejects = [], [], []
         keys = self.keys or ()
         make_row = self.make_row
@@ -146,9 +145,9 @@ class ImageIndex:
     """Files of a folder by name, and by name without extension.
 
     Attributes:
-        folder: where they are.
-        files: all of them, by their path within the folder.
-        stems: the names of images, by name without extension.
+        folder: The folder.
+        files: All files, by their path within the folder.
+        stems: The names of images, by name without extension.
     """
 
     folder: Path
@@ -157,7 +156,7 @@ class ImageIndex:
 
     @classmethod
     def of_folder(cls, folder: str | os.PathLike[str]) -> ImageIndex:
-        """List a folder; raises SourceError if there is none."""
+        """List a folder; raise SourceError if it does not exist."""
         path = open_folder(folder)
         files = {file.name: file for file in list_files(path)}
         stems: dict[str, list[str]] = {}
@@ -168,7 +167,7 @@ class ImageIndex:
         return cls(path, files, stems)
 
     def find(self, name: str, extension: str | None = None) -> FoundFile:
-        """The file that is meant by a name, with or without its extension, of any case.
+        """Return the file with a name, given with or without its extension, in any case.
 
         Raises UnusableRecordError if there is none, or more than one.
         """
@@ -185,7 +184,7 @@ class ImageIndex:
             raise UnusableRecordError(
                 f"expected {wanted}, got {listed}",
                 where=self.folder,
-                hint="give the `extension`",
+                hint="pass the `extension`",
             )
         raise UnusableRecordError(f"expected {wanted}, got no such file", where=self.folder)
 
@@ -198,19 +197,19 @@ class ImageIndex:
         return [name for name in found if name.lower().endswith(ending.lower())]
 
     def path_of(self, file: FoundFile) -> Path:
-        """Where a file of this folder is."""
+        """Return the path of a file of this folder."""
         return Path(f"{self.folder}/{file.name}")
 
 
-_FLAGS = ("-1", "0", "1")  # of lists for one class: whether an image shows it
+_FLAGS = ("-1", "0", "1")  # in lists for one class: whether an image shows it
 
 
 class SetLine(NamedTuple):
     """A line of a list.
 
     Attributes:
-        names: what is on it: one name, or the paths of an image and its mask.
-        number: counted from 1; 0 for what no list names.
+        names: One name, or the paths of an image and its mask.
+        number: The line number, counted from 1; 0 if there is no list.
     """
 
     names: tuple[str, ...]
@@ -218,9 +217,9 @@ class SetLine(NamedTuple):
 
 
 def find_set_files(root: Path, folders: Sequence[str]) -> dict[str, Path]:
-    """The lists of splits in the first of these folders that has any.
+    """Return the lists of splits in the first of these folders that has any.
 
-    `trainval` is left out beside `train` and `val`, which it is made of.
+    `trainval` is left out beside `train` and `val`, which it consists of.
     """
     for folder in folders:
         files = sorted(path for path in (root / folder).glob("*.txt") if is_split_name(path.stem))
@@ -235,9 +234,9 @@ def find_set_files(root: Path, folders: Sequence[str]) -> dict[str, Path]:
 def set_file_of(
     root: Path, split: str, *, set_dir: str | None, set_path: str | None, folders: Sequence[str]
 ) -> Path | None:
-    """The list of a split; None if none was asked for and no split has one.
+    """Return the list of a split; None if none was asked for and no split has one.
 
-    Raises SourceError if other splits have lists, but not this one.
+    Raises SourceError if only other splits have lists.
     """
     if set_path is not None:
         return root / set_path
@@ -247,7 +246,7 @@ def set_file_of(
     found = next((place for place in places if place.exists()), None)
     others = [] if found else sorted(find_set_files(root, folders))
     if others:
-        hint = suggest(split, others, "give its `set_dir` or `set_path`")
+        hint = suggest(split, others, "pass its `set_dir` or `set_path`")
         raise SourceError(
             f"expected a list {split}.txt for split {split!r}, got those of {', '.join(others)}",
             where=root,
@@ -257,14 +256,14 @@ def set_file_of(
 
 
 def read_set_file(path: Path) -> list[SetLine]:
-    """The lines of a list, without empty ones and comments (#)."""
+    """Return the lines of a list, without empty lines and comments (#)."""
     data = read_file(path)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("latin-1")
     if "\0" in text:
-        raise SourceError("expected a list of names, got bytes that are no text", where=path)
+        raise SourceError("expected a list of names, got binary data", where=path)
     lines = []
     for number, line in enumerate(text.splitlines(), 1):
         name = line.strip()
@@ -279,4 +278,4 @@ def _split_line(line: str) -> tuple[str, ...]:
         return (words[0],)
     if len(words) == 2 and all("/" in word for word in words):
         return tuple(word.lstrip("/") for word in words)
-    return (line,)  # a name may have spaces
+    return (line,)  # a name may contain spaces

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from datum.errors import Message, SourceError
 from datum.schema import Feature, Schema
-from datum.sources.cells import guide_row
+from datum.sources.cells import convert_row
 from datum.sources.files import Paths, find_files, find_split_files, fingerprint_files, open_file
 from datum.sources.nested_rows import describe_filled
 from datum.sources.options import check_table_options, pick_columns
@@ -36,13 +36,13 @@ __all__ = [
 
 
 class JsonError(ValueError):
-    """What is wrong with a JSON text, apart from its syntax."""
+    """A fault of a JSON text other than its syntax."""
 
 
 def make_decoder(*, allow_nan: bool) -> json.JSONDecoder:
-    """A decoder that raises ValueError (JsonError, or json.JSONDecodeError with its position).
+    """Return a decoder that raises ValueError: JsonError, or json.JSONDecodeError with a position.
 
-    Too deep a nesting raises RecursionError.
+    Nesting that is too deep raises RecursionError.
     """
     constant = float if allow_nan else _refuse_constant
     number = float if allow_nan else _finite
@@ -74,11 +74,11 @@ class JsonOptions:
     """How objects become rows.
 
     Attributes:
-        of: the source that takes the options, for messages.
-        columns: the members to take; None for all.
-        rename: new names of members.
-        encoding: of the text; None for UTF-8.
-        features: what texts are read as, by the new names.
+        of: The source that takes the options, for messages.
+        columns: The members to read; None for all.
+        rename: New names of members.
+        encoding: The encoding of the text; None for UTF-8.
+        features: Features to convert texts to, by the new names.
     """
 
     of: str
@@ -95,18 +95,18 @@ class JsonOptions:
         if isinstance(self.columns, str):
             raise SourceError(
                 f"expected a list of names as `columns` of {self.of}, whose records may each have"
-                f" members of their own, got {self.columns!r}"
+                f" different members, got {self.columns!r}"
             )
 
     @property
     def codec(self) -> str | None:
-        """The encoding, unless it is UTF-8."""
+        """The encoding; None if it is UTF-8."""
         name = None if self.encoding is None else check_encoding(self.encoding)
         return None if name in ("utf-8", "utf-8-sig") else name
 
 
 class RowShaper:
-    """Makes rows of objects, and makes sure that the members asked for are found in some."""
+    """Makes rows of objects, and checks that the members asked for occur."""
 
     def __init__(self, options: JsonOptions) -> None:
         self._options = options
@@ -115,7 +115,7 @@ class RowShaper:
         self._names: dict[str, None] = {}
 
     def shape(self, row: dict[str, Any]) -> dict[str, Any]:
-        """The row of an object; ValueError if it is none of the features asked for."""
+        """Return the row of an object; raise ValueError if it does not fit the features."""
         if self._wanted:
             self._names.update(dict.fromkeys(row))
         columns, rename = self._options.columns, self._rename
@@ -124,33 +124,33 @@ class RowShaper:
         if rename:
             renamed = {rename.get(name, name): value for name, value in row.items()}
             if len(renamed) < len(row):
-                raise ValueError("expected `rename` to give different names, got one twice")
+                raise ValueError("expected `rename` to use different names, got one twice")
             row = renamed
-        return guide_row(row, self._options.features) if self._options.features else row
+        return convert_row(row, self._options.features) if self._options.features else row
 
     def check(self, where: str) -> None:
-        """Raise SourceError for a name that no object had; called after the last."""
+        """Raise SourceError for a name that no object had; call after the last row."""
         if self._names:
             pick_columns(list(self._names), sorted(self._wanted), where=where)
 
 
-MAX_LINE_BYTES = 64 * 2**20  # far above any record that is meant
+MAX_LINE_BYTES = 64 * 2**20  # far above any sensible record
 
 
 class JsonLines(SourceInfo):
     """Records in one or more files with a JSON object on each line (.jsonl, .ndjson, also .gz).
 
-    Objects within objects become features named "outer/inner", and lists of objects a list for
-    each of their names, "list/name". Lines that are no object, and those
-    with bad UTF-8 or a name that occurs twice, are rejected; empty lines are left out.
+    Nested objects become features named "outer/inner", and lists of objects a list for each of
+    their names, "list/name". Lines that are not an object, that are not valid UTF-8 or in which a
+    name occurs twice are rejected; empty lines are skipped.
 
     Args:
-        path: a file, a list of files, a pattern such as `data/*.jsonl`, or a dict of these by
+        path: A file, a list of files, a pattern such as `data/*.jsonl`, or a dict of these by
             split.
-        key: the member that names the records; it stays a feature, too.
-        allow_nan: whether to take NaN and Infinity, which are not JSON, though Python writes them.
-        split: what the split is called, if `path` is no dict.
-        columns: The members to take; by default all.
+        key: The member that names the records; it is also stored as a feature.
+        allow_nan: Whether to accept NaN and Infinity, which are not JSON but which Python writes.
+        split: The name of the split, unless `path` is a dict.
+        columns: The members to read; by default all.
         rename: New names of members.
         encoding: The encoding of the text; UTF-8 by default.
     """
@@ -175,14 +175,14 @@ class JsonLines(SourceInfo):
         self._allow_nan = allow_nan
         self._options = JsonOptions("JsonLines", columns=columns, rename=rename, encoding=encoding)
 
-    def guided(self, features: Mapping[str, Feature]) -> JsonLines:
-        """The same lines, with texts read as these features where those are no texts."""
+    def with_features(self, features: Mapping[str, Feature]) -> JsonLines:
+        """Return the same lines, with texts converted to these features."""
         lines = copy.copy(self)
         lines._options = replace(self._options, features=dict(features))  # noqa: SLF001 - of its own class
         return lines
 
     def parts(self) -> Mapping[str, StreamedPart]:
-        """The records of each split."""
+        """Return the records of each split."""
         return {
             name: _JsonLinesPart(paths, self._key, self._allow_nan, self._options)
             for name, paths in self._paths.items()
@@ -190,7 +190,7 @@ class JsonLines(SourceInfo):
 
 
 class _JsonLinesPart(PartInfo):
-    """The lines of some files, one after the other."""
+    """The lines of some files, in order."""
 
     def __init__(
         self, paths: list[Path], key: str | None, allow_nan: bool, options: JsonOptions
@@ -206,16 +206,16 @@ class _JsonLinesPart(PartInfo):
 
     @property
     def nested(self) -> tuple[str, ...]:
-        """The features made of lists of objects, in the records that were read."""
+        """The features made of lists of objects, in the records read so far."""
         return tuple(self._blocks.nested.names)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was filled in, in the records that were read."""
+        """The features in which values were filled in, in the records read so far."""
         return describe_filled(self._blocks.nested.filled)
 
     def blocks(self) -> Iterator[Block]:
-        """The records of all lines."""
+        """Yield the records of all lines."""
         blocks = self._blocks = RowBlocks(has_keys=self._key is not None)
         shaper = RowShaper(self._options)
         codec = self._options.codec
@@ -250,7 +250,7 @@ class _JsonLinesPart(PartInfo):
         except json.JSONDecodeError as error:
             raise ValueError(f"expected JSON, got {error}") from None
         except RecursionError:
-            raise ValueError("expected JSON, got one that is nested too deeply") from None
+            raise ValueError("expected JSON, got too deep a nesting") from None
         if not isinstance(found, dict):
             raise ValueError(f"expected an object, got {_kind_of(found)}")
         return found
@@ -258,7 +258,7 @@ class _JsonLinesPart(PartInfo):
 
 @contextlib.contextmanager
 def _recoded(file: IO[bytes], path: Path, encoding: str | None) -> Iterator[Any]:
-    """A file whose lines are UTF-8, whatever it is encoded in."""
+    """Open a file as lines of UTF-8, whatever its encoding."""
     if encoding is None:
         yield file
         return
@@ -277,7 +277,7 @@ class _Recoded:
         self._path = path
 
     def readline(self, limit: int) -> bytes:
-        """The next line, or so many characters of it."""
+        """Return the next line, or its first `limit` characters."""
         try:
             return self._text.readline(limit).encode()
         except UnicodeDecodeError as error:
@@ -287,7 +287,7 @@ class _Recoded:
 
 
 def _lines(file: Any) -> Iterator[tuple[int, bytes | None]]:
-    """The lines that are not empty, by their numbers; None for one that is too long."""
+    """Yield the lines that are not empty, with their numbers; None for one that is too long."""
     number = 0
     while text := file.readline(MAX_LINE_BYTES + 1):
         number += 1
@@ -310,9 +310,9 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class JsonWalk:
-    """Where one is in a JSON text; raises SourceError, with the line, where it is none.
+    """A position in a JSON text; raises SourceError with the line if the text is malformed.
 
-    Within `members` and `items` the value at hand must be taken before the next is asked for.
+    Within `members` and `items`, read the current value before advancing.
     """
 
     def __init__(self, path: Path, *, allow_nan: bool, encoding: str | None = None) -> None:
@@ -324,11 +324,11 @@ class JsonWalk:
             raise SourceError(f"expected {encoding or 'UTF-8'}, got {error}", where=path) from None
         self._path = path
         self._at = 0
-        self._counted = (0, 1)  # a place, and its line
+        self._counted = (0, 1)  # a position, and its line
         self._decoder = make_decoder(allow_nan=allow_nan)
 
     def peek(self) -> str:
-        """The first character of what comes next; empty at the end."""
+        """Return the first character of the next value; empty at the end."""
         found = _SPACE.match(self._text, self._at)
         self._at = found.end() if found else self._at
         start: str = self._text[self._at : self._at + 1]
@@ -336,7 +336,7 @@ class JsonWalk:
 
     @property
     def line(self) -> int:
-        """The line of what comes next."""
+        """Return the line of the next value."""
         self.peek()
         at, line = self._counted
         line += int(self._text.count("\n", at, self._at))
@@ -344,7 +344,7 @@ class JsonWalk:
         return line
 
     def value(self) -> Any:
-        """Take the value that comes next."""
+        """Read the next value."""
         self.peek()
         try:
             value, self._at = self._decoder.raw_decode(self._text, self._at)
@@ -352,13 +352,13 @@ class JsonWalk:
             self._at = error.pos
             raise self.error(error.msg) from None
         except RecursionError:
-            raise self.error("one that is nested too deeply") from None
+            raise self.error("too deep a nesting") from None
         except ValueError as error:
             raise self.error(Message.of(error)) from None
         return value
 
     def members(self) -> Iterator[str]:
-        """The names in the object that comes next; at each, its value comes next."""
+        """Yield the names of the next object; the value of each is then the next value."""
         for _ in self._elements("{", "}"):
             name = self.value()
             if not isinstance(name, str):
@@ -367,7 +367,7 @@ class JsonWalk:
             yield name
 
     def items(self) -> Iterator[None]:
-        """Stop before each value of the list that comes next."""
+        """Yield before each value of the next list."""
         yield from self._elements("[", "]")
 
     def _elements(self, opening: str, closing: str) -> Iterator[None]:
@@ -383,7 +383,7 @@ class JsonWalk:
             self._take(",")
 
     def end(self) -> None:
-        """Make sure that nothing follows."""
+        """Raise SourceError if anything follows."""
         if self.peek():
             raise self.error("more after its end")
 
@@ -393,11 +393,11 @@ class JsonWalk:
         self._at += 1
 
     def error(self, got: str | Message) -> SourceError:
-        """An error that names file and line."""
+        """Return an error that names file and line."""
         line = self._text.count("\n", 0, self._at) + 1
-        told = Message(got)
+        message = Message(got)
         return SourceError(
-            f"line {line}: expected JSON, got: {told.line}", where=self._path, hint=told.hint
+            f"line {line}: expected JSON, got: {message.line}", where=self._path, hint=message.hint
         )
 
 
@@ -410,8 +410,8 @@ _SPLIT = re.compile(
 class JsonText(SourceInfo):
     """Texts and labels in JSON files of one of three shapes.
 
-    - `{"id": {"text": "...", "label": {"name": value, ...}}, ...}`, as the paper has it: the id
-      names the record; its features are the text and one for each label. Other members are kept.
+    - `{"id": {"text": "...", "label": {"name": value, ...}}, ...}`, the paper's shape: the id is
+      the key; the features are the text and one for each label. Other members are kept.
     - `{"train": [["text", "label"], ...], "test": [...]}`: a split for each name; items may also
       be objects, or texts alone.
     - `[{"text": "...", ...}, ...]`: the members of each object.
@@ -420,10 +420,11 @@ class JsonText(SourceInfo):
     `train_2.json`, `val.json`). Items of another shape are rejected.
 
     Args:
-        path: the file or folder.
-        splits: those to read, from files whose names start with theirs; by default the usual ones.
-        allow_nan: whether to take NaN and Infinity, which are not JSON.
-        columns: The members to take of each record; by default all.
+        path: The file or folder.
+        splits: The splits to read, from files whose names start with theirs; by default the usual
+            ones.
+        allow_nan: Whether to accept NaN and Infinity, which are not JSON.
+        columns: The members of each record to read; by default all.
         rename: New names of members.
         encoding: The encoding of the text; UTF-8 by default.
     """
@@ -447,14 +448,14 @@ class JsonText(SourceInfo):
         self._allow_nan = allow_nan
         self._options = JsonOptions("JsonText", columns=columns, rename=rename, encoding=encoding)
 
-    def guided(self, features: Mapping[str, Feature]) -> JsonText:
-        """The same records, with texts read as these features where those are no texts."""
+    def with_features(self, features: Mapping[str, Feature]) -> JsonText:
+        """Return the same records, with texts converted to these features."""
         found = copy.copy(self)
         found._options = replace(self._options, features=dict(features))  # noqa: SLF001 - of its own class
         return found
 
     def parts(self) -> Mapping[str, StreamedPart]:
-        """The records of each split."""
+        """Return the records of each split."""
         places: dict[str, list[tuple[Path, str | None]]] = {}
         for split, file in self._find_files():
             names = _list_names(_walk(file, self._allow_nan, self._options))
@@ -473,7 +474,7 @@ class JsonText(SourceInfo):
         }
 
     def _find_files(self) -> list[tuple[str, Path]]:
-        """The files, each with the split that its name tells."""
+        """Return the files, each with the split that its name contains."""
         if not self._path.is_dir():
             (file,) = find_files(self._path)
             return [(_split_of(file.name, self._splits) or "train", file)]
@@ -497,7 +498,7 @@ def _walk(file: Path, allow_nan: bool, options: JsonOptions) -> JsonWalk:
 
 
 def _split_of(name: str, splits: Sequence[str] | None) -> str | None:
-    """The split that a file name starts with, the longest that does; None if none does."""
+    """Return the longest split that a file name starts with; None if there is none."""
     if splits is not None:
         return max((one for one in splits if name.startswith(one)), key=len, default=None)
     found = _SPLIT.match(name)
@@ -505,7 +506,7 @@ def _split_of(name: str, splits: Sequence[str] | None) -> str | None:
 
 
 def _list_names(walk: JsonWalk) -> list[str] | None:
-    """The names of the lists that a file holds; None if it holds records."""
+    """Return the names of the lists in a file; None if it contains records."""
     if walk.peek() != "{":
         return None
     names: list[str] = []
@@ -524,7 +525,7 @@ def _list_names(walk: JsonWalk) -> list[str] | None:
 
 
 class _JsonTextPart(PartInfo):
-    """The records of one split; of each file all, or those of one list."""
+    """The records of one split: from each file all, or those of one list."""
 
     def __init__(
         self, places: list[tuple[Path, str | None]], allow_nan: bool, options: JsonOptions
@@ -541,16 +542,16 @@ class _JsonTextPart(PartInfo):
 
     @property
     def nested(self) -> tuple[str, ...]:
-        """The features made of lists of objects, in the records that were read."""
+        """The features made of lists of objects, in the records read so far."""
         return tuple(self._blocks.nested.names)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was filled in, in the records that were read."""
+        """The features in which values were filled in, in the records read so far."""
         return describe_filled(self._blocks.nested.filled)
 
     def blocks(self) -> Iterator[Block]:
-        """The records of all files, in order."""
+        """Yield the records of all files, in order."""
         shaper = RowShaper(self._options)
         walks = [(name, _walk(file, self._allow_nan, self._options)) for file, name in self._places]
         has_keys = all(name is None and walk.peek() == "{" for name, walk in walks)
@@ -570,7 +571,7 @@ class _JsonTextPart(PartInfo):
 
 
 def _records(walk: JsonWalk, list_name: str | None) -> Iterator[tuple[str | None, int, Any]]:
-    """Each record, with its id in the paper's shape, and its line."""
+    """Yield each record with its line, and with its id in the paper's shape."""
     if walk.peek() == "[":
         for _ in walk.items():
             yield None, walk.line, walk.value()
@@ -595,7 +596,7 @@ def _paper_row(value: Any) -> dict[str, Any]:
         return value if label is None else {**value, "label": label}
     clash = next((name for name in label if name in value), None)
     if clash is not None:
-        raise ValueError(f"expected labels of names of their own, got {clash!r}")
+        raise ValueError(f"labels need names of their own, got {clash!r}")
     return {**value, **label}
 
 

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _DELIMITERS = (",", ";", "\t")
-_INTEGER = re.compile(r"-?[1-9][0-9]{0,18}|0")  # no leading zero: 01 is a name, not a number
+_INTEGER = re.compile(r"-?[1-9][0-9]{0,18}|0")  # a leading zero, as in 01, means a name
 _FLOAT = re.compile(r"-?(?:(?:[1-9][0-9]*|0)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NO_NUMBER = re.compile(r"nan|-?inf", re.IGNORECASE)
 _BOOLEANS = {"true": True, "false": False, "True": True, "False": False}
@@ -55,10 +55,10 @@ class LabelTable:
     """The rows of a CSV file.
 
     Attributes:
-        path: the file.
-        columns: the values of each column; None for empty cells, and in rows of another length.
-        lines: the line that each row ends on, counted from 1.
-        faults: what is wrong with a row, by its number.
+        path: The path of the file.
+        columns: The values of each column; None for empty cells and in rows of another length.
+        lines: The line that each row ends on, counted from 1.
+        faults: The faults of rows, by their number.
     """
 
     path: Path
@@ -68,10 +68,10 @@ class LabelTable:
 
 
 def read_label_csv(path: str | os.PathLike[str], *, needed: str) -> LabelTable:
-    """Read a table with a column `needed`; delimited by commas, semicolons or tabs.
+    """Read a table with a column `needed`, delimited by commas, semicolons or tabs.
 
-    Cells are integers, floats, booleans or text, as all of their column can be read. Text is UTF-8,
-    or else Windows-1252.
+    Cells are integers, floats, booleans or text, whichever fits all cells of their column. Text is
+    UTF-8, or else Windows-1252.
     """
     file = Path(path)
     lines = _read_text(file)
@@ -108,7 +108,7 @@ def _split_rows(path: Path, text: str, needed: str) -> tuple[list[str], list[lis
         )
         try:
             header = [
-                name.strip() or f"column_{at}"  # as tables that were written with their index have
+                name.strip() or f"column_{at}"  # the index column of a table
                 for at, name in enumerate(next(reader, []))
             ]
             if needed not in header:
@@ -138,9 +138,9 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
 
 
 def type_cells(cells: Sequence[str]) -> list[Any]:
-    """The values of a column, of the narrowest type that all cells have; None for empty cells.
+    """Return the values of a column, in the narrowest type that fits; None for empty cells.
 
-    In columns of numbers and truth values, words such as NA count as empty.
+    In columns of numbers and booleans, words such as NA count as empty.
 
     >>> type_cells(["1", "", "20"]), type_cells(["NA", "2.5"]), type_cells(["1", "02"])
     ([1, None, 20], [None, 2.5], ['1', '02'])
@@ -153,7 +153,7 @@ def type_cells(cells: Sequence[str]) -> list[Any]:
 
 
 def feature_of_values(values: Sequence[Any]) -> Feature | None:
-    """The feature of typed cells, optional if some are empty; None if all are."""
+    """Return the feature of typed cells, optional if some are empty; None if all are."""
     given = [value for value in values if value is not None]
     if not given:
         return None
@@ -183,12 +183,12 @@ _FILENAME = "filename"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledSplit:
-    """Where the images and labels of a split are, within the folder of the dataset.
+    """The images and labels of a split, within the folder of the dataset.
 
     Attributes:
-        extension: of all images; by default any that is found.
-        image_dir: the folder of the images; by default it is called as the split.
-        csv_path: the table of labels; by default it is called as the split, with `.csv`.
+        extension: The extension of all images; by default any.
+        image_dir: The folder of the images; by default named after the split.
+        csv_path: The table of labels; by default `<split>.csv`.
     """
 
     extension: str | None = None
@@ -201,13 +201,13 @@ class LabelledImages(SourceInfo):
     """Images in `<path>/<split>/`, their labels in `<path>/<split>.csv`.
 
     The table has a column `filename`, with or without extensions; its other columns are features:
-    integers, floats, booleans or text, whichever all cells of a column are. Empty cells are
-    absent. Gives image, those features, and filename, which is also the key.
+    integers, floats, booleans or text, whichever fits all cells of a column. Empty cells are
+    absent. The features are image, those columns, and filename, which is also the key.
 
     Attributes:
-        path: the folder.
-        splits: the options of each split, a `LabelledSplit` or a dict; by default there is a split
-            for each CSV file that has a folder of its name.
+        path: The folder.
+        splits: The options of each split, a `LabelledSplit` or a dict; by default there is a split
+            for each CSV file with a folder of the same name.
     """
 
     kind: ClassVar[str] = "images with a table of labels"
@@ -221,7 +221,7 @@ class LabelledImages(SourceInfo):
         return origin_in(self.path, split)
 
     def parts(self) -> dict[str, FilePart]:
-        """The images of each split."""
+        """Return the images of each split."""
         root = open_folder(self.path)
         splits = _find_splits(root) if self.splits is None else self.splits
         options = read_split_options(LabelledSplit, splits, LabelledSplit())
@@ -257,7 +257,7 @@ def _make_part(root: Path, split: str, options: LabelledSplit) -> FilePart:
         rows,
         schema=schema,
         keys=[
-            f"line {line}" if name is None else as_text(name)  # all of them are to differ
+            f"line {line}" if name is None else as_text(name)  # keys must be unique
             for name, line in zip(table.columns[_FILENAME], table.lines, strict=True)
         ],
         fingerprint=fingerprint_of(used, "labelled images", identify(table.path), options),
@@ -288,7 +288,7 @@ class _RowMaker:
     extension: str | None
 
     def find_files(self) -> list[FoundFile]:
-        """The files that rows refer to, as far as they are there."""
+        """Return the files that rows refer to, as far as they exist."""
         found = []
         for name in self.table.columns[_FILENAME]:
             try:

@@ -1,4 +1,4 @@
-"""Segmentation: images, and masks that hold the class of every pixel."""
+"""Segmentation datasets: images, and masks with the class of every pixel."""
 
 from __future__ import annotations
 
@@ -50,14 +50,16 @@ ColourMap = Mapping[tuple[int, int, int], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskSplit:
-    """Where a split is, within the folder of the dataset.
+    """The images and masks of a split, within the folder of the dataset.
 
     Attributes:
-        set_dir: the folder with the list `<split>.txt`; by default the dataset's own,
+        set_dir: The folder with the list `<split>.txt`; by default the dataset's own,
             ImageSets/Segmentation or ImageSets.
-        set_path: the list itself, if it is not called as the split.
-        image_dir, label_dir: the folders of the images and of the masks.
-        image_extension, label_extension: of all of them; by default any that is found.
+        set_path: The list itself, if it is not named after the split.
+        image_dir: The folder of the images.
+        label_dir: The folder of the masks.
+        image_extension: The extension of all images; by default any.
+        label_extension: The extension of all masks; by default any.
     """
 
     set_dir: str | None = None
@@ -72,17 +74,17 @@ class MaskSplit:
 class SegmentationMasks(SourceInfo):
     """Images in `JPEGImages/`, masks in `SegmentationClass/`, the names of a split in a list.
 
-    Gives image; label, the mask, whose pixels are class ids: those of a palette or of grey values,
-    of 8 or 16 bits, or of the colours in `colour_map`; and filename. The name in the list is the
-    key. A line of a list may also hold two paths, of an image and of its mask: within `path`, or of
-    another machine, whose ends are found within it. The palette of the first mask is kept in the
-    metadata.
+    The features are image; label, a mask whose pixels are class ids, from a palette, from grey
+    values of 8 or 16 bits, or from the colours in `colour_map`; and filename. The name in the list
+    is the key. A line of a list may also contain two paths, of an image and of its mask: within
+    `path`, or from another machine, in which case their ends are looked up within it. The palette
+    of the first mask is kept in the metadata.
 
     Attributes:
-        path: the folder.
-        splits: the options of each split, a `MaskSplit` or a dict; by default there is a split for
-            each list called train, val, test ..., or one, `train`, of all masks.
-        colour_map: the id of each colour, for masks whose classes are colours: {(r, g, b): id}.
+        path: The folder.
+        splits: The options of each split, a `MaskSplit` or a dict; by default there is a split for
+            each list named train, val, test ..., or one, `train`, of all masks.
+        colour_map: The id of each colour, for masks whose classes are colours: {(r, g, b): id}.
     """
 
     kind: ClassVar[str] = "images and masks (segmentation)"
@@ -106,7 +108,7 @@ class SegmentationMasks(SourceInfo):
         return origin_in(self.path, split, find_set_files(Path(self.path), _SET_FOLDERS).get(split))
 
     def parts(self) -> dict[str, FilePart]:
-        """The images and masks of each split."""
+        """Return the images and masks of each split."""
         root = open_folder(self.path)
         splits = self.splits
         if splits is None:
@@ -147,13 +149,13 @@ def _are_paths(lines: list[SetLine] | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """Where images and masks are found by their names."""
+    """Images and masks, looked up by their names."""
 
     images: ImageIndex
     masks: ImageIndex
     image_extension: str | None = None
     label_extension: str | None = None
-    by_name: dict[str, list[str]] | None = None  # the paths that end in each name, if lists do
+    by_name: dict[str, list[str]] | None = None  # paths by file name, for lists of paths
 
     @classmethod
     def of_paths(cls, root: Path) -> _Pairs:
@@ -173,17 +175,17 @@ class _Pairs:
         )
 
     def find(self, line: SetLine) -> tuple[FoundFile, FoundFile]:
-        """The image and the mask of a line."""
+        """Return the image and the mask of a line."""
         image, mask = line.names[0], line.names[-1]
         if self.by_name is not None:
             image, mask = self._find_end(image), self._find_end(mask)
         if len(line.names) == 1 and mask not in self.masks.stems:
-            mask = mask.rpartition(".")[0] or mask  # a name with the extension of the image
+            mask = mask.rpartition(".")[0] or mask  # the name has the extension of the image
         found = self.images.find(image, self.image_extension)
         return found, self.masks.find(mask, self.label_extension)
 
     def _find_end(self, path: str) -> str:
-        """The longest end of a path that is a file here; else the only file of its name."""
+        """Return the longest end of a path that exists here; else the only file of its name."""
         folders = path.split("/")
         if ".." in folders:
             return path
@@ -193,7 +195,7 @@ class _Pairs:
         return found or (named[0] if len(named) == 1 else path)
 
     def unused(self, files: list[FoundFile]) -> tuple[str, ...]:
-        """The names of images that have no mask."""
+        """Return the names of images that have no mask."""
         used = {file.name for file in files}
         return tuple(as_text(name) for name in sorted(set(self.images.files) - used))
 
@@ -206,7 +208,7 @@ class _RowMaker:
     colour_map: ColourMap | None
 
     def find_files(self) -> list[FoundFile]:
-        """The images and masks, as far as they are there."""
+        """Return the images and masks, as far as they exist."""
         found: set[FoundFile] = set()
         for line in self.lines:
             try:
@@ -216,7 +218,7 @@ class _RowMaker:
         return sorted(found)
 
     def describe_palette(self) -> dict[str, dict[str, Any]]:
-        """The colours of the ids, as the first mask that is there has them."""
+        """Return the colours of the ids, from the first mask that can be read."""
         for line in self.lines:
             try:
                 colours = palette_of(read_file(self.pairs.masks.path_of(self.pairs.find(line)[1])))
@@ -253,8 +255,8 @@ class _RowMaker:
             raise UnusableRecordError(
                 "expected class ids, grey or in a palette, got colours",
                 where=mask_path,
-                hint="SegmentationMasks(path, colour_map={(0, 0, 0): 0, (128, 0, 0): 1}) gives the"
-                " id of each colour",
+                hint="SegmentationMasks(path, colour_map={(0, 0, 0): 0, (128, 0, 0): 1}) maps"
+                " colours to ids",
             )
 
     def _read_ids(self, path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""Lists of dicts in rows, such as messages or spans, as a list for each of their names."""
+"""Lists of dicts in rows, such as messages or spans, flattened to a list for each name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 __all__ = ["SAMPLE_RECORDS", "NestedLists", "describe_filled", "holds_dicts"]
 
-SAMPLE_RECORDS = 4096  # that tell which names there are
+SAMPLE_RECORDS = 4096  # from which the names are learnt
 _BLANKS: tuple[tuple[type, Any], ...] = (
     (str, ""),
     (bytes, b""),
@@ -24,12 +24,12 @@ _BLANKS: tuple[tuple[type, Any], ...] = (
 
 @dataclass(slots=True)
 class _Shape:
-    """What was seen at a name within the dicts of a list.
+    """The values seen under a name within the dicts of a list.
 
     Attributes:
-        kind: whether there are values, dicts, or lists of dicts; None while nothing was seen.
-        blank: what stands for a value that is missing; None if nothing can.
-        inner: the names within dicts.
+        kind: Whether they are values, dicts, or lists of dicts; None until one was seen.
+        blank: The value for missing ones; None if there is none.
+        inner: The names within dicts.
     """
 
     kind: Literal["values", "dict", "list"] | None = None
@@ -50,7 +50,7 @@ class _Shape:
                 if isinstance(item, Mapping):
                     self._see_names(item)
         elif self.kind is None:
-            self.kind = "values" if items is None or len(items) else None  # [] may be of anything
+            self.kind = "values" if items is None or len(items) else None  # [] fits any kind
             self.blank = _blank_of(value)
 
     def _see_names(self, value: Mapping[Any, Any]) -> None:
@@ -59,7 +59,7 @@ class _Shape:
 
 
 def _items(value: Any) -> Sequence[Any] | None:
-    """The items of a list that may hold dicts."""
+    """Return the items of a list that may contain dicts."""
     if isinstance(value, (list, tuple)):
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind == "O" and value.ndim == 1:
@@ -75,21 +75,21 @@ def _blank_of(value: Any) -> Any:
 
 
 def holds_dicts(value: Any) -> bool:
-    """Whether it is a list with a dict in it."""
+    """Return whether it is a list with a dict in it."""
     items = _items(value)
     return items is not None and any(isinstance(item, Mapping) for item in items)
 
 
 class NestedLists:
-    """Takes lists of dicts apart: `[{"role": "a"}, {"role": "b"}]` is a list `role`.
+    """Flattens lists of dicts: `[{"role": "a"}, {"role": "b"}]` becomes a list `role`.
 
-    A name that one of the dicts lacks is filled in, so that all lists of a record are of one
-    length: "" for a text, 0 for an integer, False, NaN, an empty list. Which names there are is
-    learnt from the first records; one that comes later is a feature of those records that have it.
+    A name that one of the dicts lacks is filled in, so that all lists of a record have the same
+    length: "" for a text, 0 for an integer, False, NaN, an empty list. The names are learnt from
+    the first records; a name that occurs later is a feature of only the records that have it.
 
     Attributes:
-        names: the features that lists of dicts have become: lists of any length.
-        filled: those in which values were filled in.
+        names: The features made of lists of dicts: lists of any length.
+        filled: The features in which values were filled in.
 
     >>> nested = NestedLists()
     >>> nested.learn([{"m": [{"a": 1, "b": "x"}, {"a": 2}]}])
@@ -103,7 +103,7 @@ class NestedLists:
         self._shapes: dict[str, _Shape] | None = None
 
     def learn(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Find out which names hold lists of dicts; only the first call counts."""
+        """Learn which names contain lists of dicts; only the first call counts."""
         if self._shapes is not None:
             return
         self._shapes = {}
@@ -111,14 +111,14 @@ class NestedLists:
             for name, value in row.items():
                 is_open = value is None or isinstance(value, (list, tuple, np.ndarray))
                 if is_open and isinstance(name, str):
-                    with suppress(RecursionError):  # of values without end, which are refused
+                    with suppress(RecursionError):  # of endless values, which are rejected later
                         self._shapes.setdefault(name, _Shape()).see(value)
         self._shapes = {
             name: shape for name, shape in self._shapes.items() if shape.kind in ("list", None)
         }
 
     def flatten(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The rows with a list for each name; the same list if there is nothing to take apart."""
+        """Return the rows with a list for each name; the same rows if nothing is nested."""
         shapes = self._shapes
         if not shapes or not any(self._is_nested(row, shapes) for row in rows):
             return rows
@@ -146,16 +146,16 @@ class NestedLists:
             try:
                 found = self._unzip(name, items, shape)
             except RecursionError:
-                found = {name: list(items)}  # whoever writes it says what is wrong
+                found = {name: list(items)}  # reported when it is written
             if any(one in row or one in flat for one in found):
-                flat[name] = value  # whoever writes it says what is wrong
+                flat[name] = value  # reported when it is written
             else:
                 flat.update(found)
                 self.names.update(found)
         return flat
 
     def _unzip(self, name: str, items: Sequence[Any], shape: _Shape) -> dict[str, list[Any]]:
-        """A list for each name in dicts, None where an item has no dict."""
+        """Return a list for each name in dicts, None where an item has no dict."""
         inner = shape.inner
         seen = dict.fromkeys(str(key) for item in items if item is not None for key in item)
         found: dict[str, list[Any]] = {}
@@ -178,7 +178,7 @@ class NestedLists:
             names = dict.fromkeys(inner for part in parts for inner in part)
             return {inner: [part.get(inner, []) for part in parts] for inner in names}
         if shape.kind is None and not given:
-            return {}  # nothing but None, ever
+            return {}  # never anything but None
         blank = [] if shape.kind is None else shape.blank
         if len(given) < len(values) and blank is not None:
             self.filled.add(name)
@@ -187,7 +187,7 @@ class NestedLists:
 
 
 def describe_filled(filled: Iterable[str]) -> tuple[str, ...]:
-    """What was filled in, a line for each feature."""
+    """Return a remark for each feature in which values were filled in."""
     return tuple(
         f"{name!r}: items of lists that lack it have a blank: '', 0, False, NaN or []"
         for name in sorted(filled)

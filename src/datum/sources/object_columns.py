@@ -22,9 +22,9 @@ __all__ = [
 
 
 def add_objects(name: str, values: Sequence[Any], found: FoundColumns) -> None:
-    """Add the column of `values`, None where a record has none, to those found.
+    """Add a column of `values`, None where a record has none.
 
-    Dicts give a column for each of their names; what cannot be typed stays a list.
+    Dicts add a column for each of their names; values without a common type stay a list.
     """
     kinds = set(map(type, values)) - {type(None)}
     if not kinds:
@@ -35,7 +35,7 @@ def add_objects(name: str, values: Sequence[Any], found: FoundColumns) -> None:
             add_objects(f"{name}/{inner}", parts, found)
     elif any(issubclass(kind, Mapping) for kind in kinds):
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise SourceError(f"expected only dicts, or none, got {names}", where=f"column {name!r}")
+        raise SourceError(f"expected only dicts or None, got {names}", where=f"column {name!r}")
     elif any(map(holds_dicts, values)):
         _add_nested(name, values, found)
     elif name in found.columns:
@@ -44,31 +44,31 @@ def add_objects(name: str, values: Sequence[Any], found: FoundColumns) -> None:
         found.columns[name] = _strings(name, values, is_text=kinds == {str})
     else:
         feature = _feature_of(name, values)
-        if feature is None:  # all of them mean None
+        if feature is None:  # all values are None or equivalent
             found.metadata[name] = {"left_out": "no record has a value"}
         else:
             found.columns[name] = _typed(values, feature)
 
 
 def _add_nested(name: str, values: Sequence[Any], found: FoundColumns) -> None:
-    """Lists of dicts, as a column of lists for each of their names."""
+    """Add lists of dicts, as a column of lists for each of their names."""
     nested = NestedLists()
     rows = [{name: value} for value in values]
     nested.learn(rows)
     flat = nested.flatten(rows)
     if any(row.get(name) is not None for row in flat):
         raise SourceError(
-            "expected lists of dicts alone, got others among them", where=f"column {name!r}"
+            "expected only lists of dicts, got other values among them", where=f"column {name!r}"
         )
     for inner in dict.fromkeys(key for row in flat for key in row):
         add_objects(inner, [row.get(inner) for row in flat], found)
         if inner in found.columns:
-            found.columns[inner] = _of_any_length(inner, found.columns[inner])
+            found.columns[inner] = _as_ragged(inner, found.columns[inner])
     found.filled.update(nested.filled)
 
 
-def _of_any_length(name: str, column: Any) -> Any:
-    """Lists as `Ragged` also where all happen to be of one length."""
+def _as_ragged(name: str, column: Any) -> Any:
+    """Return lists as `Ragged` even if all have the same length."""
     feature = _feature_of(name, list(column))
     if (
         feature is None
@@ -92,7 +92,7 @@ def _strings(name: str, values: Sequence[Any], *, is_text: bool) -> Any:
     except UnicodeEncodeError as error:
         record = next(at for at, value in enumerate(values) if value == error.object)
         raise SourceError(
-            f"column {name!r}: expected text that UTF-8 can hold, got {error.object!r}",
+            f"column {name!r}: expected text that UTF-8 can encode, got {error.object!r}",
             where=f"record {record}",
         ) from None
     column = FoundColumns()
@@ -110,7 +110,7 @@ def _feature_of(name: str, values: Sequence[Any]) -> Feature | None:
 
 
 def _typed(values: Sequence[Any], feature: Feature) -> Any:
-    """An array or `Ragged` of the values if they fit into one; the list itself if not."""
+    """Return an array or `Ragged` of the values if they fit into one; else the list itself."""
     if feature.encoding not in ("values", "raw") or feature.is_string:
         return list(values)
     present = np.fromiter((value is not None for value in values), np.bool_, len(values))
@@ -142,7 +142,7 @@ def _ragged(values: list[Any], feature: Feature) -> Ragged:
 
 
 def _spread(column: Any, present: NDArray[np.bool_]) -> Any:
-    """The column with blanks where nothing is present."""
+    """Return the column with blanks where nothing is present."""
     if isinstance(column, Ragged):
         lengths = np.zeros(len(present), np.int64)
         lengths[present] = column.row_lengths
@@ -153,17 +153,17 @@ def _spread(column: Any, present: NDArray[np.bool_]) -> Any:
 
 
 def convert_frame(frame: Any, *, index: bool | None = None) -> FoundColumns:
-    """The columns of a DataFrame, and of its index if that is named, or asked for by `index`.
+    """Return the columns of a DataFrame, and of its index if it has a name or `index` is True.
 
-    An index without a name is kept as `index` where it is more than numbers of rows; integers that
-    do not count the rows, as rows that were chosen have them, are left out with a note.
+    An index without a name is kept as `index` unless it contains integers. Integers that do not
+    number the rows, such as those of selected rows, are left out with a note.
 
-    What pandas takes for missing is absent, but NaN stays NaN in columns of floats.
+    Values that pandas regards as missing are absent, but NaN stays NaN in columns of floats.
     """
     found = FoundColumns()
     named = list(_index_columns(frame, index))
     named += [(_name_of(label), frame.iloc[:, at]) for at, label in enumerate(frame.columns)]
-    hint = "frame.columns = [...] gives them new ones"
+    hint = "frame.columns = [...] renames them"
     check_names([name for name, _ in named], hint)
     for name, series in named:
         add_series(name, series, found)
@@ -187,8 +187,8 @@ def _name_of(label: Any) -> str:
 def _index_columns(frame: Any, wanted: bool | None) -> Iterator[tuple[str, Any]]:
     for level in range(frame.index.nlevels):
         values = frame.index.get_level_values(level)
-        is_telling = values.name is not None or getattr(values.dtype, "kind", "O") not in "iu"
-        if not (wanted or (wanted is None and (is_telling or frame.index.nlevels > 1))):
+        is_informative = values.name is not None or getattr(values.dtype, "kind", "O") not in "iu"
+        if not (wanted or (wanted is None and (is_informative or frame.index.nlevels > 1))):
             continue
         if values.name is not None:
             yield _name_of(values.name), values
@@ -198,7 +198,7 @@ def _index_columns(frame: Any, wanted: bool | None) -> Iterator[tuple[str, Any]]
 
 
 def add_series(name: str, series: Any, found: FoundColumns) -> None:
-    """Add the column of a Series or Index to those found."""
+    """Add the column of a Series or Index."""
     dtype = series.dtype
     kind = type(dtype).__name__
     if kind == "CategoricalDtype":
@@ -217,7 +217,7 @@ def add_series(name: str, series: Any, found: FoundColumns) -> None:
 
 
 def _objects(series: Any) -> list[Any]:
-    """The values, None for what pandas takes for missing."""
+    """Return the values, None for those that pandas regards as missing."""
     values: list[Any] = series.to_numpy().tolist()
     missing = series.isna()
     if not missing.any():
@@ -233,7 +233,7 @@ def _without_nat(array: NDArray[Any]) -> Any:
 
 
 def _add_categories(name: str, series: Any, found: FoundColumns) -> None:
-    """Ids of the categories, whose names are kept, if they are texts; else their values."""
+    """Add ids, and keep the names of the categories, if those are texts; else add the values."""
     held = getattr(series, "cat", series)  # an index is its own accessor
     labels = held.categories
     if not all(isinstance(label, str) for label in labels):
@@ -253,7 +253,7 @@ def _add_extension(name: str, series: Any, found: FoundColumns) -> None:
         array = pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise SourceError(
-            f"expected a type that Arrow has too, got {series.dtype}: {error}",
+            f"expected a type that Arrow supports, got {series.dtype}: {error}",
             where=f"column {name!r}",
         ) from error
     if isinstance(array.type, pa.BaseExtensionType):  # periods, intervals

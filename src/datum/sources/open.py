@@ -1,4 +1,4 @@
-"""Any dataset a user names, opened as a source: paths by layout, objects by kind."""
+"""Sources for anything a user passes: paths by layout, objects by kind."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _CSV = (".csv", ".tsv")
 _ARROW = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 _LINES = (".jsonl", ".ndjson")
 _TABLES = (*_CSV, *_ARROW, *_LINES, ".json")
-# Folders that hold all images, or what is known of them: they are no classes.
+# Folders that contain all images, or their annotations: they are not classes.
 _CONTAINERS = frozenset(
     ("annotations", "images", "imagesets", "imgs", "jpegimages", "labels", "masks", "photos")
 )
@@ -90,12 +90,12 @@ def detect(
     problem: str | None = None,
     table: Mapping[str, Any] | None = None,
 ) -> Source:
-    """The source that reads a file or a folder; `problem` says which kind it must be.
+    """Return the source for a file or a folder; `problem` restricts its kind.
 
-    `table` holds options of tables in files (`TableOptions`).
+    `table` contains options of tables in files (`TableOptions`).
 
-    Raises SourceError if nothing fits, or more than one kind does: it says what was looked for,
-    what was found, and how to name the source. So does an option that the source does not take.
+    Raises SourceError if no kind or more than one fits: it says what was looked for, what was
+    found, and how to name the source. It is also raised for an option that the source lacks.
     """
     if problem is not None and problem not in _PROBLEMS:
         hint = suggest(problem, _PROBLEMS)
@@ -126,7 +126,7 @@ def _detect_file(path: Path, problem: str | None, options: Mapping[str, Any]) ->
 
 
 def _table(suffix: str, paths: Any, options: Mapping[str, Any], place: Path) -> Source:
-    """The source of files of one kind, with the options that it takes."""
+    """Return the source for files of one kind, with the options that it takes."""
     made: Any
     if suffix in _CSV:
         from datum.sources.csv import CsvTable
@@ -144,8 +144,8 @@ def _table(suffix: str, paths: Any, options: Mapping[str, Any], place: Path) -> 
         from datum.sources.json_files import JsonText
 
         made, kind = JsonText, "JSON"
-    taken = list(inspect.signature(made).parameters)
-    refuse_options(options, f"{place} holds {kind}", taken)
+    accepted = list(inspect.signature(made).parameters)
+    refuse_options(options, f"{place} holds {kind}", accepted)
     source: Source = made(paths, **options)
     return source
 
@@ -153,9 +153,9 @@ def _table(suffix: str, paths: Any, options: Mapping[str, Any], place: Path) -> 
 def group_by_split(
     files: Sequence[Path], options: Mapping[str, Any]
 ) -> list[Path] | dict[str, list[Path]]:
-    """Files of one kind by the split that their names tell; as one table if one tells none.
+    """Group files of one kind by the split in their names; one table if a name has none.
 
-    Beside files of several splits such a file is an error, as to add it to one of them would be a
+    Beside files of several splits such a file is an error, as adding it to one of them would be a
     guess, unless the options say that files with other columns make one table.
     """
     splits: dict[str | None, list[Path]] = {}
@@ -170,15 +170,15 @@ def group_by_split(
             "expected every file to be named after a split, as"
             f" {splits[next(iter(splits))][0].name} is, got {others[0].name}{more}",
             where=others[0].parent,
-            hint=f"name the files of each split: datum.write({named!r}, out); or make one table of"
-            " all with columns='union'",
+            hint=f"name the files of each split: datum.write({named!r}, out); or combine all into"
+            " one table with columns='union'",
         )
     return list(files) if others else {str(split): some for split, some in splits.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """What lies in a folder, as far as it has to be known."""
+    """The content of a folder, as far as it matters."""
 
     path: Path
     folders: list[str]
@@ -192,7 +192,7 @@ class _Folder:
         return cls(path, folders, sorted(names.difference(folders)))
 
     def has_folder(self, name: str, suffix: str | tuple[str, ...]) -> bool:
-        """Whether there is such a folder, with a file of such an ending."""
+        """Return whether there is such a folder, with a file of this extension."""
         return name in self.folders and _has_file(self.path / name, suffix)
 
     def is_voc(self) -> bool:
@@ -210,14 +210,14 @@ class _Folder:
         return any(name in self.folders for name in tables)
 
     def is_classes(self, least: int) -> bool:
-        """Whether `least` folders, also of one split, hold images and may be classes."""
+        """Return whether at least `least` folders, also of one split, contain images."""
         if any(name.lower() in _CONTAINERS for name in self.folders):
             return False
         splits = [self.path / name for name in self.folders if is_split_name(name)]
         return any(_has_classes(path, least) for path in splits or [self.path])
 
     def tables(self) -> dict[str, list[str]]:
-        """The files of tables and texts, by the ending they share."""
+        """Return the files of tables and texts, by their extension."""
         found: dict[str, list[str]] = {}
         for name in self.files:
             suffix = unpacked_suffix(Path(name))
@@ -226,7 +226,7 @@ class _Folder:
         return found
 
     def describe(self) -> str:
-        """What there is, in short."""
+        """Summarise the content."""
         folders = self.folders[:8]
         shown = [
             name + ("/" if _has_file(self.path / name, "") else "/ (empty)") for name in folders
@@ -256,7 +256,7 @@ def _has_images(folder: Path) -> bool:
 
 
 def _names_pairs(path: Path) -> bool:
-    """Whether a list gives the paths of an image and its mask on its first line."""
+    """Return whether the first line of a list contains the paths of an image and its mask."""
     try:
         lines = read_set_file(path)
     except SourceError:
@@ -281,7 +281,7 @@ def _detect_folder(path: Path, problem: str | None, options: Mapping[str, Any]) 
         for name, (kind, fits, make) in layouts.items()
         if problem in (None, kind) and fits()
     ]
-    if len(found) > 1 and found[0][1] == _CLF:  # a table says more than the folders' names
+    if len(found) > 1 and found[0][1] == _CLF:  # a table is more specific than folder names
         found = found[:1]
     if len(found) == 1:
         if found[0][0] == "ClassFolders" and problem is None:
@@ -305,7 +305,7 @@ def _detect_folder(path: Path, problem: str | None, options: Mapping[str, Any]) 
 
 
 def _refuse_mostly_loose(folder: _Folder) -> None:
-    """Refuse to take folders for classes where most images lie beside them."""
+    """Raise SourceError if most images are outside the folders that would be classes."""
     loose = [name for name in folder.files if name.lower().endswith(IMAGE_EXTENSIONS)]
     if not loose:
         return
@@ -323,7 +323,7 @@ def _refuse_mostly_loose(folder: _Folder) -> None:
         f"expected images in folders named after classes, got {count:,} in"
         f" {listed} and {len(loose):,} beside them, such as {loose[0]}",
         where=folder.path,
-        hint="problem='image_clf' takes the folders for classes and leaves the others out;"
+        hint="problem='image_clf' reads the folders as classes and skips the other images;"
         " without classes, pass rows: [{'image': path} for path in sorted(Path(...).glob('*.*'))]",
     )
 
@@ -331,7 +331,7 @@ def _refuse_mostly_loose(folder: _Folder) -> None:
 def _detect_tables(
     folder: _Folder, problem: str | None, options: Mapping[str, Any]
 ) -> Source | None:
-    """The source of files of one kind; None if there are none, or images beside them."""
+    """Return the source for files of one kind; None if there are none, or images beside them."""
     tables = folder.tables()
     is_mixed = len(tables) > 1 or (problem is None and _has_images(folder.path))
     if not tables or is_mixed:
@@ -343,7 +343,7 @@ def _detect_tables(
 
 
 def _detect_parquet(folder: _Folder, options: Mapping[str, Any]) -> Source | None:
-    """A folder as the hub of Hugging Face lays it out: Parquet files in `data/`, or by name."""
+    """Return the source for a Hugging Face hub folder: Parquet files in `data/`, or by name."""
     if set(folder.tables()) - {".json"} or any(
         name.lower() in _CONTAINERS for name in folder.folders
     ):
@@ -396,14 +396,14 @@ def as_source(
     table: Mapping[str, Any] | None = None,
     features: Mapping[str, Feature] | None = None,
 ) -> Source:
-    """The source of records that `source` is, or stands for.
+    """Return a source for any object that has records.
 
-    That is a path or pattern (`problem` says what kind of dataset lies there), an object with the
+    That is a path or pattern (`problem` restricts the kind of dataset), an object with the
     `Source` protocol, a dict of columns, an array, a pandas DataFrame, an Arrow or Polars table, a
     dataset of PyTorch or Hugging Face, an iterable of rows, or a function that returns one.
 
-    `table` holds options of tables in files (`TableOptions`): one that the source does not take
-    raises SourceError. `features` say how to read the texts of a source that has only texts.
+    `table` contains options of tables in files (`TableOptions`): one that the source does not take
+    raises SourceError. `features` say how to convert the texts of a source that has only texts.
 
     >>> type(as_source({"x": [1, 2]})).__name__
     'ColumnTable'
@@ -414,7 +414,7 @@ def as_source(
 a DataFrame or an Arrow table
     """
     found = _find_source(source, problem, table or {})
-    return found.guided(features) if features and isinstance(found, TextSource) else found
+    return found.with_features(features) if features and isinstance(found, TextSource) else found
 
 
 def _find_source(source: Any, problem: str | None, table: Mapping[str, Any]) -> Source:
@@ -426,7 +426,7 @@ def _find_source(source: Any, problem: str | None, table: Mapping[str, Any]) -> 
     if isinstance(source, (str, os.PathLike)):
         return _from_path(source, problem, table)
     if table:
-        refuse_options(table, f"the source is no file but {_describe(source)}")
+        refuse_options(table, f"the source is not a file but {_describe(source)}")
     if problem is not None:
         raise SourceError(
             f"expected a path where problem={problem!r} is given, got {type(source).__name__}"
@@ -449,7 +449,7 @@ def source_with(
     *,
     table: Mapping[str, Any] | None = None,
 ) -> Source:
-    """What `as_source` makes of it, with decimals as the features given have them."""
+    """Return the source as `as_source` does, with decimals cast to the dtypes of the features."""
     dtypes = {
         name: one.dtype
         for name, one in features.items()
@@ -467,12 +467,12 @@ def source_with(
 def find_table_roots(
     given: Any, source: Source, splits: Iterable[str], problem: str | None
 ) -> dict[str, Path | None]:
-    """The folder of the table of each split, as `with_image_columns` takes them.
+    """Return the folder of the table of each split, as `with_image_columns` expects them.
 
-    There are none where the user passes a source, or says that it holds no images.
+    It is empty if the user passes a source, or says that it contains no images.
     """
     known = source_info(source)
-    is_path = isinstance(given, (str, os.PathLike))  # which has `parts`, too
+    is_path = isinstance(given, (str, os.PathLike))  # Path has `parts`, too
     is_final = not is_path and isinstance(given, Source) and known.is_final
     if is_final or not known.is_table or problem == _TEXT:
         return {}
@@ -480,10 +480,10 @@ def find_table_roots(
 
 
 def table_folder(given: Any) -> Path | None:
-    """The folder that a path or pattern of tables lies in; None of anything else."""
+    """Return the folder of a path or pattern of tables; None for anything else."""
     if not isinstance(given, (str, os.PathLike)):
         return None
-    place = Path(os.path.expanduser(os.fspath(given)))  # noqa: PTH111 - it may be a pattern
+    place = Path(os.path.expanduser(os.fspath(given)))  # noqa: PTH111 - may be a pattern
     if place.is_dir():
         return place
     while glob.has_magic(str(place)) and not place.exists():
@@ -494,8 +494,8 @@ def table_folder(given: Any) -> Path | None:
 def _describe(source: Any) -> str:
     kind = type(source).__name__
     if isinstance(source, Source):
-        return f"a {kind}, which takes its options itself"
-    return f"an object of Python ({kind})"
+        return f"a {kind}, which has options of its own"
+    return f"a Python object ({kind})"
 
 
 def _from_path(
@@ -504,7 +504,7 @@ def _from_path(
     text = os.fspath(path)
     if not isinstance(text, str):
         raise SourceError(f"expected a path that is text, got {text!r}")
-    text = os.path.expanduser(text)  # noqa: PTH111 - it may be a pattern
+    text = os.path.expanduser(text)  # noqa: PTH111 - may be a pattern
     place = Path(text)
     if place.exists():
         is_numpy = problem is None and place.suffix.lower() in (".npy", ".npz")
@@ -524,7 +524,7 @@ def _from_path(
 
 
 def _from_pattern(pattern: str, problem: str | None, table: Mapping[str, Any]) -> Source:
-    """All files of a pattern as one table: they must be of one kind."""
+    """Return all files of a pattern as one table: they must be of one kind."""
     files = find_files(pattern)
     kinds = sorted({unpacked_suffix(file) for file in files})
     if len(kinds) > 1:
@@ -541,7 +541,7 @@ def _from_pattern(pattern: str, problem: str | None, table: Mapping[str, Any]) -
 
 
 def _find_table(source: Any) -> Any:
-    """What `ColumnTable` takes, if `source` is a table of some kind; else None."""
+    """Return the table for `ColumnTable` if `source` is a table of some kind; else None."""
     if is_pandas(source, "DataFrame") or is_arrow(source, "Table", "RecordBatch"):
         return source
     if isinstance(source, Mapping):
@@ -572,7 +572,7 @@ def _of_arrow_stream(source: Any) -> Any:
 
 
 def _of_polars(source: Any) -> Any:
-    """A frame or series of Polars as an Arrow table; integers of 128 bits as int64."""
+    """Convert a frame or series of Polars to an Arrow table; integers of 128 bits to int64."""
     import pyarrow as pa
 
     kind = type(source).__name__
@@ -602,17 +602,17 @@ def _columns_of(array: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def _refuse_odd(source: Any) -> None:
-    """Refuse what has no records, though some of it could be gone through."""
+    """Raise SourceError for objects without records, even if they can be iterated."""
     got = type(source).__name__
     if inspect.isawaitable(source) or hasattr(source, "__aiter__"):
         if inspect.iscoroutine(source):
-            source.close()  # so that Python does not miss it
+            source.close()  # so that Python does not warn
         raise SourceError(
-            f"expected rows that can be gone through, got the asynchronous {got}",
-            hint="gather its rows in a list first",
+            f"expected rows that can be iterated, got the asynchronous {got}",
+            hint="collect its rows in a list first",
         )
     is_value = isinstance(source, (bytes, bytearray, memoryview, np.generic))
-    is_set = isinstance(source, (set, frozenset))  # of no order
+    is_set = isinstance(source, (set, frozenset))  # unordered
     has_rows = hasattr(source, "__iter__") or hasattr(source, "__getitem__") or callable(source)
     if is_value or is_set or not has_rows:
         raise SourceError(f"expected something with records, got {got}", hint=_HINT)

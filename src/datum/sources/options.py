@@ -37,35 +37,35 @@ _APPLIES = {
 class TableOptions(TypedDict, total=False):
     """How tables in files are read.
 
-    Each is an option of `datum.write` and `datum.plan` where the source is a path, and of the
+    Each is an option of `datum.write` and `datum.plan` if the source is a path, and of the
     source itself: `CsvTable` takes all of them; `JsonLines`, `JsonText` and `ArrowTable` take
     `columns` and `rename`, and the first two `encoding`. An option that a source does not take is
     an error.
 
     Attributes:
-        header: Whether the first row has the names of the columns. By default, "auto", it does
-            unless its cells are like those below: numbers above numbers. The report says so where
-            there is doubt.
-        names: Names for the columns of a file without a header, or in place of those it has.
-        delimiter: The character between cells. By default that of comma, semicolon, tab and bar
-            which fits.
-        skip_rows: How many lines to skip at the start of each file.
+        header: Whether the first row contains the names of the columns. By default, "auto", it does
+            unless its cells are like those below: numbers above numbers. The report says so if it
+            is in doubt.
+        names: Names for the columns of a file without a header, or in place of its header.
+        delimiter: The character between cells. By default the comma, semicolon, tab or bar,
+            whichever fits.
+        skip_rows: The number of lines to skip at the start of each file.
         comment: The character that starts lines to skip.
-        decimal: The character before the fraction of a number, "." or ",".
-        columns: A list of the columns to take, by their names in the file and in this order; files
-            may have others. Or a word for what to do with all columns of files whose headers
-            differ: "same" refuses them (the default), "union" takes every column, absent where a
-            file lacks it, "intersection" those that all files have.
+        decimal: The decimal separator of numbers, "." or ",".
+        columns: A list of the columns to read, by their names in the file and in this order; files
+            may have others. Or how to treat files whose headers differ: "same" raises SourceError
+            (the default), "union" reads every column, absent where a file lacks it,
+            "intersection" reads the columns that all files have.
         rename: New names of columns by their names in the file. A schema and keys use the new ones.
         null_values: Cells that mean that there is no value. By default an empty cell does, and in
             columns of numbers also NA, N/A, null and None.
         encoding: The encoding of the text, such as "utf-8", "cp1252" or "mac_roman". By default
-            UTF-8, or what a byte order mark says, or else Windows-1252 or Mac Roman, whichever
-            reads better; the report says so.
-        root: The folder that paths of images in a table are relative to, and must stay within:
-            one that leads out of it, by `..`, as an absolute path or through a link, is a bad
+            UTF-8, or the encoding of a byte order mark, or else Windows-1252 or Mac Roman,
+            whichever reads better; the report says so.
+        root: The folder that paths of images in a table are relative to and must stay within: a
+            path that leads out of it, by `..`, as an absolute path or through a link, makes a bad
             record. By default paths are relative to the folder of the table or to the working
-            folder, and may lead anywhere: name a root for a table that a stranger wrote. It is
+            folder, and may lead anywhere: set a root for a table from an untrusted source. It is
             an option of `datum.write` and `datum.plan`, for tables in memory too.
     """
 
@@ -83,7 +83,7 @@ class TableOptions(TypedDict, total=False):
 
 
 def check_table_options(options: Mapping[str, Any], *, of: str) -> None:
-    """Refuse what cannot be meant; `of` is what takes the options.
+    """Raise an error for options that make no sense; `of` is what takes the options.
 
     >>> check_table_options({"delimeter": ";"}, of="CsvTable")
     Traceback (most recent call last):
@@ -135,32 +135,32 @@ def _are_texts(values: Any) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-def refuse_options(options: Mapping[str, Any], got: str, taken: Sequence[str] = ()) -> None:
-    """Raise SourceError for the first option that is not taken; `got` says what there is.
+def refuse_options(options: Mapping[str, Any], got: str, accepted: Sequence[str] = ()) -> None:
+    """Raise SourceError for the first option that is not accepted; `got` describes the source.
 
     >>> refuse_options({"delimiter": ";"}, "photos is a folder of images")
     Traceback (most recent call last):
     datum.errors.SourceError: `delimiter` applies to CSV files; photos is a folder of images
     """
     for name in options:
-        if name not in taken:
+        if name not in accepted:
             kinds = _APPLIES.get(name, "CSV")
             raise SourceError(f"`{name}` applies to {kinds} files; {got}")
 
 
 def rename_columns(names: Sequence[str], rename: Mapping[str, str], *, where: str) -> list[str]:
-    """The names with some as they are to be called; no two may come out the same."""
+    """Return the names with some renamed; no two may become the same."""
     renamed = [rename.get(name, name) for name in names]
     if len(set(renamed)) < len(renamed):
         twice = next(name for name, count in Counter(renamed).items() if count > 1)
         raise SourceError(
-            f"expected `rename` to give different names, got {twice!r} twice", where=where
+            f"expected `rename` to use different names, got {twice!r} twice", where=where
         )
     return renamed
 
 
 def pick_columns(names: Sequence[str], wanted: Sequence[str], *, where: str) -> list[str]:
-    """The wanted columns; SourceError, with the nearest name, if one is not there."""
+    """Return the wanted columns; raise SourceError with the nearest name if one is missing."""
     for name in wanted:
         if name not in names:
             hint = suggest(name, names, f"there are {', '.join(names)}")
@@ -179,7 +179,7 @@ _Options = TypeVar("_Options")
 
 
 def is_split_name(name: str) -> bool:
-    """Whether a folder or file of this name holds a split, by custom.
+    """Return whether a folder or file of this name contains a split, by convention.
 
     >>> is_split_name("val2017"), is_split_name("cat")
     (True, False)
@@ -188,7 +188,7 @@ def is_split_name(name: str) -> bool:
 
 
 def split_of_file(name: str) -> str | None:
-    """The split that a file belongs to by its name, in small letters; None if it names none.
+    """Return the split in a file name, in lower case; None if there is none.
 
     >>> split_of_file("train-00000-of-00002.parquet"), split_of_file("trains.csv")
     ('train', None)
@@ -198,10 +198,10 @@ def split_of_file(name: str) -> str | None:
 
 
 def splits_of_files(files: Sequence[Path]) -> list[str | None]:
-    """The split that each file belongs to by its name.
+    """Return the split in the name of each file.
 
-    Where all are numbered (`unsupervised-00000-of-00001.parquet`) and one is of a split of a usual
-    name, what stands before the numbers is a split, too.
+    If all are numbered (`unsupervised-00000-of-00001.parquet`) and one has the usual name of a
+    split, the words before the numbers are splits, too.
 
     >>> splits_of_files([Path("train-0-of-1.csv"), Path("extra-0-of-1.csv")])
     ['train', 'extra']
@@ -214,7 +214,7 @@ def splits_of_files(files: Sequence[Path]) -> list[str | None]:
 
 
 def find_splits(names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Names such as `x_train` and `test_labels`, by split and feature; none if one is no such.
+    """Group names such as `x_train` and `test_labels` by split and feature; empty if one is not.
 
     >>> find_splits(["x_train", "x_test"])
     {'train': {'x': 'x_train'}, 'test': {'x': 'x_test'}}
@@ -231,7 +231,7 @@ def find_splits(names: Iterable[str]) -> dict[str, dict[str, str]]:
 def read_split_options(
     kind: type[_Options], splits: Mapping[str, Any], defaults: _Options
 ) -> dict[str, _Options]:
-    """The options of each split as `kind`; what a split does not give is as in `defaults`."""
+    """Return the options of each split as `kind`, completed with `defaults`."""
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     given = {name: getattr(defaults, name) for name in names}
     found: dict[str, _Options] = {}

@@ -1,4 +1,4 @@
-"""Rows gathered into blocks, numbered as they come."""
+"""The protocols of sources and parts, and the blocks of records that they yield."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Reject:
     """A record that cannot be written, and why.
 
     Attributes:
-        record: its number within the part.
-        key: its name, if records have names.
-        where: the file it comes from, with the line if that helps; empty if there is none.
-        reason: what was expected and what was got.
-        hint: the next step; empty if there is none.
+        record: Its number within the part.
+        key: Its key, if records have keys.
+        where: The file it comes from, with the line if known; empty if there is none.
+        reason: What was expected, and what was found instead.
+        hint: The next step; empty if there is none.
     """
 
     record: int
@@ -63,7 +63,7 @@ class Reject:
 
     @property
     def message(self) -> Message:
-        """The same as a message."""
+        """The reject as a message."""
         name = f" ({self.key})" if self.key is not None else ""
         place = f"{self.where}: " if self.where else ""
         return Message(self.reason, where=f"{place}record {self.record}{name}", hint=self.hint)
@@ -74,15 +74,15 @@ class Reject:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stored:
-    """Records that are serialized already: they are written as they are, byte for byte.
+    """Serialized records, which are written unchanged, byte for byte.
 
     Attributes:
-        frames: the records as in a TFRecord file, each with its length and its checksums around
-            it, one after the other; they have been checked.
-        offsets: where each of them starts.
-        schema: what they hold.
-        is_partial: whether they hold other features too, which are to be left out.
-        locate: where the record of a place comes from, for messages.
+        frames: The concatenated frames of the records as in a TFRecord file, with lengths and
+            checksums; they have been verified.
+        offsets: The start of each frame.
+        schema: The features of the records.
+        is_partial: Whether they contain further features, which are to be left out.
+        locate: Returns where the record at a position comes from, for messages.
     """
 
     frames: NDArray[np.uint8]
@@ -96,11 +96,11 @@ class Stored:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many bytes each frame has."""
+        """The size of each frame in bytes."""
         return np.diff(self.offsets, append=len(self.frames))
 
     def take(self, at: NDArray[np.intp]) -> Stored:
-        """The records of these places, in this order."""
+        """Return the records at these positions, in this order."""
         if len(at) == len(self) and np.array_equal(at, np.arange(len(self))):
             return self
         starts = np.ascontiguousarray(self.offsets[at])
@@ -119,13 +119,13 @@ class Block:
     """Some records of a part.
 
     Attributes:
-        data: a list of rows, columns of one length by name, or records that are serialized. A
-            `pathlib.Path` in a row is an image file, read when the record is written.
-        numbers: the number of each record within its part; those of `rejects` are left out.
-        keys: the name of each record, if records have names.
-        rejects: the records that could not be read.
-        locate: where the record at a place in the block comes from, for messages; None if nothing
-            is known but its number.
+        data: A list of rows, columns of one length by name, or serialized records. A `pathlib.Path`
+            in a row is an image file, read when the record is written.
+        numbers: The number of each record within its part, without those of `rejects`.
+        keys: The key of each record, if records have keys.
+        rejects: The records that could not be read.
+        locate: Returns where the record at a position in the block comes from, for messages; None
+            if only its number is known.
     """
 
     data: Rows | Columns | Stored
@@ -140,12 +140,12 @@ class Block:
 
 @runtime_checkable
 class StreamedPart(Protocol):
-    """Records that come one after the other.
+    """Records that are read one after the other.
 
     Attributes:
-        schema: what records hold, if it is known beforehand.
-        metadata: what else is known of features, by their names: plain JSON values.
-        fingerprint: a text that changes when the data does; None if that cannot be told.
+        schema: The features of the records, if known beforehand.
+        metadata: Metadata of features, by their names: plain JSON values.
+        fingerprint: A text that changes when the data does; None if changes cannot be detected.
     """
 
     schema: Schema | None
@@ -153,7 +153,7 @@ class StreamedPart(Protocol):
     fingerprint: str | None
 
     def blocks(self) -> Iterator[Block]:
-        """All records in order, in blocks that do not depend on anything but the data."""
+        """Yield all records in order, in blocks that depend only on the data."""
         ...
 
 
@@ -162,10 +162,10 @@ class IndexedPart(Protocol):
     """Records that can be read in any order, at the same cost.
 
     Attributes:
-        schema, metadata, fingerprint: as of `StreamedPart`.
-        keys: the name of each record; None if they have none but their number.
-        stored_bytes: about how many bytes the records will take; None if that is not known.
-        is_slow_python: whether reading keeps the interpreter busy, so that processes help.
+        schema, metadata, fingerprint: See `StreamedPart`.
+        keys: The key of each record; None if they have only their number.
+        stored_bytes: About how many bytes the records will take; None if unknown.
+        is_slow_python: Whether reading keeps the interpreter busy, so that processes help.
     """
 
     schema: Schema | None
@@ -178,7 +178,7 @@ class IndexedPart(Protocol):
     def __len__(self) -> int: ...
 
     def read(self, numbers: NDArray[np.int64]) -> Block:
-        """The records of these numbers, in the order given."""
+        """Return the records of these numbers, in this order."""
         ...
 
 
@@ -188,7 +188,7 @@ Part: TypeAlias = StreamedPart | IndexedPart
 class PartInfo:
     """Everything a part may report beyond the protocols, with defaults.
 
-    The parts of Datum inherit it. A part of your own does so to change a default.
+    Datum's own parts inherit it. Yours may do so to change a default.
 
     Attributes:
         is_repeatable: Whether the records can be read more than once.
@@ -196,7 +196,7 @@ class PartInfo:
         statistics: Statistics of the records, as in a manifest; None if unknown.
         notes: Assumptions about the source, a sentence each, shown as warnings.
         rejects: Records known to be unreadable before the part is read, in order.
-        skipped: Names of files without records: no images, or not referred to.
+        skipped: Names of files without records: files that are not images, or unused ones.
         warnings: Likely mistakes, such as images that are left out.
         image_columns: Columns of paths that are stored as images.
     """
@@ -225,14 +225,14 @@ _PLAIN_PART = PartInfo()
 
 
 def part_info(part: Part) -> PartInfo:
-    """Return what a part reports; the defaults for one that implements the protocols alone."""
+    """Return what a part reports; the defaults for one that implements only the protocols."""
     return part if isinstance(part, PartInfo) else _PLAIN_PART
 
 
 def list_reported(
     parts: Iterable[Part], what: Literal["nested", "notes", "remarks", "skipped", "warnings"]
 ) -> tuple[str, ...]:
-    """Return what all parts report under a name, without repetitions."""
+    """Return what all parts report under this name, without repetitions."""
     lines: Iterable[str] = (line for part in parts for line in getattr(part_info(part), what))
     return tuple(dict.fromkeys(lines))
 
@@ -274,24 +274,24 @@ class ChangedPart(PartInfo):
 
 @runtime_checkable
 class Source(Protocol):
-    """Where records come from."""
+    """A provider of records."""
 
     def parts(self) -> Mapping[str, Part]:
-        """The records of each split; one split, `train`, if the source knows none."""
+        """Return the records of each split; of one split, `train`, if the source has no splits."""
         ...
 
 
 class SourceInfo:
     """Everything a source may report beyond `Source`, with defaults.
 
-    The sources of Datum inherit it.
+    Datum's own sources inherit it.
 
     Attributes:
-        kind: What it is, for reports: "CSV table".
-        suffixes: How the names of its files end.
-        is_table: Whether its columns of text may hold paths of images.
-        is_final: Whether a source that is passed as an object keeps its columns of text as they
-            are. A source made from a path never does.
+        kind: The kind of source, for reports: "CSV table".
+        suffixes: The extensions of its files.
+        is_table: Whether its columns of text may contain paths of images.
+        is_final: Whether a source that is passed as an object keeps its columns of text unchanged.
+            A source made from a path never does.
     """
 
     kind: ClassVar[str] = ""
@@ -314,21 +314,21 @@ _PLAIN_SOURCE = SourceInfo()
 
 
 def source_info(source: Source) -> SourceInfo:
-    """Return what a source reports; the defaults for one that implements `Source` alone."""
+    """Return what a source reports; the defaults for one that implements only `Source`."""
     return source if isinstance(source, SourceInfo) else _PLAIN_SOURCE
 
 
 @runtime_checkable
 class TextSource(Source, Protocol):
-    """A source of text, which a schema says how to read."""
+    """A source of text, converted to the types of a schema."""
 
-    def guided(self, features: Mapping[str, Feature]) -> Source:
-        """The same source, with texts read as these features, where it has some of their names."""
+    def with_features(self, features: Mapping[str, Feature]) -> Source:
+        """Return the same source, with texts of these names converted to the features."""
         ...
 
 
 class SparseRows:
-    """A `Sparse` column whose values lie row after row, so that rows are found at once."""
+    """A `Sparse` column with its values sorted by row, so that rows are found quickly."""
 
     __slots__ = ("places", "row_splits", "shape", "values")
 
@@ -346,7 +346,7 @@ class SparseRows:
         return int(self.shape[0])
 
     def take(self, numbers: NDArray[np.int64]) -> Sparse:
-        """The rows of these numbers."""
+        """Return the rows of these numbers."""
         starts = self.row_splits[numbers]
         lengths = self.row_splits[numbers + 1] - starts
         items = positions_of(starts, lengths)
@@ -356,7 +356,7 @@ class SparseRows:
 
 
 def as_slice(numbers: NDArray[np.int64]) -> slice | None:
-    """The numbers as a slice, if each is one more than the one before.
+    """Return the numbers as a slice, if each is one more than the one before.
 
     >>> as_slice(np.array([3, 4, 5])), as_slice(np.array([3, 5]))
     (slice(3, 6, None), None)
@@ -369,7 +369,7 @@ def as_slice(numbers: NDArray[np.int64]) -> slice | None:
 
 
 def take_rows(column: Any, numbers: NDArray[np.int64], run: slice | None = None) -> Any:
-    """The rows of any column, in the order given; views where `run` (see `as_slice`) is given.
+    """Return rows of any column, in this order; views if `run` (see `as_slice`) is passed.
 
     >>> take_rows(["a", "b", "c"], np.array([2, 1]))
     ['c', 'b']
@@ -379,7 +379,7 @@ def take_rows(column: Any, numbers: NDArray[np.int64], run: slice | None = None)
     if isinstance(column, (list, tuple)):
         return list(column[run]) if run is not None else [column[i] for i in numbers.tolist()]
     if isinstance(column, np.ndarray) and run is None:
-        return column.take(numbers, axis=0)  # faster than with brackets
+        return column.take(numbers, axis=0)  # faster than indexing
     return column[numbers if run is None else run]
 
 
@@ -388,9 +388,9 @@ BLOCK_BYTES = 8 * 2**20  # several blocks are in memory at a time
 
 
 class RowBlocks:
-    """Gathers rows, all with a key or none, and those that cannot be read.
+    """Collects rows, all with a key or none, and those that cannot be read.
 
-    Lists of dicts are taken apart: see `NestedLists`.
+    Lists of dicts are flattened: see `NestedLists`.
 
     >>> blocks = RowBlocks(has_keys=False)
     >>> blocks.add({"x": 1})
@@ -418,7 +418,7 @@ class RowBlocks:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to take a block."""
+        """Whether there are enough rows for a block."""
         return len(self) >= BLOCK_RECORDS or self._bytes >= BLOCK_BYTES
 
     def add(self, row: dict[str, Any], key: str = "", *, place: tuple[Any, int] = ("", 0)) -> None:
@@ -430,11 +430,11 @@ class RowBlocks:
 
     def reject(self, where: str, reason: str | Message, key: str | None = None) -> None:
         """Count a record that cannot be read."""
-        told = Message(reason)
-        self._rejects.append(Reject(self._first + len(self), key, where, told.line, told.hint))
+        fault = Message(reason)
+        self._rejects.append(Reject(self._first + len(self), key, where, fault.line, fault.hint))
 
     def take(self) -> Block:
-        """What was gathered since the last time."""
+        """Return the rows collected since the last call."""
         numbers = np.arange(self._first, self._first + len(self))
         numbers = np.delete(numbers, [reject.record - self._first for reject in self._rejects])
         self.nested.learn(self._rows)

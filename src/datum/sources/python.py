@@ -1,4 +1,4 @@
-"""Records from Python objects: iterables, functions, sequences, datasets of other libraries."""
+"""Records from Python objects: iterables, functions, sequences, other libraries' datasets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def is_keyed(item: Any) -> bool:
-    """Whether it is a pair of a key and a row.
+    """Return whether it is a pair of a key and a row.
 
     >>> is_keyed(("a.jpg", {"x": 1})), is_keyed((1.5, 2.5))
     (True, False)
@@ -50,9 +50,9 @@ def _is_record(row: Any) -> bool:
 class RowReader:
     """Makes blocks of rows; all of them have a key, or none.
 
-    Lists of dicts are taken apart: see `NestedLists`.
+    Lists of dicts are flattened: see `NestedLists`.
 
-    `names` are those of the values of plain tuples.
+    `names` are the names of the values of plain tuples.
     """
 
     def __init__(self, names: tuple[str, ...] | None, *, is_keyed: bool) -> None:
@@ -69,14 +69,14 @@ class RowReader:
         self._fields = {}
 
     def learn(self, items: list[Any]) -> None:
-        """Find out which names hold lists of dicts, for all blocks alike."""
+        """Learn which names contain lists of dicts, for all blocks alike."""
         rows: Any = self._read(items, np.arange(len(items)), ()).data
         self.nested.learn(rows)
 
     def read(
         self, items: list[Any], numbers: NDArray[np.int64], rejects: Sequence[Reject] = ()
     ) -> Block:
-        """The block of these items; those that are no rows join the rejects."""
+        """Return the block of these items; items that are not rows join the rejects."""
         block = self._read(items, numbers, rejects)
         rows: Any = block.data
         self.nested.learn(rows)
@@ -98,15 +98,15 @@ class RowReader:
                 rows.append(row if type(row) is dict else self._to_dict(row))
             except TypeError as error:
                 bad.append(at)
-                told = Message.of(error)
-                found.append(Reject(int(numbers[at]), None, "", told.line, told.hint))
+                message = Message.of(error)
+                found.append(Reject(int(numbers[at]), None, "", message.line, message.hint))
                 continue
             keys.append(key)
         kept = np.delete(numbers, bad) if bad else numbers
         return Block(rows, kept, keys if self._is_keyed else None, found)
 
     def key_of(self, item: Any, number: int) -> str:
-        """The key of an item, or one that no other has if it is none."""
+        """Return the key of an item, or a unique one if it has none."""
         return str(item[0]) if is_keyed(item) else f"record {number}"
 
     def _split(self, item: Any) -> tuple[str, Any]:
@@ -123,7 +123,7 @@ class RowReader:
         return self._fields[kind](row)
 
     def _find_fields(self, row: Any) -> Callable[[Any], dict[str, Any]]:
-        """How to make dicts of rows of this type."""
+        """Return the function that converts rows of this type to dicts."""
         if isinstance(row, Mapping):
             return dict
         if dataclasses.is_dataclass(row) and not isinstance(row, type):
@@ -145,7 +145,7 @@ class RowReader:
 
 
 def _refuse(expected: str, item: Any) -> Message:
-    """What an item is, and what its giver may have meant."""
+    """Describe an item that is not a row, and what may have been meant."""
     got, hint = type(item).__name__, ""
     if isinstance(item, PurePath):
         hint = "rows of images are [{'image': path} for path in paths]"
@@ -156,14 +156,14 @@ def _refuse(expected: str, item: Any) -> Message:
     return Message(f"expected {expected}, got {got}", hint=hint)
 
 
-MAX_BYTES = 8 * 2**20  # of rows in one block: several blocks are in memory at a time
+MAX_BYTES = 8 * 2**20  # of rows in a block: several blocks are in memory at a time
 
 
 def take_snapshots(rows: Iterator[Any], items: list[Any], limit: int) -> None:
-    """Add at most `limit` rows, or 8 MiB of them, to `items`, each as it is when it comes.
+    """Add copies of at most `limit` rows, or 8 MiB of them, to `items` as they arrive.
 
-    Dicts, lists, arrays and what they hold are copied, unless nobody else holds them. If the
-    iterator raises, the rows that came before are in `items`.
+    Dicts, lists, arrays and their contents are copied, unless nobody else refers to them. If the
+    iterator raises, the rows before that are in `items`.
 
     >>> row, items = {}, []
     >>> def reuse():
@@ -177,7 +177,7 @@ def take_snapshots(rows: Iterator[Any], items: list[Any], limit: int) -> None:
 
 
 def _copy(value: Any) -> Any:
-    """A copy of what is no container of Python's own, if it can change."""
+    """Return a copy of a mutable value that is not a built-in container."""
     if isinstance(value, np.ndarray):
         return _core.snapshot(value.tolist(), _copy) if value.dtype.hasobject else value.copy()
     if isinstance(value, (np.generic, str, bytes, int, float)):
@@ -186,7 +186,7 @@ def _copy(value: Any) -> Any:
         return bytes(value)
     if isinstance(value, Mapping):
         return _core.snapshot(dict(value), _copy)
-    if isinstance(value, tuple):  # a named one
+    if isinstance(value, tuple):  # a named tuple
         return tuple.__new__(type(value), [_core.snapshot(item, _copy) for item in value])
     if hasattr(value, "clone"):  # a tensor
         return value.clone()
@@ -194,7 +194,7 @@ def _copy(value: Any) -> Any:
 
 
 def _copy_object(value: Any) -> Any:
-    """A copy of an object with attributes, such as a dataclass, or of one that is an array."""
+    """Return a copy of an object with attributes, such as a dataclass, or of an array."""
     try:
         if isinstance(value, array.array) or hasattr(value, "__array__"):
             return np.array(value)
@@ -205,7 +205,7 @@ def _copy_object(value: Any) -> Any:
             kept = _core.snapshot(attribute, _copy)
             if kept is not attribute:
                 object.__setattr__(copied, name, kept)
-    except Exception:  # an object that does not let itself be copied is taken as it is
+    except Exception:  # an object that cannot be copied is used as it is
         return value
     return copied
 
@@ -215,27 +215,27 @@ _SLOW_SAMPLE_RECORDS = 4  # of a dataset that may compute its rows
 
 
 class PythonRows(SourceInfo):
-    """Rows that Python gives, as one split.
+    """Rows of a Python object, as one split.
 
     `source` is an iterable of rows, a function without arguments that returns one, or a sequence
-    or map-style dataset (with `len` and numbers in brackets, such as those of PyTorch and Hugging
-    Face). An iterable that can be gone through only once is gone through once.
+    or map-style dataset (with `len` and integer indexing, such as those of PyTorch and Hugging
+    Face). An iterator is consumed only once.
 
-    A row is a dict; a pair of a key, that names the record, and a dict; a dataclass instance or
+    A row is a dict; a pair of a key, which names the record, and a dict; a dataclass instance or
     named tuple; or a tuple of values, named by `names`: by default `x` and `y` for two of them,
-    as supervised datasets give them, and `0`, `1`, `2` ... for more. Anything else is rejected.
+    as in supervised datasets, and `0`, `1`, `2` ... for more. Anything else is rejected.
 
     Args:
-        source: where rows come from.
-        names: of the values of rows that are plain tuples.
-        split: what the split is called.
+        source: The rows.
+        names: The names of the values of rows that are plain tuples.
+        split: The name of the split.
 
     >>> part = PythonRows(iter([("a", {"x": 1}), ("b", {"x": 2})])).parts()["train"]
     >>> [(block.data, block.keys) for block in part.blocks()]
     [([{'x': 1}, {'x': 2}], ['a', 'b'])]
     """
 
-    kind = "rows from Python"
+    kind = "Python rows"
     is_table = True
 
     def __init__(
@@ -251,7 +251,7 @@ class PythonRows(SourceInfo):
         self._split = split
 
     def parts(self) -> Mapping[str, Part]:
-        """The one split."""
+        """Return the one split."""
         return {self._split: self._part()}
 
     def _part(self) -> Part:
@@ -273,7 +273,7 @@ class PythonRows(SourceInfo):
 
 
 def _is_map_style(source: Any) -> bool:
-    """Whether it has `len` and items by number, and is not meant to be gone through only."""
+    """Return whether it has `len` and integer indexing, and is not an iterable dataset."""
     is_stream = any(base.__name__ == "IterableDataset" for base in type(source).__mro__)
     return hasattr(source, "__len__") and hasattr(source, "__getitem__") and not is_stream
 
@@ -281,14 +281,14 @@ def _is_map_style(source: Any) -> bool:
 def _check_length(source: Any) -> None:
     try:
         len(source)
-    except Exception as error:  # whatever the user's code raises
+    except Exception as error:  # raised by the user's code
         raise SourceError(f"expected a dataset that tells its length, got: {error}") from error
 
 
 def _first_item(source: Any) -> Any:
     try:
         return source[0] if len(source) else None
-    except Exception:  # it is told when the record is read
+    except Exception:  # reported when the record is read
         return None
 
 
@@ -299,7 +299,7 @@ def _items(source: Any) -> Iterator[Any]:
 def _class_names(
     source: Any, first: Any, names: tuple[str, ...] | None
 ) -> dict[str, dict[str, Any]]:
-    """The names of classes, where a dataset knows them as Hugging Face's or torchvision's do."""
+    """Return the names of classes, if a dataset has them like Hugging Face's or torchvision's."""
     found: dict[str, dict[str, Any]] = {}
     features = getattr(source, "features", None)
     for name, feature in features.items() if isinstance(features, Mapping) else ():
@@ -317,10 +317,10 @@ def _are_names(value: Any) -> bool:
 
 
 class _RowStream(PartInfo):
-    """Rows that come one after the other.
+    """Rows that are read one after the other.
 
     Attributes:
-        is_repeatable: whether `blocks` can be called more than once.
+        is_repeatable: Whether `blocks` can be called more than once.
     """
 
     def __init__(
@@ -342,19 +342,19 @@ class _RowStream(PartInfo):
 
     @property
     def nested(self) -> tuple[str, ...]:
-        """The features made of lists of dicts, in the rows that were read."""
+        """The features made of lists of dicts, in the rows read so far."""
         return tuple(self._nested.names)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was filled in, in the rows that have come."""
+        """The features in which values were filled in, in the rows read so far."""
         return describe_filled(self._nested.filled)
 
     def blocks(self) -> Iterator[Block]:
-        """Blocks of `BLOCK_RECORDS` rows; what the source raises comes as SourceError."""
+        """Yield blocks of `BLOCK_RECORDS` rows; errors of the source are raised as SourceError."""
         if self._is_used and not self.is_repeatable:
             raise SourceError(
-                "expected an iterator that still has its rows, got one that was gone through",
+                "expected an iterator that still has its rows, got one that is exhausted",
                 hint="pass a function that returns a new iterator",
             )
         self._is_used = True
@@ -365,7 +365,7 @@ class _RowStream(PartInfo):
             items: list[Any] = []
             try:
                 take_snapshots(rows, items, BLOCK_RECORDS)
-            except Exception as error:  # whatever the user's code raises
+            except Exception as error:  # raised by the user's code
                 raise _raised(first + len(items), error) from error
             if not items:
                 return
@@ -379,12 +379,12 @@ class _RowStream(PartInfo):
         try:
             rows = self._open()
             if inspect.isawaitable(rows) or hasattr(rows, "__aiter__"):
-                close = getattr(rows, "close", None)  # so that it is not missed
+                close = getattr(rows, "close", None)  # so that Python does not warn
                 if close is not None:
                     close()
                 raise SourceError(
                     "expected an iterable of rows, got an asynchronous one",
-                    hint="gather its rows in a list first",
+                    hint="collect its rows in a list first",
                 )
             if isinstance(rows, (str, bytes, Mapping)) or not hasattr(rows, "__iter__"):
                 raise SourceError(f"expected an iterable of rows, got {type(rows)!r}")
@@ -427,40 +427,40 @@ class _RowSequence(PartInfo):
 
     @property
     def nested(self) -> tuple[str, ...]:
-        """The features made of lists of dicts, in the rows that were read."""
+        """The features made of lists of dicts, in the rows read so far."""
         return tuple(self._reader.nested.names)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was filled in, in the rows that were read."""
+        """The features in which values were filled in, in the rows read so far."""
         return describe_filled(self._reader.nested.filled)
 
     def _find_sample(self) -> list[Any]:
-        """Rows from all over the source; few where each may be much work."""
+        """Return rows from all over the source; only a few if they may be costly."""
         most = _SLOW_SAMPLE_RECORDS if self.is_slow_python else SAMPLE_RECORDS
         numbers = np.linspace(0, self._length - 1, min(most, self._length)).astype(int).tolist()
         try:
             return [self._source[number] for number in numbers]
-        except Exception:  # it is told when the record is read
+        except Exception:  # reported when the record is read
             return []
 
     def __len__(self) -> int:
         return self._length
 
     def read(self, numbers: NDArray[np.int64]) -> Block:
-        """The rows of these numbers; those that the source cannot give are rejected."""
+        """Return the rows of these numbers; reject those that the source fails to return."""
         numbers = np.asarray(numbers, np.int64)
         if not self.is_slow_python:
             return self._reader.read(take_rows(self._source, numbers, as_slice(numbers)), numbers)
         try:
             items = self._get(numbers.tolist())
-        except Exception:  # one of them, then: each by itself
+        except Exception:  # one of them failed: read each by itself
             return self._read_singly(numbers.tolist())
         return self._reader.read(items, numbers)
 
     def _get(self, numbers: list[int]) -> list[Any]:
         source = self._source
-        if hasattr(source, "__getitems__"):  # what PyTorch calls for a batch
+        if hasattr(source, "__getitems__"):  # PyTorch's protocol for batches
             items = list(source.__getitems__(numbers))
             if len(items) == len(numbers):
                 return items
@@ -474,7 +474,7 @@ class _RowSequence(PartInfo):
             try:
                 items.append(self._source[number])
                 kept.append(number)
-            except Exception as error:  # whatever the user's code raises
+            except Exception as error:  # raised by the user's code
                 reason = f"the source raised {type(error).__name__}: {error}"
                 rejects.append(Reject(number, None, "", reason))
         return self._reader.read(items, np.array(kept, np.int64), rejects)

@@ -37,15 +37,15 @@ class ColumnTable(SourceInfo):
 
     `data` is a dict of columns of one length (arrays, lists, `Ragged`, `Sparse`, SciPy matrices,
     `Masked`, `BytesColumn`, Arrow arrays, pandas Series), a pandas DataFrame, or an Arrow table or
-    record batch. Values are not copied where that can be helped: don't change them before the
-    dataset is written. Categories that are texts become ids, with `class_names` in the metadata.
+    record batch. Values are not copied if possible: do not change them before the dataset is
+    written. Categories that are texts become ids, with `class_names` in the metadata.
 
     Args:
-        data: the table.
-        key: the column that names the records; it stays a feature, too.
-        index: whether to take the index of a DataFrame; None for one that has a name or is no
-            integers. One without a name is called `index`.
-        split: what the split is called.
+        data: The table.
+        key: The column that names the records; it is also stored as a feature.
+        index: Whether to store the index of a DataFrame; None to store one that has a name or is
+            not integers. One without a name is named `index`.
+        split: The name of the split.
 
     >>> part = ColumnTable({"x": np.arange(3), "name": ["a", None, "c"]}).parts()["train"]
     >>> part.schema
@@ -88,17 +88,17 @@ class ColumnTable(SourceInfo):
         self._parts = {split: part}
 
     def parts(self) -> Mapping[str, TablePart]:
-        """The one split."""
+        """Return the one split."""
         return self._parts
 
 
 def is_pandas(value: Any, *names: str) -> bool:
-    """Whether `value` is of a class of pandas, or derived from one, of one of these names."""
+    """Return whether `value` is of a pandas class, or derived from one, of one of these names."""
     return _is_of(value, "pandas", names)
 
 
 def is_arrow(value: Any, *names: str) -> bool:
-    """Whether `value` is of a class of pyarrow of one of these names."""
+    """Return whether `value` is of a pyarrow class of one of these names."""
     return _is_of(value, "pyarrow", names)
 
 
@@ -116,10 +116,10 @@ def _check_lengths(data: Mapping[Any, Any]) -> int:
             raise SourceError(f"expected names of columns that are str, got {name!r}")
         lengths[name] = _length(name, column)
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name!r}: {length}" for name, length in lengths.items())
+        shown = ", ".join(f"{name!r}: {length}" for name, length in lengths.items())
         hint = "splits are a dict of tables: {'train': {'x': ...}, 'test': {'x': ...}}"
         raise SourceError(
-            f"expected columns of one length, got {told}", hint=hint if find_splits(data) else ""
+            f"expected columns of one length, got {shown}", hint=hint if find_splits(data) else ""
         )
     return next(iter(lengths.values()), 0)
 
@@ -170,8 +170,8 @@ def _add_column(name: str, column: Any, found: FoundColumns) -> None:
 
 
 def _plain_column(name: str, column: Any) -> Any:
-    """Sparse matrices and tensors as `Sparse`, those of rows of any length as a list."""
-    if getattr(column, "is_nested", False):  # of PyTorch
+    """Convert sparse matrices and tensors to `Sparse`, and nested tensors to a list."""
+    if getattr(column, "is_nested", False):  # a PyTorch nested tensor
         return [_as_array(name, row) for row in column.unbind()]
     if hasattr(column, "tocoo") and hasattr(column, "tocsr"):
         return sparse_from_scipy(column)
@@ -199,7 +199,7 @@ def _as_list(name: str, column: Any) -> Sequence[Any]:
 def _as_array(name: str, column: Any) -> NDArray[Any]:
     try:
         return array_of_tensor(column)
-    except Exception as error:  # whatever a stranger's __array__ raises
+    except Exception as error:  # raised by the object's own __array__
         raise SourceError(f"expected an array, got: {error}", where=f"column {name!r}") from error
 
 
@@ -225,7 +225,7 @@ def _add_array(name: str, array: NDArray[Any], found: FoundColumns) -> None:
 
 
 def _fixed_strings(array: NDArray[Any]) -> BytesColumn:
-    """Byte strings of one size, without the zeros that NumPy fills them up with."""
+    """Return byte strings of one size, without NumPy's padding of zeros."""
     whole = np.ascontiguousarray(array)
     size = whole.dtype.itemsize
     slices = np.empty((whole.size, 2), np.int64)
@@ -243,24 +243,24 @@ def _texts(name: str, array: NDArray[Any]) -> BytesColumn:
     return BytesColumn(column.buffer, column.slices, is_text=True, shape=array.shape)
 
 
-MAX_INFLATION = 100  # arrays of photos or measurements shrink by less, a file made to harm by 1,000
-FREE_BYTES = 2**30  # that any file may inflate to
+MAX_INFLATION = 100  # photos and measurements compress less, a zip bomb by 1,000
+FREE_BYTES = 2**30  # to which any file may inflate
 
 
 class NumpyFile(SourceInfo):
     """The arrays of an .npz file as columns of these names, or that of an .npy file as `x`.
 
-    Arrays called `x_train`, `y_train`, `x_test` and `y_test`, or `train_images` and the like, are
-    features of splits. A sparse matrix that SciPy saved is a feature `x`. A structured array gives
-    a column for each field. Arrays of objects are refused: they are pickled, and to unpickle a
-    file is to run what it says.
+    Arrays named `x_train`, `y_train`, `x_test` and `y_test`, or `train_images` and the like, are
+    features of splits. A sparse matrix that SciPy saved is a feature `x`. A structured array has
+    a column for each field. Arrays of objects are refused: they are pickled, and unpickling a
+    file runs its code.
 
     Args:
-        path: the file.
-        key: the column that names the records; it stays a feature, too.
-        split: what the split is called.
-        max_bytes: how many bytes the arrays may take in memory; by default 1 GiB, or a hundred
-            times the size of the file if that is more.
+        path: The file.
+        key: The column that names the records; it is also stored as a feature.
+        split: The name of the split.
+        max_bytes: The largest size of the arrays in memory; by default 1 GiB, or a hundred times
+            the size of the file if that is more.
     """
 
     kind = "NumPy arrays"
@@ -282,7 +282,7 @@ class NumpyFile(SourceInfo):
         self._max_bytes = max_bytes
 
     def parts(self) -> Mapping[str, Part]:
-        """The splits that the names of arrays tell, or the one split."""
+        """Return the splits in the names of arrays, or the one split."""
         columns = _load(self._path, self._max_bytes)
         found = find_splits(columns)
         if not found:
@@ -309,32 +309,30 @@ def _load(path: Path, max_bytes: int | None) -> dict[str, Any]:
         raise
     except MemoryError as error:  # a header may claim any shape
         raise SourceError(f"the arrays do not fit into memory: {error}", where=path) from error
-    except Exception as error:  # NumPy's parsers raise what they meet: SyntaxError, TokenError, ...
+    except Exception as error:  # NumPy's parsers raise SyntaxError, TokenError, ...
         hint = "save arrays of one type, not of objects" if "pickle" in str(error) else ""
-        raise SourceError(
-            f"expected arrays of NumPy, got: {error}", where=path, hint=hint
-        ) from error
+        raise SourceError(f"expected NumPy arrays, got: {error}", where=path, hint=hint) from error
 
 
 def _check_inflated(file: BinaryIO, path: Path, max_bytes: int | None) -> None:
-    """Refuse an archive whose arrays take far more memory than its size lets expect."""
+    """Raise SourceError if the arrays of an archive take far more memory than its file."""
     if not zipfile.is_zipfile(file):
         file.seek(0)
         return
     size = file.seek(0, os.SEEK_END)
     limit = max(FREE_BYTES, MAX_INFLATION * size) if max_bytes is None else max_bytes
-    with zipfile.ZipFile(file) as archive:  # which reads no more of a member than it claims here
+    with zipfile.ZipFile(file) as archive:  # reads no more of a member than its declared size
         total = sum(member.file_size for member in archive.infolist())
     file.seek(0)
     if total > limit:
         raise SourceError(
             f"{size:,} bytes that inflate to {total:,} exceed the limit of {limit:,}",
             where=path,
-            hint=f"datum.sources.NumpyFile({str(path)!r}, max_bytes={total}) takes them",
+            hint=f"datum.sources.NumpyFile({str(path)!r}, max_bytes={total}) reads them",
         )
 
 
 def _load_sparse(path: Path) -> Any:
-    """A matrix that `scipy.sparse.save_npz` wrote."""
+    """Load a matrix that `scipy.sparse.save_npz` wrote."""
     sparse = require("scipy.sparse", purpose=f"{path}: a sparse matrix")
     return sparse.load_npz(path)

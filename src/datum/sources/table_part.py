@@ -1,4 +1,4 @@
-"""Columns in memory as a part whose records can be read in any order."""
+"""A part of columns in memory, whose records can be read in any order."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["TablePart", "keys_of", "schema_of"]
 class TablePart(PartInfo):
     """An `IndexedPart` of columns of one length.
 
-    `rejects` are the records that could not be read; their numbers count too, so that the record
-    of a number is the same whether others are sound or not. `notes` are what was assumed of a file.
+    `rejects` are the records that could not be read; their numbers count too, so that a record has
+    the same number whether others are valid or not. `notes` are assumptions about a file.
 
     >>> part = TablePart({"x": np.array([10, 20, 30])})
     >>> part.read(np.array([2, 0])).data
@@ -45,7 +45,7 @@ class TablePart(PartInfo):
         self.metadata: Mapping[str, Mapping[str, Any]] = dict(metadata or {})
         self.fingerprint = fingerprint or fingerprint_of(columns)
         self._remarks = tuple(remarks)
-        self.stored_bytes: int | None = None  # a few records tell better than their columns
+        self.stored_bytes: int | None = None  # better estimated from a few encoded records
         self.is_slow_python = False
         self.notes = notes
         self.rejects = sorted(rejects, key=lambda reject: reject.record)
@@ -74,7 +74,7 @@ class TablePart(PartInfo):
         return self._rows + len(self.rejects)
 
     def read(self, numbers: NDArray[np.int64]) -> Block:
-        """The records of these numbers, in the order given."""
+        """Return the records of these numbers, in this order."""
         numbers = np.asarray(numbers, np.int64)
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(self):
             raise IndexError(f"expected numbers below {len(self)}, got {numbers}")
@@ -93,7 +93,7 @@ class TablePart(PartInfo):
 
 
 def schema_of(columns: Mapping[str, Any]) -> Schema:
-    """The schema that typed columns tell, and lists when they are looked through."""
+    """Return the schema of columns, by their types or by the values of lists."""
     guess = SchemaGuess()
     try:
         guess.add_columns(columns)
@@ -109,10 +109,10 @@ def keys_of(
     numbers: NDArray[np.int64] | None = None,
     class_names: Sequence[str] | None = None,
 ) -> list[str]:
-    """The values of a column as names of records: texts, or integers.
+    """Return the values of a column as keys: texts, or integers.
 
-    `numbers` are those of the records, if they do not start at 0; `class_names` the texts that
-    integers stand for.
+    `numbers` are those of the records, if they do not start at 0; `class_names` are the names of
+    integer ids.
     """
     if isinstance(column, Masked):
         if not column.present.all():
@@ -134,7 +134,7 @@ def keys_of(
 
 
 def fingerprint_of(columns: Mapping[str, Any]) -> str | None:
-    """The checksum of names, types and values; None if a column holds objects of Python."""
+    """Return the checksum of names, types and values; None if a column holds Python objects."""
     crc = 0
     seen: dict[int, tuple[Any, int]] = {}  # text columns of one file share their buffer
     for name, column in columns.items():

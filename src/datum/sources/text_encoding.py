@@ -22,13 +22,13 @@ __all__ = [
 
 _BOMS = {
     codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",  # it starts as UTF-16 does, so it comes first
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, which starts with the same bytes
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
 
-_JUDGED = 20_000  # bytes that tell one encoding from another
+_JUDGED = 20_000  # bytes to guess an encoding from
 _FIRST_LETTERS = frozenset("éèêàâáäöüåæøœóíúç")
 _LAST_LETTERS = frozenset("éèêëàáäöüåæøóíúãõñôùâ")
 _SHORTENED = re.compile(r"(?:[stdm]|re|ve|ll)(?![^\W\d_])")  # don't, it's, we'll
@@ -38,10 +38,10 @@ _LETTERS = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝà
 
 
 def check_encoding(name: str) -> str:
-    """The usual name of an encoding; raises SourceError if there is none."""
+    """Return the canonical name of an encoding; raise SourceError if Python does not know it."""
     try:
         found = codecs.lookup(name)
-        "".encode(found.name)  # raises for what turns bytes to bytes
+        "".encode(found.name)  # raises for codecs from bytes to bytes
     except (LookupError, TypeError, ValueError):
         raise SourceError(
             f"expected an encoding that Python knows, got {name!r}", hint="'utf-8', 'cp1252'"
@@ -50,11 +50,11 @@ def check_encoding(name: str) -> str:
 
 
 class TextReader:
-    """Reads a file in runs of UTF-8, each in memory of its own.
+    """Reads a file in chunks of UTF-8, each in memory of its own.
 
     Attributes:
-        encoding: what the file is encoded in: as given, or as its first bytes say, or UTF-8.
-        crc: the checksum of all bytes read so far.
+        encoding: The encoding of the file: as passed, or that of its byte order mark, or UTF-8.
+        crc: The checksum of all bytes read so far.
     """
 
     def __init__(self, path: Path, encoding: str | None) -> None:
@@ -63,7 +63,7 @@ class TextReader:
         self.crc = 0
 
     def runs(self, file: IO[bytes], run_bytes: int) -> Iterator[tuple[NDArray[np.uint8], bool]]:
-        """The text, and whether it is the last; about so many bytes at a time."""
+        """Yield chunks of about `run_bytes` bytes of text, and whether each is the last."""
         decoder: Any = None
         offset = 0
         for raw, is_last in _read_runs(file, run_bytes):
@@ -102,11 +102,11 @@ def _find_bom(raw: NDArray[np.uint8]) -> str | None:
 
 
 def other_encoding(text: NDArray[np.uint8]) -> str | None:
-    """What text that is not all UTF-8 is encoded in; None if UTF-8 it is, with some damage.
+    """Guess the encoding of text that is not all UTF-8; None if it is damaged UTF-8.
 
-    That is told by the characters beyond ASCII: in a file of another encoding next to none of
-    them is valid UTF-8. Windows-1252 and Mac Roman are told apart by what the characters would be,
-    and what they stand between.
+    Characters beyond ASCII decide: in a file of another encoding next to none of them are valid
+    UTF-8. Windows-1252 and Mac Roman differ in what the characters would be and in the letters
+    around them.
     """
     raw = text.tobytes()
     decoded = raw.decode("utf-8", "replace")
@@ -120,7 +120,7 @@ def other_encoding(text: NDArray[np.uint8]) -> str | None:
 
 
 def _score(raw: bytes, places: list[int], encoding: str) -> int:
-    """How well text reads in an encoding."""
+    """Return how well text reads in an encoding."""
     table = bytes(range(256)).decode(encoding, "replace")
     score = 0
     for at in places:
@@ -131,7 +131,7 @@ def _score(raw: bytes, places: list[int], encoding: str) -> int:
 
 
 def _plausibility(character: str, before: str, after: str) -> int:
-    """How usual a character is between others, from -4 to 3."""
+    """Return how usual a character is between others, from -4 to 3."""
     left, right = before[-1:] or " ", after[:1] or " "
     if character in _LETTERS:
         return _plausibility_of_letter(character, left, right)

@@ -1,4 +1,4 @@
-"""Object detection in Pascal VOC layout: images with boxes in XML files."""
+"""Object detection datasets in Pascal VOC layout: images with boxes in XML files."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ __all__ = [
     "read_annotation",
 ]
 
-MAX_XML_BYTES = 64 * 2**20  # of one image; real ones have kilobytes
-MAX_TAGS = 2**20  # some 50,000 objects; a tag of four bytes takes a hundred once parsed
-_UNSPECIFIED = "Unspecified"  # how VOC says that it does not know a pose
+MAX_XML_BYTES = 64 * 2**20  # of one annotation; real ones take kilobytes
+MAX_TAGS = 2**20  # about 50,000 objects; a tag of four bytes takes a hundred once parsed
+_UNSPECIFIED = "Unspecified"  # VOC's word for an unknown pose
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class VocObject:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What is known of an image; width and height are 0 if the file does not say."""
+    """The annotation of an image; width and height are 0 if the file does not state them."""
 
     width: float
     height: float
@@ -76,9 +76,9 @@ class Annotation:
 
 
 def read_annotation(path: Path) -> Annotation:
-    """Read an XML file; raises UnusableRecordError for what is no annotation.
+    """Read an XML file; raise UnusableRecordError if it is not an annotation.
 
-    Entities and external references are refused: they can fill the memory or reach other files.
+    Entities and external references are refused: they can fill the memory or read other files.
     """
     try:
         data = read_file(path)
@@ -105,7 +105,7 @@ def read_annotation(path: Path) -> Annotation:
 
 
 class _FaultError(Exception):
-    """What is wrong with an annotation."""
+    """A fault of an annotation."""
 
 
 def _parse(data: bytes) -> Any:
@@ -115,14 +115,14 @@ def _parse(data: bytes) -> Any:
         return defusedxml.ElementTree.fromstring(data)
     except defusedxml.DefusedXmlException as error:
         raise _FaultError(f"expected XML without entities, got {type(error).__name__}") from None
-    except Exception as error:  # parsers raise what they like on bytes made to harm
+    except Exception as error:  # malicious bytes make parsers raise anything
         raise _FaultError(f"expected XML, got a damaged file: {error}") from None
 
 
 def _read_object(element: Any) -> VocObject:
     name = _text(element, "name")
     if not name:
-        raise _FaultError("expected a name of every object, got none")
+        raise _FaultError("expected every object to have a name, got one without")
     box = element.find("bndbox")
     if box is None:
         raise _FaultError(f"object {name!r}: expected a bndbox, got none")
@@ -158,7 +158,7 @@ def _number(element: Any, name: str, *, default: float | None = None) -> float:
 IMAGE_FOLDERS = ("JPEGImages", "images")
 ANNOTATION_FOLDERS = ("Annotations", "annotations")
 _SET_FOLDERS = ("ImageSets", "ImageSets/Main")
-_BACKGROUND = "background"  # what class 0 is called
+_BACKGROUND = "background"  # the name of class 0
 _NUMBERS = Feature("float32", (None,))
 _SCHEMA = Schema(
     {
@@ -179,14 +179,14 @@ _SCHEMA = Schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VocSplit:
-    """Where a split is, within the folder of the dataset.
+    """The files of a split, within the folder of the dataset.
 
     Attributes:
-        extension: of all images; by default any that is found.
-        set_dir: the folder with the list `<split>.txt`; by default ImageSets or ImageSets/Main.
-        set_path: the list itself, if it is not called as the split.
-        image_dir: the folder of the images; by default JPEGImages or images.
-        annotation_dir: the folder of the XML files; by default Annotations or annotations.
+        extension: The extension of all images; by default any.
+        set_dir: The folder with the list `<split>.txt`; by default ImageSets or ImageSets/Main.
+        set_path: The list itself, if it is not named after the split.
+        image_dir: The folder of the images; by default JPEGImages or images.
+        annotation_dir: The folder of the XML files; by default Annotations or annotations.
     """
 
     extension: str | None = None
@@ -200,27 +200,27 @@ class VocSplit:
 class VocDetection(SourceInfo):
     """Images in `JPEGImages/`, boxes in `Annotations/`, the names of a split in `ImageSets/`.
 
-    `images/` and `annotations/` are found as well.
+    Folders named `images/` and `annotations/` work as well.
 
-    Gives image; xmin, xmax, ymin, ymax as fractions of the image's width and height, cut at its
-    borders; area, of the box in those fractions; pose; labels, positions in the class names, of
-    which the first, 0, is the background; is_truncated; labels_difficult; and filename. The name in
-    the list is the key. Boxes without area are kept.
+    The features are image; xmin, xmax, ymin, ymax as fractions of the image's width and height,
+    clipped to its borders; area, of the box in those fractions; pose; labels, indices into the
+    class names, where 0 is the background; is_truncated; labels_difficult; and filename. The name
+    in the list is the key. Boxes without area are kept.
 
-    An annotation tells the size of its image. One of the same proportions is that of an image which
-    was resized later, and the boxes hold. Any other, above all width and height swapped, as by an
-    EXIF orientation, is rejected: nothing tells which pixels the boxes are of.
+    An annotation states the size of its image. If only the scale differs, the image was resized
+    later and the boxes hold. Any other difference, above all width and height swapped, as by an
+    EXIF orientation, makes a bad record: it is unknown which pixels the boxes refer to.
 
     Attributes:
-        path: the folder.
-        splits: the options of each split, a `VocSplit` or a dict; by default there is a split for
-            each list called train, val, test ..., or one, `train`, of all annotations.
-        classes: their names, from id 1 on; by default the lines of `classes.names`, or else the
-            names found in all annotations, sorted.
-        unannotated: what to do with images that have no XML file, in a split where others have:
-            "reject" them, or take them for "empty" of objects.
-        sizes: "check" rejects annotations whose size is not that of the image; "image" passes over
-            what they say, and takes boxes for pixels of the images as they are stored.
+        path: The folder.
+        splits: The options of each split, a `VocSplit` or a dict; by default there is a split for
+            each list named train, val, test ..., or one, `train`, of all annotations.
+        classes: The class names, from id 1 on; by default the lines of `classes.names`, or else
+            the names in all annotations, sorted.
+        unannotated: How to treat images without an XML file, in a split where others have one:
+            "reject" them, or store them as "empty" of objects.
+        sizes: "check" rejects annotations whose size is not that of the image; "image" ignores
+            the stated size, and reads boxes as pixels of the stored images.
     """
 
     kind: ClassVar[str] = "Pascal VOC detection"
@@ -249,7 +249,7 @@ class VocDetection(SourceInfo):
         return describe_classes(self.kind, parts, "labels", background=True)
 
     def parts(self) -> dict[str, FilePart]:
-        """The images of each split."""
+        """Return the images of each split."""
         root = open_folder(self.path)
         splits = self.splits
         if splits is None:
@@ -274,9 +274,7 @@ class VocDetection(SourceInfo):
         others = [name for name in names if name.lower() != _BACKGROUND]
         twice = next((name for name, count in Counter(others).items() if count > 1), None)
         if twice is not None:
-            raise SourceError(
-                f"expected classes of different names, got {twice!r} twice", where=root
-            )
+            raise SourceError(f"expected different class names, got {twice!r} twice", where=root)
         return [_BACKGROUND, *others]
 
 
@@ -314,7 +312,7 @@ class _Draft:
         return cls(lines, listed, images, annotations, folder, options.extension)
 
     def find_classes(self) -> set[str]:
-        """The names of all objects; what cannot be read is told when it is its turn."""
+        """Return the names of all objects; unreadable files are reported when they are written."""
         found: set[str] = set()
         for line in self.lines:
             try:
@@ -326,17 +324,17 @@ class _Draft:
         return found
 
     def read_annotation(self, line: SetLine) -> Annotation | None:
-        """What is known of an image; None if it has no XML file."""
+        """Return the annotation of an image; None if it has no XML file."""
         file = self.annotation_file(line)
         return None if file is None else read_annotation(self.folder / file.name)
 
     def annotation_file(self, line: SetLine) -> FoundFile | None:
-        """The XML file of an image, whether its name has an extension or not."""
+        """Return the XML file of an image, whether its name has an extension or not."""
         name = line.names[0]
         return self.annotations.get(name) or self.annotations.get(name.rpartition(".")[0])
 
     def find_image(self, line: SetLine) -> FoundFile:
-        """The image of a line, or an error that names the line."""
+        """Return the image of a line, or raise an error that names the line."""
         try:
             return self.images.find(line.names[0], self.extension)
         except UnusableRecordError as error:
@@ -347,7 +345,7 @@ class _Draft:
             raise UnusableRecordError(problem, where=where, hint=error.hint) from None
 
     def find_files(self) -> list[FoundFile]:
-        """The images and annotations of the split, as far as they are there."""
+        """Return the images and annotations of the split, as far as they exist."""
         found = []
         for line in self.lines:
             annotation = self.annotation_file(line)
@@ -398,7 +396,7 @@ class _RowMaker:
                 raise UnusableRecordError(
                     f"expected an annotation {line.names[0]}.xml in {draft.folder}, got none",
                     where=path,
-                    hint="VocDetection(path, unannotated='empty') takes it for an image without"
+                    hint="VocDetection(path, unannotated='empty') stores it as an image without"
                     " objects",
                 )
             annotation = Annotation(0.0, 0.0, [])
@@ -420,7 +418,7 @@ class _RowMaker:
         if number is not None:
             return number
         near = nearest(item.name, self.ids)
-        got = f"{item.name!r}, near to {near[0]!r}" if near else repr(item.name)
+        got = f"{item.name!r}, similar to {near[0]!r}" if near else repr(item.name)
         raise UnusableRecordError(f"expected one of the classes, got {got}", where=where)
 
     def _boxes(self, annotation: Annotation, path: Path, where: str) -> dict[str, list[float]]:
@@ -442,15 +440,14 @@ class _RowMaker:
         return found
 
     def _size(self, annotation: Annotation, path: Path, where: str) -> tuple[float, float]:
-        """The width and height that boxes are fractions of."""
+        """Return the width and height that boxes are fractions of."""
         return annotated_size(
             path,
             annotation.width,
             annotation.height,
             is_checked=self.is_size_checked,
             where=where,
-            hint="VocDetection(path, sizes='image') takes boxes for pixels of the images as they"
-            " are stored",
+            hint="VocDetection(path, sizes='image') reads boxes as pixels of the stored images",
         )
 
 
@@ -461,7 +458,7 @@ def _folder_of(root: Path, given: str | None, usual: tuple[str, ...]) -> Path:
 
 
 def _ids_of(names: list[str]) -> dict[str, int]:
-    """The id of each class, by its name and by that in small letters."""
+    """Return the id of each class, by its name and by its name in lower case."""
     exact = {name: number for number, name in enumerate(names)}
     return {name.lower(): number for name, number in exact.items()} | exact
 

@@ -34,11 +34,11 @@ __all__ = [
 
 
 def limit_source(source: Source, counts: Mapping[str, int]) -> Source:
-    """Stop each split after `counts[split]` records; one that is not named stays whole.
+    """Stop each split after `counts[split]` records; splits not named stay whole.
 
-    Records that cannot be read count too. A split with fewer raises SourceError, one that the
-    source does not have SplitError, both when the parts are asked for (or read, if only that tells
-    how many there are).
+    Records that cannot be read count too. A split with fewer records raises SourceError, a split
+    that the source lacks SplitError, both when the parts are made (or read, if the length is
+    unknown before).
     """
     for split, count in counts.items():
         given: Any = count
@@ -55,7 +55,7 @@ class _LimitedSource:
     counts: Mapping[str, int]
 
     def parts(self) -> Mapping[str, Part]:
-        """The parts of the source, shortened."""
+        """Return the parts of the source, shortened."""
         parts = dict(self.source.parts())
         for split, count in self.counts.items():
             if split not in parts:
@@ -73,7 +73,7 @@ def _too_few(split: str, expected: int, got: int) -> SourceError:
     return SourceError(
         f"expected {expected:,} records, got {got:,}",
         where=f"split {split!r}",
-        hint=f"ask for {got:,}, or leave the number out to take all there are",
+        hint=f"pass {got:,}, or omit the number to write all of them",
     )
 
 
@@ -121,7 +121,7 @@ class _LimitedStream(ChangedPart):
         self.rejects = [reject for reject in self.rejects if reject.record < count]
 
     def blocks(self) -> Iterator[Block]:
-        """Blocks as they come, the last one cut; raises SourceError if they end too soon."""
+        """Yield blocks, the last one cut; raise SourceError if they end too soon."""
         seen = 0
         for block in self.part.blocks() if self.count else ():
             cut = _cut(block, self.count)
@@ -134,7 +134,7 @@ class _LimitedStream(ChangedPart):
 
 
 def _cut(block: Block, count: int) -> Block:
-    """The records of a block whose numbers are below `count`; numbers rise."""
+    """Return the records of a block with numbers below `count`; numbers are ascending."""
     left = int(np.searchsorted(block.numbers, count))
     rejects = [reject for reject in block.rejects if reject.record < count]
     if left == len(block):
@@ -159,8 +159,8 @@ def map_source(
 ) -> Source:
     """Pass every block through `change`, which keeps the numbers and order of records.
 
-    `name` tells the change from others, for fingerprints; `features` are what it makes of those of
-    the same names, where a schema is known.
+    `name` identifies the change in fingerprints; `features` replace those of the same names, if
+    the schema is known.
     """
     return _MappedSource(source, change, name, features or {})
 
@@ -173,7 +173,7 @@ class _MappedSource:
     features: Mapping[str, Feature]
 
     def parts(self) -> Mapping[str, Part]:
-        """The parts of the source, changed."""
+        """Return the parts of the source, changed."""
         return {split: self._map(part) for split, part in self.source.parts().items()}
 
     def _map(self, part: Part) -> Part:
@@ -209,18 +209,18 @@ class _MappedStream(_Mapped):
     """A stream of records, changed as they are read."""
 
     def blocks(self) -> Iterator[Block]:
-        """All records in order."""
+        """Yield all records in order."""
         return map(self.change, self.part.blocks())
 
 
-_SCAN_RECORDS = 4096  # looked at together to learn types and shapes
+_SCAN_RECORDS = 4096  # read at a time to infer types and shapes
 
 
 def sparse_source(source: Source, names: Sequence[str]) -> tuple[Source, dict[str, Feature]]:
-    """The source with these features sparse, and what they are then.
+    """Return the source with these features made sparse, and the sparse features.
 
-    All records are looked at first, unless the source knows its schema. A feature whose length
-    differs between records stays as it is, and so do texts: a list of their own length is stored.
+    All records are read first, unless the source knows its schema. A feature whose length differs
+    between records stays as it is, and so do texts: they are stored as lists.
     """
     found, seen = _find_features(source, names)
     sparse = {}
@@ -244,19 +244,19 @@ def sparse_source(source: Source, names: Sequence[str]) -> tuple[Source, dict[st
 
 
 def _find_features(source: Source, names: Sequence[str]) -> tuple[Schema, set[str]]:
-    """The features of these names, in all splits, and the names of all features."""
+    """Return the features of these names, in all splits, and the names of all features."""
     guess = SchemaGuess()
     seen: set[str] = set()
     for split, part in source.parts().items():
         if part.schema is not None:
             seen.update(part.schema)
             named = part.schema.select([name for name in names if name in part.schema])
-            guess = guess.merge(SchemaGuess.from_schema(named, records=2))  # more than one
+            guess = guess.merge(SchemaGuess.from_schema(named, records=2))  # any number above 1
             continue
         if not part_info(part).is_repeatable:
             raise SourceError(
-                "expected records that can be read twice, as shapes are looked"
-                " for first, got an iterator",
+                "expected records that can be read twice, as shapes are inferred"
+                " first, got an iterator",
                 where=f"split {split!r}",
                 hint="pass a function that returns the iterator",
             )
@@ -286,14 +286,14 @@ def _look(block: Block, names: Sequence[str], guess: SchemaGuess, seen: set[str]
 def _values_of(block: Block) -> Rows | Columns:
     if isinstance(block.data, Stored):
         raise SourceError(
-            "expected rows or columns to make features sparse of, got records that are stored"
+            "expected rows or columns to make features sparse, got serialized records"
         )
     return block.data
 
 
 @dataclass(frozen=True, slots=True)
 class _Sparsify:
-    """Changes blocks; it can be sent to other processes."""
+    """Makes features of blocks sparse; picklable."""
 
     features: tuple[tuple[str, Feature], ...]
 
@@ -324,7 +324,7 @@ def _sparse_of(value: Any, feature: Feature) -> Any:
     try:
         array = as_array(value, feature.dtype)
     except (InexactError, OverflowError, TypeError, ValueError):
-        return value  # the writer says what is wrong with it
+        return value  # reported by the writer
     places = _places(array)
     return Sparse(places, array[tuple(places.T)], array.shape)
 
@@ -340,7 +340,7 @@ def _sparse_column(column: Any, feature: Feature) -> Any:
 
 
 def _places(array: NDArray[Any]) -> NDArray[np.int64]:
-    """Where an array is not zero; a negative zero counts, as it would come back positive."""
+    """Return where an array is not zero; a negative zero counts, as it would be lost."""
     is_set = array != 0
     if array.dtype.kind == "f":
         is_set |= np.signbit(array)

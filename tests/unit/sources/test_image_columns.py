@@ -213,7 +213,7 @@ def test_paths_that_are_not_there_stay_text_with_a_warning(photos, tmp_path):
     assert datum.load(tmp_path / "out").schema["file"] == Feature("str")
     (warning,) = report.warnings
     assert warning in str(report)
-    assert "'file' looks like paths of images, but 0 of 12 looked at are files in" in warning
+    assert "'file' looks like paths of images, but only 0 of 12 sampled are files in" in warning
     root = str(photos / "photos")
     assert f"ImageTable(table, path_column='file', root={root!r})" in warning
     assert datum.plan(photos / "t.csv").warnings == report.warnings

@@ -161,7 +161,7 @@ def test_an_unknown_class_is_rejected_and_the_nearest_named(root):
     block = read_all(VocDetection(root, classes=["cat", "dogs"]).parts()["train"])
     (reject,) = block.rejects
     assert reject.key == "a"
-    assert reject.reason == "expected one of the classes, got 'dog', near to 'dogs'"
+    assert reject.reason == "expected one of the classes, got 'dog', similar to 'dogs'"
     assert reject.where == str(root / "Annotations/a.xml")
 
 
