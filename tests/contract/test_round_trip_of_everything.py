@@ -237,7 +237,7 @@ def test_an_object_array_is_what_it_holds():
         ),
         ([1, -(2**63) - 1], "record 1, feature 'x': expected an integer of 64 bits"),
         ([-1, 2**63], "record 1, feature 'x': expected integers from 0 on"),
-        (["a", "\ud800"], "record 1, feature 'x': expected text that UTF-8 can hold"),
+        (["a", "\ud800"], "record 1, feature 'x': expected text that UTF-8 can encode"),
         ([0.5, 2**53 + 1], "record 1, feature 'x': expected float64, got 9007199254740993"),
         ([2**53 + 1, 0.5], "record 0, feature 'x': expected float64, got 9007199254740993"),
         ([1, "a"], "record 1, feature 'x': expected int64, got str"),

@@ -137,5 +137,5 @@ def test_tensorflow_tells_it_in_its_own_error(datasets, engine, name):
     with pytest.raises((CorruptRecordError, tf.errors.OpError)) as caught:
         list(datasets[name].to_tf("train", batch_size=7, engine=engine))
     assert re.search(
-        r"\.tfrecord: record \d+ at byte \d+: expected a sound record", str(caught.value)
+        r"\.tfrecord: record \d+ at byte \d+: expected an intact record", str(caught.value)
     )

@@ -302,7 +302,7 @@ def test_indices_serve_one_feature_at_a_time() -> None:
     )
     first = Feature("float32", (7,), encoding="sparse", keys=("i", "v"))
     second = Feature("bytes", (7,), encoding="sparse", keys=("i", "w"))
-    with pytest.raises(SchemaError, match="both lie under the key 'i'"):
+    with pytest.raises(SchemaError, match="use the same key 'i'"):
         parse([payload], {"first": first, "second": second})
     assert parse([payload], {"first": first})["first"].values.tolist() == [4.0, 3.0]
     assert parse([payload], {"second": second})["second"].values.to_list() == [b"6", b"5"]

@@ -196,7 +196,7 @@ def test_pickles_are_never_opened(tmp_path, name):
 def test_arrays_of_numpy_with_a_damaged_header_are_refused_by_name(tmp_path, header):
     path = tmp_path / "x.npy"
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(24))
-    with pytest.raises(datum.SourceError, match=r"x\.npy: expected arrays of NumPy"):
+    with pytest.raises(datum.SourceError, match=r"x\.npy: expected NumPy arrays"):
         write(path, tmp_path / "out")
 
 

@@ -190,7 +190,7 @@ class StoredRecords(PartInfo):
             row = first + damage[0]
             at = int(kept[row])
             where = _describe(places, int(local[at]))
-            reason = f"expected a sound record, got damage: {damage[1]}"
+            reason = f"expected an intact record, got damage: {damage[1]}"
             rejects.append(Reject(at, None, where, reason))
             kept, first = np.delete(kept, row), row
         if rejects:

@@ -357,7 +357,7 @@ def check_header(index: Path, path: Path, shard: ShardInfo, shard_bytes: int) ->
             f"expected the index of a file with checksum {shard.crc32c:08x}, as the"
             f" manifest says, got one of {shard_crc:08x}",
             where=index,
-            hint="delete it; the records themselves are enough to build it again",
+            hint="delete it; it can be rebuilt from the records",
         )
 
 

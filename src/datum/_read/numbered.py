@@ -256,7 +256,7 @@ class NumberedRecords:
             return CorruptIndexError(
                 f"the index was {state} while it was read",
                 where=local.index,
-                hint="delete it; the records themselves are enough to build it again",
+                hint="delete it; it can be rebuilt from the records",
             )
         file = self.locate(int(self._ends[place]))[0]
         return change_error(file, local.bytes, state, nbytes)
@@ -335,5 +335,5 @@ def _open_error(local: LocalShard, code: str, *values: Any) -> Exception:
     return CorruptIndexError(
         problem,
         where=local.index,
-        hint="delete it; the records themselves are enough to build it again",
+        hint="delete it; it can be rebuilt from the records",
     )

@@ -237,7 +237,9 @@ class Findings:
         self.damaged += 1
         self.lost += damage.end > damage.offset
         size = count_of(damage.end - damage.offset, "byte")
-        text = _EXPLAINED.get(damage.kind, "expected a sound record, got damage").format(size=size)
+        text = _EXPLAINED.get(damage.kind, "expected an intact record, got damage").format(
+            size=size
+        )
         place = (damage.record, damage.offset, damage.end)
         self._add(Problem(self.split, self.shard, damage.kind, text, *place))
 
@@ -375,7 +377,7 @@ def find_fault(data: bytes, feature: Feature | None) -> str | None:
     return None
 
 
-_NO_EXAMPLE = "expected a tf.train.Example or SequenceExample, got bytes that are no such message"
+_NO_EXAMPLE = "expected a tf.train.Example or SequenceExample, got other bytes"
 SLICE_BYTES = 16 * 2**20  # of payloads that are parsed at a time: it bounds the memory in use
 
 

@@ -1,6 +1,6 @@
-"""TFRecord files of tf.train.Example and SequenceExample: records, index, parse, encode, discover.
+"""TFRecord files of tf.train.Example and SequenceExample: read, write, index, parse, encode.
 
-Everything here works on single files and on memory; datasets stand on top of it.
+This package works on single files and on memory; datasets build on it.
 
 >>> from datum import Feature, Schema
 >>> from datum.format import RecordFile, encode, parse

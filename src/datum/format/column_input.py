@@ -1,4 +1,4 @@
-"""Columns, and lists of values, prepared for the native encoder."""
+"""Preparation of columns, and of lists of values, for the native encoder."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ _WATCHED = {
 
 
 class FloatLog:
-    """What becomes of floats in one block.
+    """How the floats of one block are stored.
 
     Args:
-        watches: whether the values of a feature of this name may be stored as float32 only if
-            float32 can serve them; of others, by default of all, no such value is looked for.
+        watches: Returns whether a feature of this name is checked for values that float32 cannot
+            represent well enough; by default none is.
 
     Attributes:
-        facts: what was found about features; records are counted from 0.
-        exact: the sources of features that were rounded, as they would be without that.
+        facts: The facts about the floats of features; records are counted from 0.
+        exact: The sources of rounded features, before rounding.
     """
 
     def __init__(self, watches: Callable[[str], bool] = lambda _: False) -> None:
@@ -59,25 +59,25 @@ class FloatLog:
         self.exact: dict[str, list[_core.ColumnInput]] = {}
 
     def add(self, name: str, facts: FloatFacts) -> None:
-        """Take what was found about a feature."""
+        """Add facts about a feature."""
         if facts != FloatFacts():
             self.facts[name] = self.facts.get(name, FloatFacts()).merge(facts)
 
     def add_collected(self, name: str, column: _core.CollectedColumn) -> None:
-        """Take what the native collector found about a feature."""
+        """Add the facts that the native collector found about a feature."""
         self.add(name, FloatFacts(column.is_rounded, column.wide))
         if column.exact is not None:
             self.exact[name] = [column.exact, *column.sources[1:]]
 
     def is_wide(self, name: str) -> bool:
-        """Whether a value of the feature was found that float32 cannot serve."""
+        """Return whether the feature has a value that float32 cannot represent well enough."""
         return name in self.facts and self.facts[name].wide is not None
 
 
 def make_guessed_sources(
     name: str, guess: ValueGuess, column: Any, rows: int, log: FloatLog
 ) -> tuple[list[_core.ColumnInput], ValueGuess]:
-    """The stored columns of a feature that was guessed, and the guess with what its floats say."""
+    """Return the sources of a guessed feature, and its guess updated by its floats."""
     rounds = log.watches(name)
     feature = guess.to_feature(optional=True, rounds=rounds)
     sources = make_sources(name, feature, column, rows, log)
@@ -91,9 +91,9 @@ def make_guessed_sources(
 def make_sources(
     name: str, feature: Feature, column: Any, rows: int, log: FloatLog | None = None
 ) -> list[_core.ColumnInput]:
-    """The stored columns of a feature, filled from `column`; raises SchemaError if it misfits.
+    """Return the sources of a feature, filled from `column`; raise SchemaError if it misfits.
 
-    A list holds one value (or None) for each record. What becomes of floats goes into `log`.
+    A list contains one value (or None) for each record. Facts about floats go into `log`.
     """
     present: NDArray[np.bool_] | None = None
     feature = stand_in(feature)
@@ -123,12 +123,12 @@ def make_sources(
 
 
 def _along(present: NDArray[np.bool_], column: NDArray[Any]) -> NDArray[np.bool_]:
-    """`present` with the dimensions of `column`."""
+    """Return `present` with the dimensions of `column`."""
     return present.reshape(-1, *[1] * (column.ndim - 1))
 
 
 def _stack_fitting(feature: Feature, values: list[Any]) -> Any:
-    """One array of `values`, if they make one that fits; else the values themselves."""
+    """Return one array of `values`, if they form one that fits; else the values themselves."""
     if feature.is_string or feature.encoding == "sparse":
         return values
     stacked = stack_values(values)
@@ -144,11 +144,11 @@ class _Builder:
         self.feature = feature
         self.rows = rows
         self.stored = lower(name, feature)
-        self.exact: _core.ColumnInput | None = None  # the values before they were rounded
+        self.exact: _core.ColumnInput | None = None  # the values before rounding
         self._log = log
         is_watched = log is not None and log.watches(name)
         self._is_narrowed = is_watched and feature.dtype == "float32" and not feature.is_raw
-        self.given = widened(feature) if self._is_narrowed else feature  # what values come as
+        self.given = widened(feature) if self._is_narrowed else feature  # the type of the input
 
     def build(self, column: Any) -> list[_core.ColumnInput]:
         if self.feature.encoding == "sparse":
@@ -168,7 +168,7 @@ class _Builder:
         )
 
     def _build_ragged(self, column: Any) -> list[_core.ColumnInput]:
-        """Nested row splits, from records in to the values."""
+        """Build nested row splits, from records down to the values."""
         rank = self.feature.ragged_rank
         if len(getattr(column, "shape", ())) == len(self.feature.shape) + 1:
             column = _to_ragged(column, rank)
@@ -195,7 +195,7 @@ class _Builder:
         for stored, level, splits in zip(self.stored[1:], levels[1:], ends, strict=False):
             lengths = self._source(stored)
             if (level.row_lengths < 0).any():
-                raise self.error(f"expected row splits that rise, got {level.row_splits}")
+                raise self.error(f"expected row splits that increase, got {level.row_splits}")
             lengths.set_values(level.row_lengths)
             lengths.set_splits(splits)
             sources.append(lengths)
@@ -207,7 +207,7 @@ class _Builder:
                 source.set_splits(*splits)
 
     def _build_shaped(self, column: Any) -> list[_core.ColumnInput]:
-        """Raw tensors of differing shapes, each with its shape beside it; None is a blank."""
+        """Build raw tensors of different shapes, each stored with its shape; None is a blank."""
         blank = np.zeros([n or 0 for n in self.feature.shape], numpy_dtype(self.feature.dtype))
         arrays = []
         for row, item in enumerate(column):
@@ -248,7 +248,7 @@ class _Builder:
     def _set_items(
         self, source: _core.ColumnInput, items: Any, row_of: Callable[[int], int]
     ) -> None:
-        """Hand numbers or strings to a source; `row_of` tells which record an item is of."""
+        """Set the numbers or strings of a source; `row_of` returns the record of an item."""
         if not self.feature.is_string:
             array = np.asarray(items)
             if self.feature.dtype == "float32" and array.dtype.kind in "fiu":
@@ -256,7 +256,7 @@ class _Builder:
             else:
                 array = self._cast(array, row_of)
                 self._look_for_wide(array, row_of)
-            if array.dtype == np.bool_:  # NumPy takes any byte but 0 for true
+            if array.dtype == np.bool_:  # NumPy reads any byte but 0 as true
                 array = array.view(np.uint8) != 0
             if self.stored[0].cell == _core.Cell.FLOAT32:
                 array = np.ascontiguousarray(array, np.float32)
@@ -275,7 +275,7 @@ class _Builder:
         source.set_slices(items.buffer, slices)
 
     def _to_float32(self, array: NDArray[Any], row_of: Callable[[int], int]) -> NDArray[Any]:
-        """Numbers as float32; what becomes of them is noted."""
+        """Convert numbers to float32; note the facts about them."""
         if self._log is None or (array.dtype != np.float64 and not self._is_narrowed):
             return self._cast(array, row_of)
         if array.dtype.kind == "f" and array.dtype.itemsize <= 4:
@@ -283,7 +283,7 @@ class _Builder:
         doubles = self._cast(array, row_of, "float64")
         floats, is_rounded, at = _core.narrow(doubles.reshape(-1))
         if at is not None and not self._is_narrowed:
-            return self._cast(array, row_of)  # which refuses those that overflow
+            return self._cast(array, row_of)  # raises for overflow
         self._note(FloatFacts(is_rounded, self._find_wide(doubles, at, row_of)))
         if is_rounded and self._is_narrowed:
             column = self.stored[0]
@@ -352,7 +352,7 @@ def _ends(lengths: list[int]) -> NDArray[np.int64]:
 
 
 def _to_ragged(column: Any, levels: int) -> Any:
-    """A column of arrays, strings or ragged rows, ragged in so many dimensions."""
+    """Convert a column of arrays, strings or ragged rows to one ragged in `levels` dimensions."""
     if levels == 0:
         return column
     if isinstance(column, Ragged):
@@ -367,14 +367,14 @@ def _to_ragged(column: Any, levels: int) -> Any:
 
 
 def gather(name: str, feature: Feature, values: list[Any]) -> tuple[Any, NDArray[np.bool_]]:
-    """The column of `values`, with blanks for None, and which of them are not None."""
+    """Return the column of `values`, with blanks for None, and a mask of those that are not."""
     values = _make_plain(name, values)
     present = np.fromiter((value is not None for value in values), np.bool_, len(values))
     return _gatherer_of(feature)(_Values(name, feature, values)), present
 
 
 def stack_values(values: list[Any]) -> NDArray[Any] | Masked | None:
-    """One array of all values, if they are arrays of one shape and type, or such scalars."""
+    """Return one array of all values, if they are arrays or scalars of one shape and type."""
     items = [value for value in values if value is not None]
     stacked = _stack(items) if items else None
     if stacked is None or len(items) == len(values):
@@ -453,7 +453,7 @@ def _gather_dense(rows: _Values) -> Any:
 def _gather_shaped(rows: _Values) -> list[Any]:
     def to_array(feature: Feature, value: Any) -> NDArray[Any]:
         array = as_array(value, feature.dtype)
-        if array.size == 0 and array.ndim < len(feature.shape):  # an empty list of anything
+        if array.size == 0 and array.ndim < len(feature.shape):  # an empty list fits any shape
             array = array.reshape(*array.shape, *(n or 0 for n in feature.shape[array.ndim :]))
         _check_shape(feature.shape, array.shape)
         return array
@@ -462,7 +462,7 @@ def _gather_shaped(rows: _Values) -> list[Any]:
 
 
 def _gather_ragged(rows: _Values) -> Ragged:
-    """Each row becomes its row lengths at every level, and its items in one run."""
+    """Convert each row to its row lengths at every level, and its items."""
     feature = rows.feature
     levels = feature.ragged_rank
     inner: Any = feature.shape[levels:]
@@ -492,7 +492,7 @@ def _gather_ragged(rows: _Values) -> Ragged:
 
 
 def _gather_sparse(rows: _Values) -> Sparse:
-    """Rows given as SciPy rows, `Sparse`, or (indices, values)."""
+    """Convert rows that are SciPy rows, `Sparse`, or (indices, values)."""
     feature = rows.feature
     rank = len(feature.shape)
     blank = np.empty((0, rank), np.int64), _blank(feature, (0,))
@@ -507,7 +507,7 @@ def _gather_sparse(rows: _Values) -> Sparse:
 def _sparse_row(feature: Feature, value: Any) -> tuple[NDArray[np.int64], Any]:
     shape: Any = feature.shape
     if isinstance(value, Sparse):
-        if len(value.dense_shape) < len(shape):  # a SciPy row lost its first dimension, which is 1
+        if len(value.dense_shape) < len(shape):  # a SciPy row lacks the first dimension, which is 1
             blank = np.zeros((len(value.indices), 1), np.int64)
             indices = np.concatenate([blank, value.indices], axis=1)
             value = Sparse(indices, value.values, (1, *value.dense_shape))
@@ -541,7 +541,7 @@ def _check_shape(wanted: tuple[int | None, ...], got: tuple[int, ...]) -> None:
 
 
 def _items(feature: Feature, value: Any, shape: tuple[int | None, ...]) -> Any:
-    """The elements of a value of `shape`: an array, or a flat list of strings."""
+    """Return the elements of a value of `shape`: an array, or a flat list of strings."""
     if feature.is_string:
         return _strings(
             value.to_list() if isinstance(value, BytesColumn) else value, feature, shape
@@ -562,7 +562,7 @@ def _strings(value: Any, feature: Feature, shape: tuple[int | None, ...]) -> lis
         if not isinstance(value, str if feature.dtype == "str" else bytes):
             raise TypeError(f"expected {feature.dtype}, got {type(value).__name__}")
         if not is_encodable(value):
-            raise ValueError(f"expected text that UTF-8 can hold, got {value!r}")
+            raise ValueError(f"expected text that UTF-8 can encode, got {value!r}")
         return [value]
     if _length(value) != shape[0]:
         raise ValueError(f"expected {shape[0]} strings, got {len(value)}")

@@ -28,17 +28,17 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredFeature:
-    """What was found under one key.
+    """The values found under one key.
 
     Attributes:
-        kinds: the kinds it had, most often one; none if no record set any.
-        present: how many records have the key with a kind set; for sequences, with steps or not.
-        records: how many records were looked at.
-        lengths: fewest and most values in a record, or in a step of a sequence.
-        steps: fewest and most steps in a record; None unless it is a sequence.
-        sizes: fewest and most bytes of a byte string; None for numbers.
-        has_unset_steps: whether a step of a sequence had no kind.
-        is_text: whether every byte string is UTF-8.
+        kinds: The kinds it had, usually one; none if no record set any.
+        present: The number of records that set a kind; for sequences, even without steps.
+        records: The number of records read.
+        lengths: The least and largest number of values in a record, or in a step of a sequence.
+        steps: The least and largest number of steps in a record; None unless it is a sequence.
+        sizes: The least and largest size of a byte string; None for numbers.
+        has_unset_steps: Whether a step of a sequence had no kind.
+        is_text: Whether every byte string is UTF-8.
     """
 
     kinds: tuple[KindName, ...]
@@ -52,11 +52,11 @@ class DiscoveredFeature:
 
     @property
     def is_sequence(self) -> bool:
-        """Whether it lies in the feature lists of a SequenceExample."""
+        """Whether it is in the feature lists of a SequenceExample."""
         return self.steps is not None
 
     def merge(self, other: DiscoveredFeature) -> DiscoveredFeature:
-        """What was found under this key here and in other records."""
+        """Return the merged findings for this key, with those of other records."""
         found = self.kinds + other.kinds
         texts = [part.is_text for part in (self, other) if part.sizes is not None]
         return DiscoveredFeature(
@@ -82,12 +82,12 @@ _UNSEEN = DiscoveredFeature((), 0, 0, None, None, None, False, False)
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What a look through records found; features of a name in both places are told apart.
+    """The features found in records; context and sequence features are kept apart.
 
     Attributes:
-        records: how many records were read.
-        context: features of Examples, or of the context of SequenceExamples.
-        sequences: feature lists of SequenceExamples.
+        records: The number of records read.
+        context: Features of Examples, or of the context of SequenceExamples.
+        sequences: Feature lists of SequenceExamples.
     """
 
     records: int
@@ -96,12 +96,12 @@ class Discovery:
 
     @property
     def features(self) -> dict[str, DiscoveredFeature]:
-        """All features by name; of one in both places, the sequence, if it ever had a kind."""
+        """All features by name; the sequence, if it ever had a kind, wins over the context."""
         shown = {n: f for n, f in self.sequences.items() if f.kinds or n not in self.context}
         return {**self.context, **shown}
 
     def merge(self, other: Discovery) -> Discovery:
-        """What was found in these records and in others, as if they had been one file."""
+        """Return the merged findings, as if these and the other records were in one file."""
         return Discovery(
             self.records + other.records,
             _merge_features(self.context, other.context, (self.records, other.records)),
@@ -109,7 +109,7 @@ class Discovery:
         )
 
     def schema(self, *, text: bool = False) -> Schema:
-        """A schema that reads all records looked at; with `text`, what is UTF-8 becomes `str`.
+        """Return a schema that reads all these records; with `text`, UTF-8 is read as `str`.
 
         Keys that never had a kind are left out: nothing can be read from them.
         """
@@ -127,7 +127,7 @@ def _merge_features(
     second: dict[str, DiscoveredFeature],
     records: tuple[int, int],
 ) -> dict[str, DiscoveredFeature]:
-    """The features of both, sorted by name as in each."""
+    """Return the features of both, sorted by name as in each."""
     merged = {}
     for name in sorted({*first, *second}):
         found = [
@@ -144,11 +144,10 @@ def discover(
     limit: int | None = None,
     malformed: list[Damage] | None = None,
 ) -> Discovery:
-    """Look through records (of a file, or given) for their features, at most `limit` of them.
+    """Find the features of records (of a file, or in memory), of at most `limit` of them.
 
     Raises CorruptRecordError or SchemaError if they are not Examples or SequenceExamples. With a
-    list for those that are `malformed`, records that are no such message are added to it instead,
-    and passed over.
+    list for the `malformed` ones, records of other content are added to it instead and skipped.
 
     >>> from datum.format import encode
     >>> found = discover(encode([{"x": [1, 2]}, {"x": [3, 4]}]))
@@ -189,12 +188,12 @@ def discover(
 
 
 def _is_a_name(key: str) -> bool:
-    """Bytes of other messages, taken for keys, hold tags and lengths: control characters."""
+    """Return whether a key may be a name: keys misread from other messages are control codes."""
     return all(character >= " " for character in key)
 
 
 def _add_records(native: _core.Discovery, chunk: Records, room: int) -> Iterator[int]:
-    """Look through the first records of a run; the rows of those that are no messages."""
+    """Read the first records of a run; yield the rows of malformed ones."""
     start = 0
     while start < room:
         starts = np.ascontiguousarray(chunk.starts[start:room])
@@ -209,8 +208,7 @@ def _not_an_example(chunk: Records, row: int) -> CorruptRecordError:
     file, number, offset = chunk.locate(row)
     at = "" if offset is None else f" at byte {offset}"
     return CorruptRecordError(
-        f"record {number}{at}: expected a tf.train.Example or SequenceExample,"
-        " got bytes that are no such message",
+        f"record {number}{at}: expected a tf.train.Example or SequenceExample, got other bytes",
         where=file,
     )
 

@@ -1,9 +1,9 @@
 """Atomic and durable file replacement, and cleanup after killed processes.
 
-Whatever Datum makes before it has its final name carries a mark: a file ends in `.datum-new`, a
-folder holds a file `.datum-staging`. Nothing else is ever cleared away. Both are locked (`flock`)
-while a process makes them, and the system ends a lock with its process. So a later run can tell
-what a killed one left from what another is busy with.
+Everything that Datum makes under a temporary name carries a mark: a file ends in `.datum-new`, a
+folder contains a file `.datum-staging`. Nothing else is ever removed. Both are locked (`flock`)
+while a process makes them, and the system releases a lock with its process. So a later run can
+distinguish the leftovers of a killed process from files in use.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ __all__ = [
     "write_file",
 ]
 
-NEW_SUFFIX = ".datum-new"  # of files that are not whole yet
+NEW_SUFFIX = ".datum-new"  # of incomplete files
 INNER_STAGING = ".datum.partial"  # the staging folder of a target that can have none beside it
 _MARK = ".datum-staging"
 _MARK_TEXT = b"Datum makes files in this folder, and removes it once they are whole.\n"
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)  # as exFAT has none
-_swept: set[tuple[int, str]] = set()  # the folders this process has looked through
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)  # exFAT has no links
+_swept: set[tuple[int, str]] = set()  # the folders this process has cleaned up
 
 
 # Files.
 
 
 def replace_file(path: Path, data: bytes, *, overwrite: bool = True) -> None:
-    """Put a file on the disk and give it the name `path` in one step.
+    """Write a file durably and rename it to `path` atomically.
 
-    Unless it may `overwrite`, FileExistsError if something has that name by then.
+    Without `overwrite`, raise FileExistsError if something has that name by then.
     """
     with new_file(path, overwrite=overwrite) as file:
         file.write(data)
@@ -61,10 +61,10 @@ def replace_file(path: Path, data: bytes, *, overwrite: bool = True) -> None:
 
 @contextlib.contextmanager
 def new_file(path: Path, *, overwrite: bool = True) -> Iterator[BinaryIO]:
-    """A file to fill that is called `path` when the block ends, whole and on the disk.
+    """Open a file that is renamed to `path` when the block ends, complete and on disk.
 
-    Until then it lies beside, and goes away if the block raises. What killed processes left of
-    such files in that folder is removed.
+    Until then it has a temporary name beside `path`; it is removed if the block raises. Leftovers
+    of killed processes in that folder are removed.
     """
     _sweep(path.parent)
     temporary, file = _create_locked(path)
@@ -72,7 +72,7 @@ def new_file(path: Path, *, overwrite: bool = True) -> Iterator[BinaryIO]:
         with file:
             yield file
             file.flush()
-            os.fsync(file.fileno())  # no name for what a power cut could still take
+            os.fsync(file.fileno())  # a power cut must not leave the name without its content
             if overwrite:
                 temporary.replace(path)
             else:
@@ -83,14 +83,14 @@ def new_file(path: Path, *, overwrite: bool = True) -> Iterator[BinaryIO]:
 
 
 def rename_new(made: Path, path: Path) -> None:
-    """Rename a file or a folder; FileExistsError if there is something at `path` already."""
+    """Rename a file or a folder; raise FileExistsError if `path` exists already."""
     if made.is_dir() and not made.is_symlink():
-        if os.path.lexists(path):  # an empty folder made from now on is all that could go
+        if os.path.lexists(path):  # a race can only replace an empty folder
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
         made.rename(path)
         return
     try:
-        os.link(made, path, follow_symlinks=False)  # which, unlike a rename, replaces nothing
+        os.link(made, path, follow_symlinks=False)  # unlike a rename, replaces nothing
         made.unlink()
     except OSError as error:
         if error.errno not in _NO_LINKS:
@@ -106,11 +106,11 @@ def _create_locked(path: Path) -> tuple[Path, BinaryIO]:
         _lock(file.fileno(), waits=True)
         if os.fstat(file.fileno()).st_nlink:
             return temporary, file
-        file.close()  # swept before it was locked
+        file.close()  # removed before it was locked
 
 
 def _sweep(folder: Path) -> None:
-    """Remove files that are not whole and that nobody makes, once in a process."""
+    """Remove incomplete files that no process is writing, once in a process."""
     key = os.getpid(), os.fspath(folder.absolute())
     if key in _swept:
         return
@@ -132,18 +132,18 @@ def _remove_unlocked(path: Path) -> None:
 
 
 def _lock(descriptor: int, *, waits: bool = False) -> bool:
-    """Lock a file or folder until it is closed; False if another process has, or nobody can."""
+    """Lock a file or folder until it is closed; return whether that succeeded."""
     import fcntl
 
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
-    except OSError:  # held, or on a file system without locks, where nothing left is removed
+    except OSError:  # locked, or a file system without locks, where nothing is removed
         return False
     return True
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file and put its content on the disk; its name is not safe before `sync_folder`."""
+    """Write a file and its content to disk; its name is durable only after `sync_folder`."""
     with path.open("wb") as file:
         file.write(data)
         file.flush()
@@ -151,7 +151,7 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk."""
+    """Write the names in a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -163,10 +163,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def hold_folder(folder: Path) -> int:
-    """Make a folder of our own, or take over one that was left; it is held until this is closed.
+    """Create a folder of Datum's, or take over an abandoned one; closing the result releases it.
 
-    Raises BlockingIOError if another process holds it, and FileExistsError if it is not ours: a
-    link, a file, or a folder with something in it but no mark.
+    Raises BlockingIOError if another process holds it, and FileExistsError if it is not Datum's: a
+    link, a file, or a folder with content but no mark.
     """
     import fcntl
 
@@ -176,10 +176,10 @@ def hold_folder(folder: Path) -> int:
         try:
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except FileNotFoundError:
-            continue  # whoever held it has just removed it
+            continue  # its holder has just removed it
         except OSError as error:
             if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
-                raise FileExistsError(error.errno, "no folder of Datum", str(folder)) from error
+                raise FileExistsError(error.errno, "not a folder of Datum", str(folder)) from error
             raise
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -196,13 +196,13 @@ def _mark(folder: Path) -> None:
     if is_own_folder(folder):
         return
     if any(folder.iterdir()):
-        raise FileExistsError(None, "no folder of Datum", str(folder))
+        raise FileExistsError(None, "not a folder of Datum", str(folder))
     with (folder / _MARK).open("xb") as file:
         file.write(_MARK_TEXT)
 
 
 def is_own_folder(folder: Path) -> bool:
-    """Whether a folder carries the mark of those that Datum makes, and may clear away."""
+    """Return whether a folder carries Datum's mark, so that it may be removed."""
     try:
         return not folder.is_symlink() and stat.S_ISREG((folder / _MARK).lstat().st_mode)
     except OSError:
@@ -210,12 +210,12 @@ def is_own_folder(folder: Path) -> bool:
 
 
 def entries_of(folder: Path) -> list[Path]:
-    """What is in a folder of our own, but for its mark."""
+    """Return the entries of a folder of Datum's, without its mark."""
     return sorted(entry for entry in folder.iterdir() if entry.name != _MARK)
 
 
 def is_at(folder: Path, descriptor: int) -> bool:
-    """Whether the folder that is held still has this name, rather than one that came after it."""
+    """Return whether the folder that is held still has this name."""
     try:
         return os.path.samestat(folder.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
@@ -223,7 +223,7 @@ def is_at(folder: Path, descriptor: int) -> bool:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder of our own as far as it can be; its mark last, so that what stays has it."""
+    """Remove a folder of Datum's as far as possible; its mark last, so that leftovers keep it."""
     with contextlib.suppress(OSError):
         if not is_own_folder(folder):
             return
@@ -238,11 +238,11 @@ def remove_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _taken_over(folder: Path) -> Iterator[bool]:
-    """Hold a folder that a killed process left; False if it is not ours, or somebody's."""
+def _hold_abandoned(folder: Path) -> Iterator[bool]:
+    """Hold a folder that a killed process left; False if it is not Datum's, or in use."""
     try:
         status = folder.lstat()
-        # Killed before it was marked, it is empty: nothing is lost with it.
+        # One that was abandoned before it was marked is empty: nothing is lost with it.
         is_ours = is_own_folder(folder) or not any(folder.iterdir())
         is_left = status.st_uid == os.getuid() and is_ours
         descriptor = hold_folder(folder) if is_left else None
@@ -256,20 +256,20 @@ def _taken_over(folder: Path) -> Iterator[bool]:
 
 
 def find_abandoned(parent: Path, names: re.Pattern[str]) -> Iterator[Path]:
-    """The folders of ours, of such names, that killed processes left; each is held in its turn."""
+    """Yield Datum's folders with such names that killed processes left, each held in turn."""
     try:
-        found = sorted(os.listdir(parent))  # noqa: PTH208 - names alone
+        found = sorted(os.listdir(parent))  # noqa: PTH208 - only names
     except OSError:
         return
     for name in found:
         if names.fullmatch(name):
-            with _taken_over(parent / name) as is_left:
+            with _hold_abandoned(parent / name) as is_left:
                 if is_left:
                     yield parent / name
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Swap two names in one step, where the system can."""
+    """Swap two names atomically, if the system can; return whether it did."""
     with contextlib.suppress(AttributeError, OSError):
         rename = ctypes.CDLL(None, use_errno=True).renameat2
         here, exchanges = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
@@ -278,12 +278,12 @@ def exchange(first: Path, second: Path) -> bool:
 
 
 def staging_beside(target: Path) -> Path:
-    """Where a dataset is made before it appears at `target`."""
+    """Return the folder in which a dataset for `target` is prepared."""
     return target.with_name(f".{target.name}.partial")
 
 
 def find_unfinished(target: Path) -> list[Path]:
-    """The folders of writes to a target that did not finish, or are under way."""
+    """Return the folders of writes to a target that did not finish, or are under way."""
     whole = target.absolute()
     return [
         place for place in (staging_beside(whole), whole / INNER_STAGING) if is_own_folder(place)

@@ -1,4 +1,4 @@
-"""Rows or columns encoded as framed records."""
+"""Encoding of rows or columns as framed records."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ _Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """The values of some records, ready to be written.
+    """The values of some records, ready to be encoded.
 
     Attributes:
-        schema: what they were collected under.
-        count: how many records there are.
-        sources: of each feature that any record has, one for each of its keys.
-        guess: what is known after these records, if the schema was guessed.
-        floats: what becomes of floats.
+        schema: The schema they were collected under.
+        count: The number of records.
+        sources: The sources of each feature that any record has, one for each of its keys.
+        guess: The guess after these records, if the schema was guessed.
+        floats: How floats are stored.
     """
 
     schema: Schema
@@ -78,7 +78,7 @@ def collect(
 ) -> Collection:
     """Collect rows or columns that must fit `schema`.
 
-    Of the `watched` features, values that float32 cannot serve are told in `Collection.floats`.
+    Values of `watched` features that float32 cannot represent are noted in `Collection.floats`.
     """
     check_keys(schema)
     log = FloatLog(watched.__contains__)
@@ -112,10 +112,9 @@ def collect_guessing(
     specs: dict[str, Any],
     rule: FloatRule = EXACT,
 ) -> Collection:
-    """Collect rows or columns under the guess so far, widened as they ask for it.
+    """Collect rows or columns under the guess so far, widened as needed.
 
-    Floats are stored as `rule` says. `specs` keeps what the native collector is told from one call
-    to the next.
+    Floats are stored by `rule`. `specs` caches the specs of the native collector between calls.
     """
     log = FloatLog(rule.rounds)
     if not isinstance(data, Mapping):
@@ -145,7 +144,7 @@ def collect_guessing(
 
 
 def _names_in(rows: list[Any]) -> set[str]:
-    """The keys of rows: features that none of them has are not looked for in each."""
+    """Return the keys of rows: features that none of them has are not looked up in each."""
     return set().union(*(row for row in rows if isinstance(row, dict)))
 
 
@@ -165,10 +164,10 @@ def _finish(
 
 
 def _plain_column(name: str, column: Any) -> Any:
-    """Columns of other packages as arrays."""
+    """Convert columns of other packages to arrays."""
     if isinstance(column, np.ma.MaskedArray):
         raise SchemaError(
-            "expected a column without a mask of NumPy, got one",
+            "expected a column without a NumPy mask, got one",
             where=f"feature {name!r}",
             hint="datum.Masked(column.data, ~column.mask)",
             feature=name,
@@ -180,7 +179,7 @@ def _plain_column(name: str, column: Any) -> Any:
 
 
 def _rows_of_loose(data: Mapping[str, Any]) -> tuple[_Rows, list[str]]:
-    """Rows of the columns that do not tell what they hold, and their names."""
+    """Return rows of the columns without a type of their own, and the names of those columns."""
     loose = {name: column for name, column in data.items() if _is_loose(column)}
     lists = [_to_list(column) for column in loose.values()]
     if not lists:
@@ -232,10 +231,10 @@ def encode(
     r"""Serialize rows (dicts of values) or columns (a dict of arrays) to framed records.
 
     Columns may be NumPy arrays, lists, `BytesColumn`, `Ragged`, `Sparse`, SciPy sparse matrices or
-    `Masked`; rows may hold scalars, lists, arrays, `bytes`, `str`, and None for what is absent.
-    Without a schema the types are taken from the data; float64 is rounded to float32 unless values
-    would overflow, or are of 2**24 or more and would change. Keys are written sorted; the bytes are
-    the same for any number of `threads`, by default one for each core.
+    `Masked`; rows may contain scalars, lists, arrays, `bytes`, `str`, and None for absent values.
+    Without a schema the types are inferred from the data; float64 is rounded to float32 unless
+    values would overflow, or are of 2**24 or more and would change. Keys are written sorted; the
+    bytes are the same for any number of `threads`, by default one for each core.
 
     >>> framed = encode([{"label": 3}], Schema({"label": Feature("int64")}))
     >>> list(framed)
@@ -248,26 +247,26 @@ def encode(
 
 
 def as_schema(schema: Schema | Mapping[str, Feature]) -> Schema:
-    """A schema, if it is only a mapping of features yet."""
+    """Return a schema, made of a mapping of features if necessary."""
     return schema if isinstance(schema, Schema) else Schema(schema)
 
 
 def write_sources(collection: Collection, threads: int) -> Framed:
-    """The records of what was collected; the interpreter is free meanwhile."""
+    """Encode what was collected; releases the interpreter lock."""
     sources = [source for part in collection.sources.values() for source in part]
     try:
         return Framed(*_core.encode(sources, collection.count, threads))
     except _core.Fault as fault:
         problem, row = fault.args
         raise SchemaError(
-            f"expected at most 2 GiB, as protobuf allows, got {problem}",
+            f"expected at most 2 GiB, the limit of protobuf, got {problem}",
             where=f"record {row}",
             record=row,
         ) from None
 
 
 def stores_alike(a: Schema, b: Schema) -> bool:
-    """Whether a record written under `a` is, byte for byte, what it would be under `b`.
+    """Return whether a record has the same bytes under `a` as under `b`.
 
     The record must fit both.
 
@@ -286,7 +285,7 @@ def stores_alike(a: Schema, b: Schema) -> bool:
 
 
 def _is_sequence(schema: Schema) -> bool:
-    """Whether records are SequenceExamples."""
+    """Return whether records are SequenceExamples."""
     return any(feature.sequence for feature in schema.values())
 
 
@@ -299,9 +298,9 @@ def _is_alike(name: str, a: Feature, b: Feature) -> bool:
 
 
 def _form(name: str, feature: Feature) -> list[Any]:
-    """All that tells how a value lies in a record."""
+    """Return everything that determines how a value is stored in a record."""
     columns = [(column.key, column.role, column.kind) for column in lower(name, feature)]
-    has_own_bytes = feature.is_raw or feature.dtype.endswith("]")  # times count their own units
+    has_own_bytes = feature.is_raw or feature.dtype.endswith("]")  # times have units of their own
     return [columns, feature.dtype if has_own_bytes else None]
 
 
@@ -313,12 +312,12 @@ def reencode(
     exact: tuple[Records, Schema] | None = None,
     threads: int | None = None,
 ) -> Framed:
-    """Write records again as they would have been written under `to_schema`.
+    """Encode records again, as they would have been under `to_schema`.
 
-    Every value stays what it is, or SchemaError names the record. Values that were rounded are
-    taken from the same records in `exact`, where `to_schema` has another type for them.
+    Every value is preserved, or SchemaError names the record. Values that were rounded are read
+    from the same records in `exact`, if `to_schema` has another type for them.
     """
-    if not len(records) or not from_schema:  # nothing tells how long columns would be
+    if not len(records) or not from_schema:  # the length of columns would be unknown
         return encode([{}] * len(records), to_schema, threads=threads)
     columns = Parser(from_schema).parse(records, threads=threads)
     columns |= _parse_exact(exact, from_schema, to_schema, threads)
@@ -326,7 +325,7 @@ def reencode(
 
 
 def fit_columns(columns: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Columns as they were parsed, in the form in which `encode` takes them for `schema`."""
+    """Convert parsed columns to the form that `encode` accepts for `schema`."""
     strays = [name for name in columns if name not in schema]
     if strays:
         raise SchemaError(
@@ -341,7 +340,7 @@ def _parse_exact(
     to_schema: Schema,
     threads: int | None,
 ) -> dict[str, Any]:
-    """The columns of features that have another type than they were rounded to."""
+    """Return the columns of features whose type is no longer the one they were rounded to."""
     if exact is None:
         return {}
     records, schema = exact
@@ -354,7 +353,7 @@ def _parse_exact(
 
 
 def _fit(column: Any, wanted: Feature) -> Any:
-    """A column that `encode` takes for `wanted`: as it is, but for tensors that were ragged."""
+    """Convert a column to the form that `encode` accepts for `wanted`."""
     if isinstance(column, Masked):
         values = _fit(column.values, wanted)
         if not isinstance(values, list):
@@ -362,7 +361,7 @@ def _fit(column: Any, wanted: Feature) -> Any:
         pairs = zip(values, column.present.tolist(), strict=True)
         return [value if there else None for value, there in pairs]
     if isinstance(column, Ragged) and _is_blank(column):
-        return column.to_list()  # empty lists, which may be of any type
+        return column.to_list()  # empty lists fit any type
     has_shape = wanted.encoding == "raw" and None in wanted.shape[1:]
     if has_shape and isinstance(column, Ragged):
         return [_row(value) for value in column]
@@ -378,18 +377,18 @@ def _is_blank(column: Any) -> bool:
 
 
 def _row(value: Any) -> Any:
-    """The value of one record: an array, or lists of arrays where it is ragged."""
+    """Return the value of one record: an array, or lists of arrays if it is ragged."""
     return [_row(row) for row in value] if isinstance(value, Ragged) else value
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedBlock:
-    """Some records, what they were written under, and what they are like.
+    """Some encoded records, their schema and statistics.
 
     Attributes:
-        floats: what became of floats; records are counted from 0.
-        exact: the same records with nothing but features that were rounded, as they were before
-            that; None if none was, or nobody asked for it.
+        floats: How floats were stored; records are counted from 0.
+        exact: The same records with only the rounded features, before rounding; None if there are
+            none, or they were not requested.
     """
 
     framed: Framed
@@ -401,18 +400,18 @@ class EncodedBlock:
 
 @dataclass(frozen=True, slots=True)
 class ExactRecords:
-    """Values that were rounded in other records, as they were before."""
+    """The values of rounded features, before rounding."""
 
     framed: Framed
     schema: Schema
 
 
 class RowEncoder:
-    """Encodes block after block; without a schema, widens its own as values ask for it.
+    """Encodes block after block; without a schema, widens its own as needed.
 
-    A block is written under the schema of all blocks up to it; see `datum.format.stores_alike` for
-    which of them have to be written again under a later one. Floats are stored as `rule` says.
-    After an error the encoder is as it was before the block.
+    A block is written under the schema of all blocks up to it; `datum.format.stores_alike` decides
+    which of them have to be encoded again under a later one. Floats are stored by `rule`. After an
+    error the encoder is in the same state as before the block.
 
     >>> encoder = RowEncoder()
     >>> block = encoder.encode([{"x": 1}, {"x": 2}])
@@ -434,16 +433,16 @@ class RowEncoder:
         keeps_exact: bool = False,
         threads: int | None = None,
     ) -> None:
-        """Start with a schema that values must fit, or with what is known of earlier records.
+        """Start with a schema that values must fit, or with the guess from earlier records.
 
         Args:
-            schema: what values must fit. Of its features that are `watched`, those of float32 are
-                widened to float64 by the first value that float32 cannot serve.
-            guess: what is known of earlier records, where no schema is given.
-            rule: how floats are stored, where no schema is given.
-            watched: see `schema`.
-            keeps_exact: whether blocks hold `EncodedBlock.exact`.
-            threads: by default one for each core.
+            schema: The schema that values must fit. `watched` features of float32 are widened to
+                float64 by the first value that float32 cannot represent well enough.
+            guess: The guess from earlier records, if there is no schema.
+            rule: How floats are stored, if there is no schema.
+            watched: See `schema`.
+            keeps_exact: Whether blocks contain `EncodedBlock.exact`.
+            threads: The number of threads; by default one for each core.
         """
         if schema is not None and guess is not None:
             raise ValueError("expected `schema` or `guess`, got both")
@@ -454,24 +453,24 @@ class RowEncoder:
         self._keeps_exact = keeps_exact
         self._threads = thread_count(threads)
         self._specs: dict[str, Any] = {}
-        self._uncounted: set[str] = set()  # features of too many values to be counted
+        self._uncounted: set[str] = set()  # features of too many distinct values to count
 
     @property
     def schema(self) -> Schema:
-        """The schema given, or that of all records so far."""
+        """The schema passed, or that of all records so far."""
         if self._schema is None:
             assert self.guess is not None
             self._schema = self.guess.to_schema(self._rule)
         return self._schema
 
     def encode(self, data: Mapping[str, Any] | Iterable[Any]) -> EncodedBlock:
-        """Encode rows, or columns, as `datum.format.encode` tells."""
+        """Encode rows, or columns, like `datum.format.encode`."""
         return self.collect(data).encode()
 
     def collect(self, data: Mapping[str, Any] | Iterable[Any]) -> Collected:
-        """Take the values out of Python's objects: the part that keeps the interpreter busy.
+        """Copy the values from Python objects: the part that keeps the interpreter busy.
 
-        Blocks must be collected one after the other; they may be encoded meanwhile, by any thread.
+        Collect blocks one after the other; any thread may encode them meanwhile.
         """
         if self.guess is None:
             found = self._collect_given(data)
@@ -500,7 +499,7 @@ class RowEncoder:
 
 
 class Collected:
-    """The values of a block, out of reach of whoever gave them."""
+    """The values of a block, copied from the caller's objects."""
 
     def __init__(
         self, collection: Collection, uncounted: set[str], threads: int, *, keeps_exact: bool
@@ -512,14 +511,14 @@ class Collected:
 
     @property
     def schema(self) -> Schema:
-        """What the block is written under."""
+        """The schema that the block is written under."""
         return self._collection.schema
 
     def __len__(self) -> int:
         return self._collection.count
 
     def encode(self) -> EncodedBlock:
-        """The records and their statistics; the interpreter is free meanwhile."""
+        """Return the records and their statistics; releases the interpreter lock."""
         framed = write_sources(self._collection, self._threads)
         uncounted = frozenset(self._uncounted)
         statistics = summarize(self._collection, uncounted=uncounted, threads=self._threads)

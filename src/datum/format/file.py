@@ -44,11 +44,11 @@ __all__ = [
 ]
 
 Recovery = Literal["strict", "tail", "skip"]
-FileVersion = tuple[int, int, int, int]  # of a file: device, inode, bytes, time of change in ns
+FileVersion = tuple[int, int, int, int]  # device, inode, bytes, time of change in ns
 
 CHUNK_RECORDS = 1024
-MAX_RECORD_BYTES = 256 * 2**20  # of a compressed stream, whose own size bounds nothing
-CHUNK_BYTES = 4 * 2**20  # of a run of records, unless one alone is larger: caches hold it
+MAX_RECORD_BYTES = 256 * 2**20  # of a compressed stream, whose size limits nothing
+CHUNK_BYTES = 4 * 2**20  # of a run of records, unless one is larger: fits into caches
 ANY_BYTES = 2**63
 
 
@@ -56,7 +56,7 @@ _Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
 def check_recovery(recovery: Recovery) -> Recovery:
-    """Refuse what is no recovery mode."""
+    """Raise ValueError if this is not a recovery mode."""
     if recovery not in ("strict", "tail", "skip"):
         raise ValueError(f"expected `recovery` strict, tail or skip, got {recovery!r}")
     return recovery
@@ -68,18 +68,18 @@ class RecordFile:
     Iterating yields payloads as `bytes`; `chunks` yields runs of them in one buffer. Random
     access, `file[7]`, `file[-3:]`, `file[[5, 2]]`, works on files that are not compressed.
 
-    What was read stays as it is, whatever happens to the file. A file that is cut or rewritten
-    while it is read raises CorruptRecordError; one that grows, or is replaced by another, is read
-    as it was when it was opened.
+    Records stay valid, whatever happens to the file. A file that is truncated or rewritten while
+    it is read raises CorruptRecordError; one that grows, or is replaced by another, is read in the
+    state in which it was opened.
 
     Args:
-        source: a path, or memory with the content of a file.
-        check_crc: whether to check the CRC of every length and payload.
-        recovery: what to do about damage: "strict" raises CorruptRecordError; "tail" drops a
-            last record that is torn; "skip" steps over everything damaged to the next record
-            that is whole. What was dropped is listed in `damage`.
-        max_record_bytes: the largest record accepted from a compressed stream.
-        use_index: whether to read the index of the file, if there is one (`Index.path_for`).
+        source: A path, or memory with the content of a file.
+        check_crc: Whether to verify the CRC of every length and payload.
+        recovery: How to treat damage: "strict" raises CorruptRecordError; "tail" drops a truncated
+            last record; "skip" skips everything damaged up to the next intact record. Dropped
+            records are listed in `damage`.
+        max_record_bytes: The largest record accepted from a compressed stream.
+        use_index: Whether to read the index of the file, if there is one (`Index.path_for`).
 
     >>> from datum.format import frame
     >>> file = RecordFile(frame([b"one", b"two"]).to_bytes())
@@ -117,13 +117,13 @@ class RecordFile:
 
     @property
     def content(self) -> _core.MappedFile:
-        """The file that was opened, for those who read more of it than records."""
+        """The open file, for access beyond records."""
         content = self._buffer
         assert isinstance(content, _core.MappedFile)
         return content
 
     def _read(self, start: int, size: int) -> Any:
-        """Some bytes of the file, fewer at its end: a copy, unless the source is memory."""
+        """Return bytes of the file, fewer at its end: a copy, unless the source is memory."""
         content = self._buffer
         if not isinstance(content, _core.MappedFile):
             return memoryview(content).cast("B")[start : start + size]
@@ -137,7 +137,7 @@ class RecordFile:
             yield from records
 
     def chunks(self, max_records: int = CHUNK_RECORDS) -> Iterator[Records]:
-        """Runs of at most `max_records` records, in order; `damage` is filled on the way."""
+        """Yield runs of at most `max_records` records, in order, and fill `damage`."""
         if max_records < 1:
             raise ValueError(f"expected `max_records` of 1 or more, got {max_records}")
         return self.runs(lambda: max_records, max_bytes=CHUNK_BYTES)
@@ -145,7 +145,7 @@ class RecordFile:
     def runs(
         self, next_size: Callable[[], int], *, max_bytes: int = ANY_BYTES
     ) -> Iterator[Records]:
-        """Like `chunks`, but each run asks anew how many records it may have."""
+        """Yield runs like `chunks`, but ask for the size of each run."""
         self.damage = []
         return self._scan(
             next_size, self.damage, check_payloads=self.check_crc, max_bytes=max_bytes
@@ -159,9 +159,9 @@ class RecordFile:
         check_payloads: bool,
         max_bytes: int,
     ) -> Iterator[Records]:
-        """Runs of records; what is stepped over is added to `damage`.
+        """Yield runs of records; add what is skipped to `damage`.
 
-        With `max_bytes` 0 the records of a file are only found, not kept.
+        With `max_bytes` 0 the records of a file are only located, not kept.
         """
         limit = 2**64 - 1 if self.compression is None else self.max_record_bytes
         scanner = _core.Scanner(self.recovery, self.check_crc, check_payloads, limit)
@@ -178,7 +178,7 @@ class RecordFile:
             if records is not None:
                 yield records
         if scanner.fatal is not None:
-            raise self._corrupt(Damage(self.name, *scanner.fatal), "expected a sound record")
+            raise self._corrupt(Damage(self.name, *scanner.fatal), "expected an intact record")
 
     def _scan_file(
         self,
@@ -187,7 +187,7 @@ class RecordFile:
         next_size: Callable[[], int],
         max_bytes: int,
     ) -> Iterator[Records | None]:
-        """The records of the file in buffers of their own; None where there are none."""
+        """Yield the records of the file in buffers of their own; None where there are none."""
         while scanner.fatal is None:
             with refuse_changes(self.name, content):
                 found = scanner.scan_file(content, next_size(), max_bytes)
@@ -206,7 +206,7 @@ class RecordFile:
         is_last: bool,
         next_size: Callable[[], int],
     ) -> Iterator[Records | None]:
-        """The records of a piece of the stream that starts at `base`; None where there are none."""
+        """Yield the records of a piece of the stream from `base` on; None if there are none."""
         is_full = True
         while is_full and scanner.fatal is None:
             skip = scanner.position - base
@@ -250,12 +250,12 @@ class RecordFile:
                 scanner.records_seen,
                 "compressed stream",
             )
-            if self.recovery == "strict" or (self.recovery == "tail" and not fault.is_cut):
-                raise self._corrupt(lost, f"expected a sound file: {fault}") from fault
+            if self.recovery == "strict" or (self.recovery == "tail" and not fault.is_truncated):
+                raise self._corrupt(lost, f"expected an intact file: {fault}") from fault
             damage.append(lost)
 
     def _corrupt(self, damage: Damage, expected: str) -> CorruptRecordError:
-        hint = "recovery='skip' reads what is whole and lists what is not"
+        hint = "recovery='skip' reads what is intact and lists what is not"
         hint = "" if self.recovery == "skip" else hint
         return CorruptRecordError(
             f"record {damage.record} at byte {damage.offset}: {expected},"
@@ -269,9 +269,9 @@ class RecordFile:
 
     @property
     def index(self) -> Index:
-        """Where each record starts: read from the index file, or found in one pass.
+        """The offset of each record: read from the index file, or found by reading the file once.
 
-        The pass checks the CRC of each length, not of the payloads: those are checked when read.
+        That pass verifies the CRC of each length; those of payloads are verified when read.
         """
         return self._load_index() or self._index_of(*self._find_places()[:2])
 
@@ -302,7 +302,7 @@ class RecordFile:
         return index
 
     def _find_places(self) -> _Places:
-        """Offset, payload length and number of every record that is whole."""
+        """Return offset, payload length and number of every intact record."""
         if self._places is None:
             index = self._load_index()
             if index is not None:
@@ -330,7 +330,7 @@ class RecordFile:
         return len(self._find_places()[0])
 
     def __bool__(self) -> bool:
-        return True  # an open file, whatever it holds: counting would read it
+        return True  # an open file is true even if empty: counting would read it
 
     def __getitem__(self, at: int | slice | Sequence[int] | NDArray[Any]) -> Any:
         if isinstance(at, (int, np.integer)):
@@ -338,12 +338,12 @@ class RecordFile:
         return list(self.records(range(*at.indices(len(self))) if isinstance(at, slice) else at))
 
     def records(self, numbers: Sequence[int] | NDArray[Any]) -> Records:
-        """The records of these numbers (negative ones count from the end), checked."""
+        """Return the records of these numbers (negative ones count from the end), verified."""
         if self.compression is not None:
             raise ValueError(
                 Message(
                     f"{self.name}: expected a file that is not compressed, got {self.compression}",
-                    hint="read it in order, or write it again without compression",
+                    hint="read it in order, or rewrite it without compression",
                 )
             )
         places = self._find_places()
@@ -355,14 +355,14 @@ class RecordFile:
             row, kind = damaged
             end = int(offsets[row] + lengths[row]) + FRAME_BYTES
             damage = Damage(self.name, int(offsets[row]), end, int(found[row]), kind)
-            raise self._corrupt(damage, "expected a sound record")
+            raise self._corrupt(damage, "expected an intact record")
         payloads = starts + HEADER_BYTES
         return Records(buffer, payloads, lengths, found, self.name, offsets=offsets)
 
     def _gather(
         self, offsets: NDArray[np.int64], sizes: NDArray[np.int64]
     ) -> tuple[Any, NDArray[np.int64]]:
-        """Memory that holds these frames, and where in it: of a file a copy, what is checked."""
+        """Return memory with these frames, and their offsets in it; of a file it is a copy."""
         content = self._buffer
         if not isinstance(content, _core.MappedFile):
             return content, offsets
@@ -372,7 +372,7 @@ class RecordFile:
     # Closing.
 
     def close(self) -> None:
-        """Let go of the file; records and columns that were read stay usable."""
+        """Close the file; records and columns that were read stay valid."""
         self._content = None
 
     def __enter__(self) -> Self:
@@ -410,7 +410,7 @@ def _checked_numbers(
 
 
 def _in_memory(source: Any) -> Any:
-    memoryview(source)  # TypeError if it is none
+    memoryview(source)  # raises TypeError if it is not a buffer
     return source
 
 
@@ -426,14 +426,14 @@ def _open(path: str) -> _core.MappedFile:
 
 
 def version_of(path: str | os.PathLike[str]) -> FileVersion:
-    """What tells the file of this name from another one that takes it."""
-    status = os.stat(path)  # noqa: PTH116 - a Path is slower, of thousands of files
+    """Return an identity that distinguishes the file from others of the same name."""
+    status = os.stat(path)  # noqa: PTH116 - faster than a Path, for thousands of files
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @contextmanager
 def refuse_changes(name: str, content: _core.MappedFile) -> Iterator[None]:
-    """Raise CorruptRecordError if the file turns out not to be as it was when it was opened."""
+    """Raise CorruptRecordError if the file turns out to have changed since it was opened."""
     try:
         yield
     except _core.Fault as fault:
@@ -442,10 +442,10 @@ def refuse_changes(name: str, content: _core.MappedFile) -> Iterator[None]:
 
 
 def change_error(file: str, expected: int, state: str, got: int) -> CorruptRecordError:
-    """A file of `expected` bytes that is not as it was when it was opened, and has `got` now."""
+    """Return the error for a file of `expected` bytes that has changed and has `got` now."""
     if state == "cut":
         return CorruptRecordError(
-            f"expected {expected} bytes, got {got}: the file was cut while it was read",
+            f"expected {expected} bytes, got {got}: the file was truncated while it was read",
             where=file,
             hint="restore it; to replace a file that is in use, write another one beside it and"
             " rename that",
@@ -453,16 +453,15 @@ def change_error(file: str, expected: int, state: str, got: int) -> CorruptRecor
         )
     if state == "rewritten":
         return CorruptRecordError(
-            "expected the bytes that were opened, got others: the file was written to"
-            " while it was read",
+            "the file was written to while it was read",
             where=file,
             hint="read it again; to replace a file that is in use, write another one beside it and"
             " rename that",
         )
     return CorruptRecordError(
-        f"expected {expected} bytes, got an error of the disk for some of them",
+        f"expected {expected} bytes, got a disk error for some of them",
         where=file,
-        hint="copy the dataset anew, to another disk",
+        hint="copy the dataset again, to another disk",
     )
 
 
@@ -470,7 +469,7 @@ Payloads = str | os.PathLike[str] | RecordFile | Records | Framed | Iterable[byt
 
 
 def as_records(source: Payloads) -> Records:
-    """The payloads in one run; copied only if they do not lie in one buffer."""
+    """Return the payloads in one run; copied only if they are not in one buffer."""
     if isinstance(source, (str, os.PathLike)):
         source = RecordFile(source)
     if isinstance(source, Records):

@@ -40,32 +40,32 @@ HEADER_BYTES = 12  # before each payload: u64 length, u32 CRC
 
 
 class Located(Protocol):
-    """Records that were parsed: the memory their strings lie in, and where each came from."""
+    """Parsed records: the memory of their strings, and where each came from."""
 
     @property
     def buffer(self) -> Buffer | NDArray[Any]:
-        """What slices are counted in."""
+        """The memory that slices point into."""
 
     def __len__(self) -> int: ...
 
     def locate(self, at: int) -> tuple[str, int, int | None]:
-        """File, number and offset of one record, for messages."""
+        """Return file, number and offset of one record, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Payloads that lie in one buffer, without having been copied out of it.
+    """Payloads in one buffer, without copies.
 
     Attributes:
-        buffer: the memory that holds the payloads.
-        starts: where each payload starts in `buffer`.
-        lengths: how many bytes each has.
-        numbers: which record of its file each one is.
-        file: the file they are from.
-        base: where `buffer` starts in the (decompressed) file; None if unknown.
-        offsets: where each record starts in the file, of records from all over it: instead of
+        buffer: The memory that contains the payloads.
+        starts: The start of each payload in `buffer`.
+        lengths: The size of each in bytes.
+        numbers: The number of each within its file.
+        file: The file they are from.
+        base: The position of `buffer` in the (decompressed) file; None if unknown.
+        offsets: The position of each record in the file, for records from all over it: instead of
             `base`.
-        parts: for joined runs, the runs they were joined from, instead of the four above.
+        parts: For joined runs, the runs they were joined from, instead of the four above.
 
     >>> records = Records.of([b"one", b"three"])
     >>> len(records), records[1]
@@ -83,7 +83,7 @@ class Records:
 
     @classmethod
     def of(cls, payloads: Iterable[bytes]) -> Records:
-        """Copy payloads that are in memory already into one run."""
+        """Copy payloads in memory into one run."""
         items = list(payloads)
         for item in items:
             if not isinstance(item, bytes):
@@ -115,7 +115,7 @@ class Records:
         return iter(_core.take_strings(self.buffer, slices, False))
 
     def locate(self, at: int) -> tuple[str, int, int | None]:
-        """File, number and offset (of the record's header) of one record, for messages."""
+        """Return file, number and offset (of the record's header) of one record, for messages."""
         for part in self.parts:
             if at < len(part):
                 return part.locate(at)
@@ -130,30 +130,30 @@ class Records:
 
 Compression = Literal["gzip", "zlib"]
 
-# A step of the input: it bounds the memory in use, and what is lost before damage.
+# The size of an input step: it bounds the memory in use, and the loss before damage.
 INPUT_BYTES = 64 * 1024
 OUTPUT_BYTES = 1024 * 1024
-_WINDOW_BITS = {"gzip": 16 + 15, "zlib": 15}  # as zlib counts: 16 asks for the gzip wrapper
-# isal swallows up to two bytes that follow a zlib stream; zlib itself does not.
+_WINDOW_BITS = {"gzip": 16 + 15, "zlib": 15}  # zlib's encoding: 16 selects the gzip wrapper
+# isal consumes up to two bytes that follow a zlib stream; zlib itself does not.
 _DECODERS: dict[str, Any] = {"gzip": isal_zlib, "zlib": zlib}
 _ERRORS = (zlib.error, cast(type[Exception], isal_zlib.error))
 _GZIP_MAGIC = b"\x1f\x8b\x08"
-_LEVEL = 2  # isal's best trade: near zlib's level 6 in size, several times its speed
+_LEVEL = 2  # isal's best trade-off: near zlib's level 6 in size, several times its speed
 
 
 class CompressedStreamError(Exception):
-    """A compressed stream is cut off or damaged."""
+    """A compressed stream is truncated or damaged."""
 
-    def __init__(self, message: str, *, is_cut: bool = False) -> None:
+    def __init__(self, message: str, *, is_truncated: bool = False) -> None:
         super().__init__(message)
-        self.is_cut = is_cut
+        self.is_truncated = is_truncated
 
 
 def detect_compression(content: Buffer) -> Compression | None:
-    """How a file of this content is compressed.
+    """Return how a file of this content is compressed.
 
-    A sound record header wins: plain records of certain lengths look like zlib otherwise. If such
-    a header is damaged, zlib is believed only if the content starts to inflate.
+    An intact record header wins: plain records of certain lengths look like zlib otherwise. If such
+    a header is damaged, it counts as zlib only if the content starts to inflate.
     """
     start = memoryview(content).cast("B")[:INPUT_BYTES]
     head = bytes(start[:12])
@@ -170,10 +170,10 @@ def _is_zlib_header(head: bytes) -> bool:
 
 
 def _inflates(start: memoryview) -> bool:
-    """Whether a zlib stream inflates, or at least starts with a record before it fails."""
+    """Return whether a zlib stream inflates, or at least starts with a record before it fails."""
     stream = zlib.decompressobj()
     head = b""
-    for at in range(0, len(start), 64):  # in small steps: what comes before damage counts
+    for at in range(0, len(start), 64):  # in small steps: output before damage counts
         try:
             inflated = stream.decompress(start[at : at + 64])
         except zlib.error:
@@ -188,9 +188,9 @@ _Read = Callable[[int, int], Any]
 def inflate(stream_of: Buffer | _Read, compression: Compression) -> Iterator[bytes]:
     """Decompress all members of a stream in pieces of at most `OUTPUT_BYTES`.
 
-    The stream is in memory, or comes from a function: `read(start, size)` returns bytes of it,
-    fewer only at its end. Raises CompressedStreamError, after all that could be read, if the stream
-    is cut off, damaged, or followed by anything but zeros (which tapes and block devices pad with).
+    The stream is in memory, or a function: `read(start, size)` returns bytes of it, fewer only at
+    its end. Raises CompressedStreamError, after all readable data, if the stream is truncated,
+    damaged, or followed by anything but zeros (with which tapes and block devices pad).
     """
     read = stream_of if callable(stream_of) else _reader_of(stream_of)
     position = 0
@@ -210,7 +210,9 @@ def inflate(stream_of: Buffer | _Read, compression: Compression) -> Iterator[byt
             if piece:
                 yield piece
             elif is_at_end and not stream.eof:
-                raise CompressedStreamError(f"the {compression} stream is cut off", is_cut=True)
+                raise CompressedStreamError(
+                    f"the {compression} stream is truncated", is_truncated=True
+                )
         position -= len(stream.unused_data)
         if not _starts_member(bytes(read(position, 3)), compression):
             if not _is_zeros(read, position):
@@ -236,7 +238,7 @@ def _is_zeros(read: _Read, position: int) -> bool:
 
 
 def compressor(compression: Compression) -> Any:
-    """An object with `compress(data)` and `flush()`; its bytes depend on the data alone."""
+    """Return an object with `compress(data)` and `flush()`; its bytes depend only on the data."""
     return isal_zlib.compressobj(level=_LEVEL, wbits=_WINDOW_BITS[compression])
 
 
@@ -245,7 +247,7 @@ COMPRESSED_AT_ONCE = 2**20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Framed:
-    """Records ready to be written: each with its length and checksums around it.
+    """Records ready to be written: each framed by its length and checksums.
 
     >>> framed = frame([b"one", b"two"])
     >>> len(framed), framed.nbytes
@@ -262,17 +264,17 @@ class Framed:
 
     @property
     def index(self) -> Index:
-        """The index of a file that holds just these records."""
+        """The index of a file with just these records."""
         return Index(self.offsets, self.nbytes)
 
     def records(self) -> Records:
-        """The payloads, without copying."""
+        """Return the payloads, without copying."""
         index = self.index
         numbers = np.arange(len(self))
         return Records(self.data, self.offsets + HEADER_BYTES, index.lengths, numbers, base=0)
 
     def to_bytes(self) -> bytes:
-        """The content of a TFRecord file."""
+        """Return the content of a TFRecord file."""
         return self.data.tobytes()
 
     def __len__(self) -> int:
@@ -283,14 +285,14 @@ class Framed:
 
 
 def frame(payloads: Iterable[bytes]) -> Framed:
-    """Put lengths and checksums around payloads that are serialized already."""
+    """Frame serialized payloads with lengths and checksums."""
     return Framed(*_core.frame(list(payloads)))
 
 
 class RecordWriter:
     """Writes records to a path, to an open binary file, or to memory (`target=None`).
 
-    It writes in place; making a finished file appear at once is the caller's task.
+    It writes in place; publishing a finished file atomically is up to the caller.
 
     >>> with RecordWriter() as writer:
     ...     writer.write(b"one")
@@ -322,7 +324,7 @@ class RecordWriter:
         self.write_framed(frame([payload]))
 
     def write_framed(self, framed: Framed) -> None:
-        """Write records that are framed already."""
+        """Write framed records."""
         if self._is_closed:
             raise ValueError("expected an open writer, got a closed one")
         if self._compressor is None:
@@ -333,7 +335,7 @@ class RecordWriter:
         self._stream_bytes += framed.nbytes
 
     def _compress(self, data: Any) -> None:
-        """Compress in steps of one size: how data is cut shows in the compressed bytes."""
+        """Compress in steps of one size: the boundaries show in the compressed bytes."""
         self._waiting += memoryview(data)
         whole = len(self._waiting) - len(self._waiting) % COMPRESSED_AT_ONCE
         for first in range(0, whole, COMPRESSED_AT_ONCE):
@@ -347,12 +349,12 @@ class RecordWriter:
 
     @property
     def index(self) -> Index:
-        """The index of what was written so far."""
+        """The index of the records written so far."""
         offsets = np.concatenate(self._offsets) if self._offsets else np.empty(0, np.int64)
         return Index(offsets, self._stream_bytes)
 
     def getvalue(self) -> bytes:
-        """What was written to memory, once the writer is closed."""
+        """Return what was written to memory, once the writer is closed."""
         if self._value is None:
             raise ValueError("expected a closed writer to memory")
         return self._value

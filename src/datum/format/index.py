@@ -1,4 +1,4 @@
-"""The index of a shard: where each record starts."""
+"""The index of a shard: the offset of each record."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FRAME_BYTES = 16  # around each payload: length and two CRCs
 MAX_DEFLATE_RATIO = 1032  # of zlib and gzip, by their format
 
 _MAGIC = b"DATUMIDX"
-_HINT = "delete it; the records themselves are enough to build it again"
+_HINT = "delete it; it can be rebuilt from the records"
 
 
 def most_records(nbytes: int, compression: str | None) -> int:
-    """How many records a shard of this size can hold at most.
+    """Return how many records a shard of this size can contain at most.
 
     >>> most_records(4050, None), most_records(100, "gzip")
     (253, 6450)
@@ -34,12 +34,12 @@ def most_records(nbytes: int, compression: str | None) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Index:
-    """Where the records of a shard lie; they follow one another without gaps.
+    """The offsets of the records of a shard, which follow one another without gaps.
 
     Attributes:
-        offsets: where each record starts, in the decompressed stream if the shard is compressed.
-        stream_bytes: where the last one ends.
-        shard_crc32c: the checksum of the whole file, as the manifest has it; 0 if nobody took it.
+        offsets: The start of each record, in the decompressed stream if the shard is compressed.
+        stream_bytes: The end of the last record.
+        shard_crc32c: The checksum of the whole file, as in the manifest; 0 if unknown.
 
     >>> index = Index(np.array([0, 21]), 40)
     >>> index.lengths.tolist()
@@ -52,7 +52,7 @@ class Index:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """How many bytes the payload of each record has."""
+        """The size of the payload of each record in bytes."""
         return np.diff(self.offsets, append=self.stream_bytes) - FRAME_BYTES
 
     def __len__(self) -> int:
@@ -60,10 +60,10 @@ class Index:
 
     @staticmethod
     def path_for(shard: str | os.PathLike[str]) -> Path:
-        """Where the index of a shard is kept: `index/of-NAME.index` in the folder of the shard.
+        """Return the path of the index of a shard: `index/of-NAME.index` in its folder.
 
         NAME is the name of the shard without `.tfrecord` at its end, and with a comma for each
-        other dot. Patterns that find shards do not find it: `*.tfrecord*`, `train-*`, `**/train-*`.
+        other dot. Patterns for shards do not match it: `*.tfrecord*`, `train-*`, `**/train-*`.
 
         >>> Index.path_for("photos/train-00000-of-00008.tfrecord").as_posix()
         'photos/index/of-train-00000-of-00008.index'
@@ -74,23 +74,23 @@ class Index:
 
     @classmethod
     def find(cls, shard: str | os.PathLike[str]) -> Path | None:
-        """The index file of a shard, if there is one."""
+        """Return the path of the index of a shard, if it exists."""
         path = cls.path_for(shard)
-        return path if os.path.isfile(path) else None  # noqa: PTH113 - no error of a long name
+        return path if os.path.isfile(path) else None  # noqa: PTH113 - never raises
 
     @staticmethod
     def text_path_for(shard: str | os.PathLike[str]) -> Path:
-        """Where the index of a shard as text is kept: beside it, `.idx` added to its name."""
+        """Return the path of the text index of a shard: its name with `.idx` added."""
         path = Path(shard)
         return path.with_name(f"{path.name}.idx")
 
     def to_bytes(self) -> bytes:
-        """The index as a file; docs/concepts/format.md tells its layout."""
+        """Return the content of an index file; docs/concepts/format.md describes its layout."""
         return _core.dump_index(self.offsets, self.stream_bytes, self.shard_crc32c)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, file: str = "<memory>") -> Index:
-        """Read what `to_bytes` made; every damage is an error."""
+        """Read the output of `to_bytes`; any damage is an error."""
         try:
             return cls(*_core.load_index(data))
         except _core.Fault as fault:
@@ -99,10 +99,10 @@ class Index:
             ) from None
 
     def to_text(self) -> str:
-        """The index as NVIDIA DALI and the `tfrecord` package read it: "offset size" lines.
+        """Return the index in the format of NVIDIA DALI and the `tfrecord` package.
 
-        Sizes are of whole records: payload, length and CRCs. Those who read it want files that are
-        not compressed.
+        It has lines of "offset size", where sizes are of whole records: payload, length and CRCs.
+        Its readers expect uncompressed files.
 
         >>> print(Index(np.array([0, 21]), 40).to_text(), end="")
         0 21
@@ -114,7 +114,7 @@ class Index:
 
     @classmethod
     def from_text(cls, text: str, *, file: str = "<memory>") -> Index:
-        r"""Read what `to_text` made, or `tfrecord2idx`; CorruptIndexError if it cannot be one.
+        r"""Read the output of `to_text` or `tfrecord2idx`; raise CorruptIndexError if invalid.
 
         >>> Index.from_text("0 21\n21 19\n").stream_bytes
         40
@@ -122,7 +122,7 @@ class Index:
         try:
             offsets, sizes = np.array(text.split(), np.int64).reshape(-1, 2).T
             index = cls(np.ascontiguousarray(offsets), int(sizes.sum()))
-            index.to_bytes()  # refuses what cannot be
+            index.to_bytes()  # raises for impossible values
             if not np.array_equal(index.lengths, sizes - FRAME_BYTES):
                 raise ValueError("the records do not follow one another")
         except (ValueError, OverflowError) as error:
@@ -135,12 +135,12 @@ class Index:
 
     @staticmethod
     def is_index(path: str | os.PathLike[str]) -> bool:
-        """Whether a file starts as an index of this library does; others call others .index."""
+        """Return whether a file starts like an index of Datum; others also use the name .index."""
         with Path(path).open("rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to a file, which is there whole or not at all; its folder is made."""
+        """Write the index to a file atomically; create its folder."""
         path = Path(path)
         path.parent.mkdir(exist_ok=True)
         replace_file(path, self.to_bytes())
@@ -151,11 +151,11 @@ class Index:
         return cls.from_bytes(Path(path).read_bytes(), file=os.fspath(path))
 
     def save_text(self, path: str | os.PathLike[str]) -> None:
-        """Write the index as `to_text` has it to a file, likewise."""
+        """Write the text index to a file atomically."""
         replace_file(Path(path), self.to_text().encode())
 
     @classmethod
     def load_text(cls, path: str | os.PathLike[str]) -> Index:
-        """Read an index of text from a file."""
+        """Read a text index from a file."""
         text = Path(path).read_bytes().decode("ascii", "replace")
         return cls.from_text(text, file=os.fspath(path))

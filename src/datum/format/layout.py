@@ -22,9 +22,9 @@ class StoredColumn:
     """One key of a record; a feature has one or more.
 
     Attributes:
-        role: what it is to its feature: the values, the row lengths of an inner dimension, the
+        role: Its role in the feature: the values, the row lengths of an inner dimension, the
             indices along a dimension of a sparse feature, or the shape of a raw tensor.
-        unit: how many values (bytes, for raw tensors) stand for one item of `layout`.
+        unit: The number of values (bytes, for raw tensors) of one item of `layout`.
     """
 
     key: str
@@ -35,16 +35,16 @@ class StoredColumn:
     unit: int = 1
 
 
-@functools.lru_cache(maxsize=4096)  # asked for every block
+@functools.lru_cache(maxsize=4096)  # called for every block
 def lower(name: str, feature: Feature) -> tuple[StoredColumn, ...]:
-    """The stored columns of a feature; its values come first."""
+    """Return the stored columns of a feature; its values come first."""
     lowerings = {"values": _lower_values, "raw": _lower_raw, "sparse": _lower_sparse}
     feature = stand_in(feature)
     return lowerings[feature.encoding](name, feature)
 
 
 def stand_in(feature: Feature) -> Feature:
-    """The feature whose records look the same: images lie there as byte strings."""
+    """Return the feature with the same records: images are stored as byte strings."""
     if feature.encoding != "image":
         return feature
     return Feature("bytes", feature.shape[:-3], optional=feature.optional, keys=feature.keys)
@@ -79,7 +79,7 @@ def _lower_values(name: str, feature: Feature) -> tuple[StoredColumn, ...]:
 
 def _lower_raw(name: str, feature: Feature) -> tuple[StoredColumn, ...]:
     unit = _item_bytes(feature)
-    if None in feature.shape[1:]:  # the byte count alone does not tell the shape
+    if None in feature.shape[1:]:  # the byte count does not determine the shape
         keys = feature.keys or (name, f"{name}_shape")
         values = StoredColumn(keys[0], "values", *_typed(feature, Layout.VARIABLE), unit)
         return values, _integers(keys[1], "shape")
@@ -105,7 +105,7 @@ def _lower_sparse(name: str, feature: Feature) -> tuple[StoredColumn, ...]:
 
 
 def _item_bytes(feature: Feature) -> int:
-    """How many values stand for one element: the bytes of raw ones, else 1."""
+    """Return the number of values of one element: the bytes of raw ones, else 1."""
     return numpy_dtype(feature.dtype).itemsize if feature.is_raw else 1
 
 
@@ -114,9 +114,9 @@ def _typed(feature: Feature, layout: Layout) -> tuple[Kind, Layout, Cell]:
     return kind, layout, cell
 
 
-@functools.lru_cache(maxsize=64)  # block after block has the same
+@functools.lru_cache(maxsize=64)  # most blocks have the same
 def check_keys(schema: Schema) -> None:
-    """Refuse a schema of which two features lie under one key."""
+    """Raise SchemaError if two features of a schema use the same key."""
     owners: dict[tuple[str, bool], str] = {}
     for name, feature in schema.items():
         for column in lower(name, feature):
@@ -124,6 +124,6 @@ def check_keys(schema: Schema) -> None:
             other = owners.setdefault(place, name)
             if other != name or sum(c.key == column.key for c in lower(name, feature)) > 1:
                 raise SchemaError(
-                    f"features {other!r} and {name!r} both lie under the key {column.key!r}",
-                    hint="rename one, or give it other `keys`",
+                    f"features {other!r} and {name!r} use the same key {column.key!r}",
+                    hint="rename one, or set its `keys`",
                 )

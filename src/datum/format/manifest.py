@@ -43,12 +43,12 @@ __all__ = [
 ]
 
 MANIFEST_NAME = "datum.json"
-ALL_SPLITS = "all"  # what stands for every split where one can be asked for
-MAX_SPLIT_BYTES = 128  # leaves room for the rest of a file name, which is 255 bytes at most
+ALL_SPLITS = "all"  # stands for every split
+MAX_SPLIT_BYTES = 128  # leaves room for the rest of a file name of at most 255 bytes
 
 _SPLIT = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 _LIKE_A_SHARD = re.compile(r".*(-[0-9]{5,}|\.[1-9][0-9]*)")
-# Numbers of at most 18 digits: more are no count of files, and costly to convert.
+# At most 18 digits: longer numbers are not counts of files, and slow to convert.
 _SHARD = re.compile(r"(.+)[-_]([0-9]{1,18})-of-([0-9]{1,18})((?:\.[A-Za-z][A-Za-z0-9_]*)*)")
 _GENERATION = re.compile(r"(.+)\.([1-9][0-9]{0,17})")
 _FORMATS = (".tfrecord", ".tfrecords", ".tfrec", ".array_record")
@@ -57,8 +57,8 @@ _FORMATS = (".tfrecord", ".tfrecords", ".tfrec", ".array_record")
 def shard_name(split: str, number: int, count: int, *, generation: int = 0) -> str:
     """Name shard `number` of the `count` that one write made for a split.
 
-    What is appended to a dataset is a generation of its own, counted from 1. Numbers have five
-    digits, or as many as `count`, so that names sort in the order of the shards.
+    Appended shards have a generation, counted from 1. Numbers have five digits, or as many as
+    `count`, so that names sort in the order of the shards.
 
     >>> shard_name("train", 0, 8)
     'train-00000-of-00008.tfrecord'
@@ -76,11 +76,11 @@ def shard_name(split: str, number: int, count: int, *, generation: int = 0) -> s
 
 
 def parse_shard_name(name: str) -> tuple[str, int, int, int] | None:
-    """Split, number, count and generation, if this is the name of a shard, ours or another's.
+    """Return split, number, count and generation from a shard's name, Datum's or another's.
 
-    Names of `shard_name` come back as they were made. Of others this is a guess: numbers of any
-    width, any extensions or none, `_` for the first `-`, and the names of TensorFlow Datasets,
-    `DATASET-SPLIT.tfrecord-NUMBER-of-COUNT`, where the split is what follows the last `-`.
+    Names of `shard_name` are parsed exactly. For others this is a guess: numbers of any width, any
+    extensions or none, `_` for the first `-`, and the names of TensorFlow Datasets,
+    `DATASET-SPLIT.tfrecord-NUMBER-of-COUNT`, where the split follows the last `-`.
 
     >>> parse_shard_name("validation-00003-of-00128")
     ('validation', 3, 128, 0)
@@ -105,7 +105,7 @@ def parse_shard_name(name: str) -> tuple[str, int, int, int] | None:
 
 
 def is_own_shard_name(name: str) -> bool:
-    """Whether `shard_name` makes this name.
+    """Return whether `shard_name` makes this name.
 
     >>> is_own_shard_name("train.1-00001-of-00002.tfrecord"), is_own_shard_name("train-0-of-2")
     (True, False)
@@ -121,10 +121,10 @@ def is_own_shard_name(name: str) -> bool:
 
 
 def check_split_name(name: str) -> str:
-    """Refuse what cannot name a split, and so begin the names of files anywhere.
+    """Raise SplitError for names that a split cannot have, as file names start with them.
 
-    Letters (a-z), digits, `_`, `-` and inner dots; not what would read as part of the name of a
-    shard (`train-00000`, `train.1`), and not `all`, which stands for every split.
+    Letters (a-z), digits, `_`, `-` and inner dots are allowed; but not a name that reads like part
+    of a shard's name (`train-00000`, `train.1`), nor `all`, which stands for every split.
 
     >>> check_split_name("train_2012")
     'train_2012'
@@ -157,7 +157,7 @@ def _find_problem(name: str) -> str | Message | None:
 
 
 def read_manifest(path: Path) -> tuple[Path, bytes]:
-    """The manifest of a folder, or the file itself, and what it holds."""
+    """Return the path of a folder's manifest, or of the file itself, and its content."""
     try:
         if stat.S_ISDIR(path.stat().st_mode):
             return path / MANIFEST_NAME, _read(path / MANIFEST_NAME)
@@ -168,12 +168,12 @@ def read_manifest(path: Path) -> tuple[Path, bytes]:
         return path, _read(path)
     except (FileNotFoundError, NotADirectoryError):
         raise _missing(path) from None
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL character
         raise ManifestError(f"expected a manifest to read: {error}", where=path) from error
 
 
 def _read(path: Path) -> bytes:
-    # Not blocking: a FIFO would wait for a writer before it could be refused.
+    # Not blocking: opening a FIFO would wait for a writer before it could be refused.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags)
     try:
@@ -192,7 +192,7 @@ def _read(path: Path) -> bytes:
 
 
 def _find_near(path: Path) -> Path | None:
-    """What lies there by a name that is almost the same."""
+    """Return an existing path with almost the same name."""
     try:
         names = [other.name for other in path.parent.iterdir()]
     except OSError:
@@ -212,17 +212,17 @@ def _missing(path: Path) -> ManifestError:
         near = _find_near(folder)
         hint = f"did you mean {str(near)!r}?" if near else "check the path"
     for staging in find_unfinished(folder):
-        hint = f"a write did not finish; the same call again continues what is in {staging}"
+        hint = f"a write did not finish; repeat the call to resume what is in {staging}"
     return ManifestError(found, where=folder, hint=hint)
 
 
 VERSION = 1
-TAIL_BYTES = 4096  # of a shard; they hold the checksum of its last record, or of all if compressed
-MAX_COUNT = 2**53  # what every reader of JSON holds exactly
-MAX_DEFAULT_VALUES = 2**20  # a default is spread to the whole shape: few bytes could ask for any
+TAIL_BYTES = 4096  # of a shard; contain the checksum of its last record, or of all if compressed
+MAX_COUNT = 2**53  # exact in every JSON reader
+MAX_DEFAULT_VALUES = 2**20  # a default fills the whole shape: few bytes could ask for any memory
 
 _NO_CHECKSUM = "00000000"
-_CHECKSUM = re.compile(rb'"checksum": "([0-9a-f]{8})"')  # the first: it comes before any content
+_CHECKSUM = re.compile(rb'"checksum": "([0-9a-f]{8})"')  # the first: it precedes any content
 _CRC = re.compile(r"[0-9a-f]{8}")
 _FILE_NAME = re.compile(r'[^\x00-\x1f\x7f/\\:*?"<>|.][^\x00-\x1f\x7f/\\:*?"<>|]*(?<![. ])')
 
@@ -232,15 +232,14 @@ class ShardInfo:
     """One file of records.
 
     Attributes:
-        name: of the file, in the folder of the manifest. Without a manifest it may be a path,
-            from the folder of the dataset on or absolute.
-        records: how many it holds.
-        bytes: its size on disk.
-        crc32c: the checksum of all of it, as it is on disk; None where nobody took it, which no
-            manifest can hold.
-        compression: how it is compressed; in a manifest, like all others.
-        tail_crc32c: the checksum of its last `TAIL_BYTES` bytes, or of all if it has fewer: tells
-            at once whether a file is this shard. None where nobody took it.
+        name: The name of the file, in the folder of the manifest. Without a manifest it may be a
+            path, relative to the folder of the dataset or absolute.
+        records: The number of records.
+        bytes: Its size on disk.
+        crc32c: The checksum of the file on disk; None if unknown, which no manifest allows.
+        compression: How it is compressed; all shards of a manifest are alike.
+        tail_crc32c: The checksum of its last `TAIL_BYTES` bytes, or of all if it has fewer: a quick
+            check whether a file is this shard. None if unknown.
     """
 
     name: str
@@ -259,7 +258,7 @@ class SplitInfo:
 
     @property
     def records(self) -> int:
-        """How many records all shards hold."""
+        """The number of records in all shards."""
         return sum(shard.records for shard in self.shards)
 
     @property
@@ -270,18 +269,18 @@ class SplitInfo:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Manifest:
-    """What a dataset holds, checked as a whole; two are equal if their bytes are.
+    """The content of a dataset, validated as a whole; two are equal if their bytes are.
 
     Attributes:
-        schema: what each record holds.
-        splits: the shards of each split, by its name.
-        metadata: what else is known of features, by their names: class names, vocabularies.
-        statistics: what was counted in each split, by its name.
-        compression: of all shards.
-        version: of the format.
+        schema: The features of the records.
+        splits: The shards of each split, by its name.
+        metadata: Metadata of features, by their names: class names, vocabularies.
+        statistics: The statistics of each split, by its name.
+        compression: The compression of all shards.
+        version: The version of the format.
 
-    `metadata` and `statistics` hold plain JSON values (NumPy's are made such), and floats that are
-    not finite. The order of features and splits is kept; that of other names has no meaning.
+    `metadata` and `statistics` contain plain JSON values (NumPy's are converted), and floats that
+    are not finite. The order of features and splits is kept; that of other names is irrelevant.
 
     >>> shard = ShardInfo("train-00000-of-00001.tfrecord", records=0, bytes=0, crc32c=0)
     >>> manifest = Manifest(Schema({"x": Feature("int64")}), {"train": SplitInfo((shard,))})
@@ -323,9 +322,10 @@ class Manifest:
         return hash(self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The manifest as a file; equal manifests make equal bytes. docs/concepts/format.md tells.
+        """Return the content of a manifest file; equal manifests have equal bytes.
 
-        ManifestError if it holds more than a reader takes: 256 MiB, or 2^23 values.
+        docs/concepts/format.md describes it. Raises ManifestError if it is larger than a reader
+        accepts: 256 MiB, or 2^23 values.
         """
         found = {
             "format": "datum",
@@ -344,15 +344,15 @@ class Manifest:
 
     @classmethod
     def from_bytes(cls, data: bytes, *, file: str = "<memory>") -> Manifest:
-        """Read what `to_bytes` made; otherwise ManifestError, with the path of the trouble.
+        """Read the output of `to_bytes`; raise ManifestError with the path of the fault.
 
-        Fields that are not known are passed by, but not in the schema.
+        Unknown fields are ignored, except in the schema.
         """
         try:
             return cls._from_json(parse_json(data), data)
         except ManifestError as error:
             raise ManifestError(error, where=file) from None
-        except RecursionError:  # of the schema: all else is checked for its depth
+        except RecursionError:  # of the schema: the depth of everything else is checked
             raise ManifestError("$.schema: expected less nesting, got more", where=file) from None
 
     @classmethod
@@ -376,9 +376,9 @@ class Manifest:
         )
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-        """Write the manifest into a folder, or to a file: whole and on the disk, or not at all.
+        """Write the manifest into a folder, or to a file, durably and atomically.
 
-        Unless it may `overwrite`, WriteError if there is one by then.
+        Without `overwrite`, raise WriteError if there is one by then.
         """
         path = Path(path)
         path = path / MANIFEST_NAME if path.is_dir() else path
@@ -405,7 +405,7 @@ def _check_version(version: Any) -> None:
 
 
 def _check_checksum(found: dict[str, Any], data: bytes) -> None:
-    """Refuse a file that is not as it was written; null is for those who edit it by hand."""
+    """Raise ManifestError if the file has changed; null is for edits by hand."""
     stored = _take(found, "checksum", object, "$")
     if stored is None:
         return
@@ -417,9 +417,9 @@ def _check_checksum(found: dict[str, Any], data: bytes) -> None:
         is_sound = int(stored, 16) == _core.crc32c(data[end:], crc)
     if not is_sound:
         raise ManifestError(
-            f"$.checksum: expected that of the file, got {describe(stored)}:"
+            f"$.checksum: expected the checksum of the file, got {describe(stored)}:"
             " the manifest was changed or damaged after it was written",
-            hint='restore it; or, if the change is meant, set "checksum" to null',
+            hint='restore it; or, if the change is intended, set "checksum" to null',
         )
 
 
@@ -427,7 +427,7 @@ def _check_checksum(found: dict[str, Any], data: bytes) -> None:
 
 
 def _compressed(split: SplitInfo, compression: Compression | None) -> SplitInfo:
-    """A split whose shards say how they are compressed: all are as the manifest says."""
+    """Return a split whose shards have the compression of the manifest."""
     if all(shard.compression == compression for shard in split.shards):
         return split
     return SplitInfo(tuple(replace(shard, compression=compression) for shard in split.shards))
@@ -487,7 +487,7 @@ def _check_splits(splits: Mapping[str, SplitInfo], *, is_plain: bool) -> None:
             at = f"{path}.shards[{i}]"
             _check_shard(shard, at, is_plain=is_plain)
             first = seen.setdefault(shard.name.casefold(), at)
-            if first is not at:  # on some disks names that differ only in case are one
+            if first is not at:  # some file systems ignore case
                 raise ManifestError(
                     f"expected a file of its own, got that of {first}", where=f"{at}.name"
                 )
@@ -513,13 +513,14 @@ def _check_shard(shard: ShardInfo, path: str, *, is_plain: bool) -> None:
     most = most_records(shard.bytes, shard.compression)
     if shard.records > most:
         raise ManifestError(
-            f"expected at most {most:,}, as {shard.bytes:,} bytes can hold, got {shard.records:,}",
+            f"expected at most {most:,}, the capacity of {shard.bytes:,} bytes,"
+            f" got {shard.records:,}",
             where=f"{path}.records",
         )
 
 
 def _is_file_name(name: Any) -> bool:
-    """Whether this names a file of the same folder, on any system, that is not the manifest."""
+    """Return whether this is the name of a file in the same folder, on any system."""
     if type(name) is not str or not _FILE_NAME.fullmatch(name) or not is_encodable(name):
         return False
     return len(name.encode()) <= 255 and name.casefold() != MANIFEST_NAME
@@ -534,9 +535,9 @@ def _schema_from_json(found: dict[str, Any]) -> Schema:
         path = join_path("$.schema", name)
         try:
             features[name] = _feature_from_json(_expect(feature, dict, path))
-        except ValueError as error:  # SchemaError among them
-            told = Message.of(error)
-            raise ManifestError(told.line[:500], where=path, hint=told.hint[:500]) from None
+        except ValueError as error:  # includes SchemaError
+            message = Message.of(error)
+            raise ManifestError(message.line[:500], where=path, hint=message.hint[:500]) from None
     return Schema(features)
 
 
@@ -561,7 +562,7 @@ def _plain_objects(found: Any, path: str) -> dict[str, dict[str, Any]]:
 
 
 def _take(found: dict[str, Any], name: str, kind: type, path: str) -> Any:
-    """A field that must be there, of this kind."""
+    """Return a required field of this kind."""
     if name not in found:
         raise ManifestError(f"expected a field {name!r}, got none", where=path)
     return _expect(found[name], kind, join_path(path, name))

@@ -1,4 +1,4 @@
-"""Records parsed into the columns of a schema."""
+"""Parsing of records into the columns of a schema."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
     "read_batches",
 ]
 
-# Of one stored column: values, row splits, inner row splits, which rows have it.
+# The parts of a stored column: values, row splits, inner row splits, present rows.
 Stored = tuple[
     NDArray[Any], NDArray[np.int64] | None, NDArray[np.int64] | None, NDArray[np.bool_] | None
 ]
@@ -44,7 +44,7 @@ Stored = tuple[
 def assemble(
     feature: Feature, stored: tuple[StoredColumn, ...], parts: list[Stored], records: Located
 ) -> Any:
-    """The column of a feature; raises RowError if its stored columns do not fit each other."""
+    """Return the column of a feature; raise RowError if its stored columns are inconsistent."""
     feature = stand_in(feature)
     try:
         if feature.encoding == "sparse":
@@ -70,7 +70,7 @@ def assemble(
 
 
 class RowError(Exception):
-    """Stored columns of one feature that do not fit each other in one record."""
+    """Stored columns of one feature that are inconsistent in one record."""
 
     def __init__(self, row: int, message: str) -> None:
         super().__init__(message)
@@ -85,7 +85,7 @@ def _fill_strings(feature: Feature, column: BytesColumn, present: NDArray[np.boo
 
 
 def _values(feature: Feature, stored: NDArray[Any], records: Located) -> Any:
-    """The cells of a stored column as items of the feature's dtype and inner shape."""
+    """Convert the cells of a stored column to items of the feature's dtype and inner shape."""
     inner: Any = feature.shape[feature.ragged_rank :]
     shape = (-1 if feature.ragged_rank else len(records), *inner)
     if feature.is_string:
@@ -130,16 +130,16 @@ def _assemble_single(feature: Feature, stored: Stored, records: Located) -> Any:
 
 
 def _assemble_nested(feature: Feature, parts: list[Stored], records: Located) -> Any:
-    """Values, and the row lengths of each inner dimension from the outermost in."""
+    """Assemble values, and the row lengths of each inner dimension from the outermost in."""
     column = _values(feature, parts[0][0], records)
-    below = parts[0][1]  # for each record, where its part of the level below ends
+    below = parts[0][1]  # for each record, where it ends in the level below
     assert below is not None
     for lengths, splits, _, _ in reversed(parts[1:]):
         assert splits is not None
         wrong = np.flatnonzero((lengths < 0) | (lengths > below[-1]))
         if len(wrong):
             row = int(np.searchsorted(splits, wrong[0], "right")) - 1
-            raise RowError(row, f"expected row lengths of what is there, got {lengths[wrong[0]]}")
+            raise RowError(row, f"expected row lengths of existing rows, got {lengths[wrong[0]]}")
         inner = np.concatenate([[0], np.cumsum(lengths)])
         wrong = np.flatnonzero(inner[splits] != below)
         if len(wrong):
@@ -152,7 +152,7 @@ def _assemble_nested(feature: Feature, parts: list[Stored], records: Located) ->
 
 
 def _assemble_shaped(feature: Feature, parts: list[Stored], records: Located) -> Any:
-    """Raw tensors whose shape lies beside them: an object array of arrays."""
+    """Assemble raw tensors stored with their shape: an object array of arrays."""
     values = _values(replace(feature, shape=(None,), keys=()), parts[0][0], records)
     splits, shapes, shape_splits = parts[0][1], parts[1][0], parts[1][1]
     present = parts[0][3]
@@ -200,7 +200,7 @@ def _assemble_sparse(feature: Feature, parts: list[Stored], records: Located) ->
     return Sparse(indices, values, (len(records), *feature.shape))  # type: ignore[arg-type]
 
 
-_KINDS = ("unset", "bytes", "float", "int64")  # as `_core.Kind` counts
+_KINDS = ("unset", "bytes", "float", "int64")  # in the order of `_core.Kind`
 
 
 def parse(
@@ -213,9 +213,9 @@ def parse(
     """Parse serialized Examples or SequenceExamples into one column for each feature.
 
     A column is a NumPy array, `BytesColumn`, `Ragged`, `Sparse`, or a `Masked` around one of
-    these for optional features without a default. Images come as the bytes of their files.
-    Features other than `columns` are not touched.
-    The result is the same for any number of `threads`, by default one for each core.
+    these for optional features without a default. Images are returned as the bytes of their files.
+    Features other than `columns` are skipped. The result is the same for any number of `threads`,
+    by default one for each core.
 
     >>> from datum.format import encode
     >>> schema = Schema({"x": Feature("int64"), "words": Feature("str", (None,))})
@@ -239,21 +239,21 @@ _Make = Callable[[Stored, Located], Any]
 
 @dataclass(frozen=True, slots=True)
 class _FeatureStep:
-    """How one feature of a batch is made."""
+    """How one feature of a batch is assembled."""
 
     name: str
-    first: int  # of its stored columns
+    first: int  # the first of its stored columns
     stored: tuple[StoredColumn, ...]
-    make: _Make | None  # if there is little to do, as for most features
+    make: _Make | None  # a shortcut for most features, which are simple
 
 
 class Parser:
-    """A schema made ready for parsing; keep it to parse many batches.
+    """A schema prepared for parsing; keep it to parse many batches.
 
     Attributes:
-        schema: what the records hold.
-        plan: what the core is asked for. Who has it carried out elsewhere makes columns of what
-            was found with `columns`, and an error of a fault with `error`.
+        schema: The features of the records.
+        plan: The request for the core. Callers that run it elsewhere assemble the result with
+            `columns`, and turn a fault into an error with `error`.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -270,7 +270,7 @@ class Parser:
         self.plan = _core.Plan([_make_spec(schema[name], column) for name, column in self._columns])
 
     def parse(self, records: Records, *, threads: int | None = None) -> dict[str, Any]:
-        """One column for each feature, as `datum.format.parse` tells."""
+        """Return one column for each feature, like `datum.format.parse`."""
         try:
             found = self.plan.parse(
                 records.buffer, records.starts, records.lengths, thread_count(threads)
@@ -280,7 +280,7 @@ class Parser:
         return self.columns(found, records)
 
     def columns(self, found: list[Stored], records: Located) -> dict[str, Any]:
-        """One column for each feature from what the core found in the records."""
+        """Assemble one column for each feature from the stored columns that the core returned."""
         batch = {}
         for step in self._steps:
             if step.make is None:
@@ -290,7 +290,7 @@ class Parser:
         return batch
 
     def error(self, records: Located, fault: _core.Fault) -> Exception:
-        """What to raise for a fault of the core in one of the records."""
+        """Return the error for a fault of the core in one of the records."""
         return self._error(records, *fault.args)
 
     def _assemble(self, step: _FeatureStep, found: list[Stored], records: Located) -> Any:
@@ -315,8 +315,7 @@ class Parser:
         where, record = place_of(records, row)
         if code == "malformed":
             return CorruptRecordError(
-                "expected a tf.train.Example or SequenceExample,"
-                " got bytes that are no such message",
+                "expected a tf.train.Example or SequenceExample, got other bytes",
                 where=where,
             )
         name, key = self._columns[column][0], self._columns[column][1].key
@@ -339,7 +338,7 @@ class Parser:
                 " need too much memory to fill in",
             }[code]
         hints = {
-            "missing": "mark the feature optional=True, or give it a default",
+            "missing": "mark the feature optional=True, or set its default",
             "count": "use None in the shape for a length that differs",
             "text": "use dtype bytes",
             "blank": "read fewer records at a time, or leave the feature out with `columns`",
@@ -350,7 +349,7 @@ class Parser:
 
 
 def _simple_make(feature: Feature) -> _Make | None:
-    """Makes a column where stored values need no look, but a shape: the same as `assemble`."""
+    """Return a function equivalent to `assemble` for features that only need a shape."""
     feature = stand_in(feature)
     inner: Any = feature.shape[feature.ragged_rank :]
     if feature.encoding != "values" or feature.optional or 0 in inner:
@@ -379,7 +378,7 @@ def _rows_of(inner: tuple[int, ...]) -> _Make:
     shape = (-1, *inner)
 
     def make(stored: Stored, _: Located) -> Any:
-        # Not checked as splits of a caller are: the core made them of these values.
+        # Not validated like the splits of a caller: the core made them of these values.
         rows = object.__new__(Ragged)
         rows.values = stored[0].reshape(shape) if inner else stored[0]
         rows.row_splits = stored[1]  # type: ignore[assignment]
@@ -389,7 +388,7 @@ def _rows_of(inner: tuple[int, ...]) -> _Make:
 
 
 def place_of(records: Located, row: int) -> tuple[str, int]:
-    """Where a row is, in words, and the number of its record."""
+    """Return the location of a row for messages, and the number of its record."""
     file, number, offset = records.locate(row)
     return f"{file}: record {number}" + ("" if offset is None else f" at byte {offset}"), number
 
@@ -425,8 +424,8 @@ def read_batches(
 ) -> BatchReader:
     """Read files one after the other into batches of `batch_size` records.
 
-    Each batch is what `parse` returns. Batches are made by `threads` (by default one for each core,
-    the caller's among them) ahead of the reader; content and order do not depend on how many.
+    Each batch is a result of `parse`. Batches are prepared ahead by `threads` (by default one for
+    each core, including the caller's); content and order do not depend on their number.
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
@@ -447,7 +446,7 @@ def read_batches(
 
 
 class BatchReader:
-    """An iterable of batches; each iteration reads the files anew and fills `damage`."""
+    """An iterable of batches; each iteration reads the files again and fills `damage`."""
 
     def __init__(
         self,
@@ -479,7 +478,7 @@ class BatchReader:
     def _parse_ahead(self, runs: Iterator[Records]) -> Iterator[dict[str, Any]]:
         """Keep every thread busy and one batch more ready, in order.
 
-        The caller's own thread counts: it finds the records and checks their CRCs.
+        The caller's own thread counts: it finds the records and verifies their CRCs.
         """
         with ThreadPoolExecutor(self._threads - 1, "datum-parse") as pool:
             pending: deque[Future[dict[str, Any]]] = deque()
@@ -488,7 +487,7 @@ class BatchReader:
                 while True:
                     try:
                         run = next(runs, None)
-                    except DatumError as found:  # raised once what came before it is handed out
+                    except DatumError as found:  # raised after the batches before it are yielded
                         run, error = None, found
                     if run is None:
                         break
@@ -504,7 +503,7 @@ class BatchReader:
                     future.cancel()
 
     def _runs(self) -> Iterator[Records]:
-        """Runs of exactly `batch_size` records, over the ends of files."""
+        """Yield runs of exactly `batch_size` records, across files."""
         held: list[Records] = []
 
         def missing() -> int:

@@ -1,4 +1,4 @@
-"""Rows prepared for the native encoder."""
+"""Preparation of rows for the native encoder."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _NUMBERS = {
     name: getattr(_core.Element, name.upper()) for name in (*INTEGERS, "float32", "float64")
 }
 _ELEMENTS = _NUMBERS | {"bytes": _core.Element.BYTES, "str": _core.Element.TEXT}
-# What values may be of, beside what columns hold.
+# Types of values, beyond those of columns.
 _GIVEN = _ELEMENTS | {"float16": _core.Element.FLOAT16}
 _FILE = 1 << _core.Element.FILE.value
 _ANY_SIZE = 2**63 - 1
 
 
 def is_collectable(feature: Feature) -> bool:
-    """Whether the native collector takes values of `feature`; others are gathered in Python."""
+    """Return whether the native collector accepts values of `feature`; others are for Python."""
     feature = stand_in(feature)
     has_shape = feature.encoding == "raw" and None in feature.shape[1:]
     is_listed = feature.encoding != "sparse" and not feature.sequence and not has_shape
@@ -48,10 +48,10 @@ def is_collectable(feature: Feature) -> bool:
 def row_feature(
     name: str, feature: Feature, guess: ValueGuess | None = None, *, is_watched: bool = False
 ) -> _core.RowFeature:
-    """A feature that takes whatever fits it or, if it was guessed, only what leaves it as it is.
+    """Return a spec that accepts all that fits or, if guessed, what leaves the guess unchanged.
 
-    Of a feature that is watched, values that float32 cannot serve are told; they are collected as
-    float64, though float32 is stored.
+    For a watched feature, values that float32 cannot represent well enough are reported; they are
+    collected as float64, though float32 is stored.
     """
     feature = stand_in(feature)
     stored, *lengths = lower(name, feature)
@@ -79,7 +79,7 @@ def row_feature(
 
 
 def skipped_feature(name: str) -> _core.RowFeature:
-    """A feature that rows may have, and that is not collected."""
+    """Return the spec of a feature that rows may have and that is not collected."""
     kind, cell = _core.Kind.INT64, _core.Cell.INT64
     return _core.RowFeature(name, [], kind, cell, None, 0, False, [], 0, False)
 
@@ -90,7 +90,7 @@ def _mask(dtypes: list[str]) -> int:
 
 @functools.cache
 def _accept_castable(dtype: str) -> int:
-    """Integers go into floats, too; whether each value fits is looked at one by one."""
+    """Return the accepted dtypes: integers fit floats, too; each value is checked on its own."""
     if dtype in STRINGS:
         return _mask([dtype]) | (_FILE if dtype == "bytes" else 0)
     integers = [name for name in _GIVEN if name in INTEGERS]
@@ -103,42 +103,42 @@ def _accept_absorbed(guess: ValueGuess) -> int:
     return _mask([dtype for dtype in _GIVEN if guess.absorbs(dtype)])
 
 
-_MANY_ODD = 8  # rows that were not plain, among the first
-_MANY_WIDER = 8  # rows that widened the features, one after the other
+_MANY_ODD = 8  # non-plain rows among the first
+_MANY_WIDER = 8  # consecutive rows that widened the features
 
 _Sources = dict[str, list[_core.ColumnInput]]
 
 
 class RowPlan(Protocol):
-    """What rows are collected under, and what to do when one does not fit."""
+    """The features that rows are collected under, and the reaction to rows that do not fit."""
 
     ignores_none: bool
 
     def features(self) -> list[_core.RowFeature]:
-        """What the native collector is told; the same objects where nothing changed."""
+        """Return the specs for the native collector; the same objects unless they changed."""
         ...
 
     def widen(self, code: str, number: int, name: str, row: dict[str, Any]) -> bool:
-        """Whether the features were changed so that `row`, which does not fit, may fit."""
+        """Return whether the features were changed so that `row`, which does not fit, may fit."""
         ...
 
     def widen_by(self, number: int, rows: list[Any]) -> None:
         """Change the features so that rows from `number` on may fit, as far as they are plain."""
         ...
 
-    def leave(self, name: str) -> None:
-        """Have a feature gathered in Python."""
+    def exclude(self, name: str) -> None:
+        """Collect a feature in Python instead."""
         ...
 
     def take(self, found: list[Any], rows: list[dict[str, Any]]) -> _Sources:
-        """The sources of each feature, from what was collected of it natively, if it was."""
+        """Return the sources of each feature, from the columns collected natively."""
         ...
 
 
 def collect_rows(rows: list[Any], plan: RowPlan) -> _Sources:
-    """Collect natively; where a row does not fit, make it plain, widen, or gather the long way.
+    """Collect natively; for a row that does not fit, make it plain, widen, or use Python.
 
-    Rows that hold other than plain values are replaced in the list.
+    Rows with values that are not plain are replaced in the list.
     """
     collector = _core.RowCollector(plan.features(), plan.ignores_none)
     is_changed = False
@@ -156,20 +156,20 @@ def collect_rows(rows: list[Any], plan: RowPlan) -> _Sources:
         if plain is not None:
             rows[number] = plain
             odd += 1
-            if odd == _MANY_ODD and number < 4 * odd:  # most are odd: all at once is quicker
+            if odd == _MANY_ODD and number < 4 * odd:  # most are odd: converting all is faster
                 later = range(number + 1, len(rows))
                 rows[number + 1 :] = [_as_plain(rows[at], at) or rows[at] for at in later]
             continue
         is_changed = True
         if not plan.widen(code, number, name, rows[number]):
-            plan.leave(name)
+            plan.exclude(name)
         wider += 1
-        if wider % _MANY_WIDER == 0:  # to change the features for each row takes the square of time
+        if wider % _MANY_WIDER == 0:  # changing the features for each row takes quadratic time
             plan.widen_by(number + 1, rows)
 
 
 def _as_plain(row: Any, number: int) -> dict[str, Any] | None:
-    """A row of plain values, or None if it is one already."""
+    """Return a row of plain values, or None if it is one already."""
     try:
         plain = plain_row(row)
     except SchemaError as error:
@@ -180,7 +180,7 @@ def _as_plain(row: Any, number: int) -> dict[str, Any] | None:
 
 
 class GivenPlan:
-    """A schema that rows must fit; what becomes of floats goes into `log`."""
+    """A schema that rows must fit; facts about floats go into `log`."""
 
     ignores_none = True
 
@@ -191,11 +191,11 @@ class GivenPlan:
         self._specs = dict(_given_specs(schema, watched))
 
     def features(self) -> list[_core.RowFeature]:
-        """One for each feature of the schema."""
+        """Return one spec for each feature of the schema."""
         return list(self._specs.values())
 
     def widen(self, code: str, number: int, name: str, row: dict[str, Any]) -> bool:
-        """Refuse what cannot fit; let the others be looked at in Python."""
+        """Raise SchemaError for what cannot fit; leave the rest to Python."""
         del row
         if code == "unknown key":
             raise SchemaError(
@@ -216,14 +216,14 @@ class GivenPlan:
         return False
 
     def widen_by(self, number: int, rows: list[Any]) -> None:
-        """Leave the schema as it is."""
+        """Leave the schema unchanged."""
 
-    def leave(self, name: str) -> None:
-        """Have a feature gathered in Python."""
+    def exclude(self, name: str) -> None:
+        """Collect a feature in Python instead."""
         self._specs[name] = skipped_feature(name)
 
     def take(self, found: list[Any], rows: list[dict[str, Any]]) -> _Sources:
-        """The sources of each feature."""
+        """Return the sources of each feature."""
         sources = {}
         for (name, feature), part in zip(self._schema.items(), found, strict=True):
             if part is not None:
@@ -235,7 +235,7 @@ class GivenPlan:
         return sources
 
 
-@functools.lru_cache(maxsize=64)  # block after block has the same
+@functools.lru_cache(maxsize=64)  # most blocks have the same
 def _given_specs(schema: Schema, watched: frozenset[str]) -> dict[str, _core.RowFeature]:
     return {
         name: row_feature(name, feature, is_watched=name in watched)
@@ -246,12 +246,11 @@ def _given_specs(schema: Schema, watched: frozenset[str]) -> dict[str, _core.Row
 
 
 class GuessedPlan:
-    """A guess that is widened by what rows hold; `guess` itself stays as it is.
+    """A guess that is widened by the values of rows; `guess` itself is not changed.
 
-    Floats are stored as the rule of `log` says, which is told what becomes of them. `specs` keeps
-    what the native collector is told from one plan to the next. Of the features that were guessed
-    so far, only those named in `only` are looked for at once, others when a row turns out to have
-    them.
+    Floats are stored by the rule of `log`, which also collects facts about them. `specs` caches the
+    specs of the native collector between plans. Of the features guessed so far, only those in
+    `only` are looked for at first, others once a row has them.
     """
 
     ignores_none = True
@@ -276,17 +275,17 @@ class GuessedPlan:
 
     @property
     def seen(self) -> dict[str, tuple[ValueGuess, int]]:
-        """What is known of each feature once rows are taken, and how many of them have it."""
+        """Return the guess of each feature after the rows, and the number of rows that have it."""
         return {name: (self._guesses[name], count) for name, count in self._present.items()}
 
     def features(self) -> list[_core.RowFeature]:
-        """One for each feature seen so far, that takes what leaves its guess as it is."""
+        """Return one spec for each feature so far, accepting values that keep its guess."""
         return [self._spec(name) for name in self._guesses]
 
     def _spec(self, name: str) -> _core.RowFeature:
         if name in self._left:
             return skipped_feature(name)
-        # Whether integers are negative makes no difference to what is taken.
+        # The sign of integers does not affect what is accepted.
         guess = self._guesses[name]
         if guess.has_negative:
             guess = replace(guess, has_negative=False)
@@ -297,17 +296,17 @@ class GuessedPlan:
         return spec
 
     def widen(self, code: str, number: int, name: str, row: dict[str, Any]) -> bool:
-        """Merge what the values of `row` say into the guesses."""
-        del code, name  # the other values may have been just as new
+        """Merge the values of `row` into the guesses."""
+        del code, name  # other values may be new, too
         before = dict(self._guesses), set(self._optional)
         self._merge_row(number, row)
         self._optional |= {known for known in self._guesses if row.get(known) is None}
         return before != (self._guesses, self._optional)
 
     def widen_by(self, number: int, rows: list[Any]) -> None:
-        """Merge what the values of all rows from `number` on say; stop at one that is odd or wrong.
+        """Merge the values of all rows from `number` on; stop at one that is not plain or wrong.
 
-        That one is told of when its turn comes.
+        That row is reported when it is collected.
         """
         have: Counter[str] = Counter()
         seen = 0
@@ -343,18 +342,18 @@ class GuessedPlan:
             if not hint:
                 problem += f": {reprlib.repr(value)}"
             if isinstance(value, str) and value in ("NaN", "Infinity", "-Infinity"):
-                hint = f"schema={{{name!r}: datum.Feature('float32')}} takes it for a float"
+                hint = f"schema={{{name!r}: datum.Feature('float32')}} reads it as a float"
             where = f"record {number}, feature {name!r}"
             raise SchemaError(
                 problem, where=where, hint=hint, record=number, feature=name
             ) from None
 
-    def leave(self, name: str) -> None:
-        """Have a feature gathered in Python."""
+    def exclude(self, name: str) -> None:
+        """Collect a feature in Python instead."""
         self._left.add(name)
 
     def take(self, found: list[Any], rows: list[dict[str, Any]]) -> _Sources:
-        """The sources of each feature; what was not collected is guessed and gathered now."""
+        """Return the sources of each feature; guess and collect the rest now."""
         sources = {}
         for name, part in zip(list(self._guesses), found, strict=True):
             if part is not None:
@@ -369,7 +368,7 @@ class GuessedPlan:
     def _take_collected(
         self, name: str, part: _core.CollectedColumn, rows: list[dict[str, Any]]
     ) -> _core.CollectedColumn | None:
-        """What was collected of a feature; None if it has to be gathered after all."""
+        """Return the collected column of a feature; None if it has to be collected in Python."""
         known = self._guesses[name]
         is_wide = part.wide is not None
         if part.has_negative or part.is_uneven or is_wide:
@@ -404,14 +403,14 @@ class GuessedPlan:
         return sources
 
     def _merge_stacked(self, name: str, values: list[Any]) -> Any:
-        """One array of all values, merged at once; None if that cannot be, or is an error."""
+        """Return one array of all values, merged at once; None if that is impossible."""
         column = stack_values(values)
         found = SchemaGuess()
         try:
             if column is not None:
                 found.add_columns({name: column})
                 self._guesses[name] = self._guesses[name].merge(found.features[name])
-        except SchemaError:  # looked at one by one, it will be told which
+        except SchemaError:  # checked one by one, which finds the record
             return None
         return column
 

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 __all__ = ["Counts", "FeatureStatistics", "Range", "Statistics", "summarize"]
 
 MAX_SHOWN = 20  # most frequent values: enough to see, few enough for a manifest
-MAX_DISTINCT = 1000  # as the core counts
-MAX_COUNTED_BYTES = 64  # longer texts are no labels: the core counts none of a feature with one
+MAX_DISTINCT = 1000  # the limit of the core
+MAX_COUNTED_BYTES = 64  # longer texts are not labels: the core does not count such features
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Numbers, or sizes, by their extremes and their sum.
+    """The extremes and the sum of numbers or sizes.
 
     Attributes:
-        count: how many there are, without those that are no finite numbers.
-        lowest: the least of them; None if there are none.
-        highest: the greatest of them.
-        total: their sum; exact for integers.
-        nan: how many more are no numbers, or no times.
-        infinite: how many more are infinite.
+        count: The number of finite values.
+        lowest: The smallest; None if there are none.
+        highest: The largest.
+        total: Their sum; exact for integers.
+        nan: The number of further values that are NaN or NaT.
+        infinite: The number of further values that are infinite.
     """
 
     count: int = 0
@@ -50,7 +50,7 @@ class Range:
         return self.total / self.count if is_known else None
 
     def merge(self, other: Range) -> Range:
-        """Of both."""
+        """Return the range of both."""
         ends = [end for one in (self, other) if one.count for end in (one.lowest, one.highest)]
         known = [end for end in ends if end is not None]
         return Range(
@@ -63,17 +63,17 @@ class Range:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values that `from_json` takes."""
+        """Return plain values for `from_json`."""
         mean = self.mean
         found = {"count": self.count, "min": self.lowest, "max": self.highest, "mean": mean}
         is_known = mean is not None or not self.count
-        is_short = -(2**63) <= self.total < 2**63  # what readers of JSON hold
+        is_short = -(2**63) <= self.total < 2**63  # exact in readers of JSON
         found["sum"] = (self.total if is_short else float(self.total)) if is_known else None
         return found | {key: n for key, n in (("nan", self.nan), ("inf", self.infinite)) if n}
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Range:
-        """Read what `to_json` made."""
+        """Read the output of `to_json`."""
         total = math.inf if found["sum"] is None else found["sum"]
         ends = found["min"], found["max"]
         return cls(found["count"], *ends, total, found.get("nan", 0), found.get("inf", 0))
@@ -81,18 +81,18 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How often each value occurs.
+    """The frequencies of values.
 
     Attributes:
-        values: the count of each; empty if there are too many.
-        more_than: a number that the distinct values exceed, if they were not all kept.
+        values: The count of each; empty if there are too many.
+        more_than: A lower limit of the distinct values, if they were not all kept.
     """
 
     values: Mapping[Any, int]
     more_than: int | None = None
 
     def merge(self, other: Counts) -> Counts:
-        """Of both, as long as there are few enough."""
+        """Return the counts of both, as long as there are few enough."""
         limits = [one.more_than for one in (self, other) if one.more_than is not None]
         if limits:
             return Counts({}, max(*limits, len(self.values) - 1, len(other.values) - 1))
@@ -102,7 +102,7 @@ class Counts:
         return Counts(values) if len(values) <= MAX_DISTINCT else Counts({}, MAX_DISTINCT)
 
     def most_frequent(self, limit: int | None = MAX_SHOWN) -> list[tuple[Any, int]]:
-        """Values and their counts, the most frequent first."""
+        """Return values and their counts, the most frequent first."""
         is_bool = all(isinstance(value, bool) for value in self.values)
         plain = (
             (int(value) if isinstance(value, bool) and not is_bool else value, count)
@@ -111,7 +111,7 @@ class Counts:
         return sorted(plain, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
     def to_json(self, *, limit: int | None = MAX_SHOWN) -> dict[str, Any]:
-        """Plain values that `from_json` takes; only the most frequent are kept."""
+        """Return plain values for `from_json`, with only the most frequent values."""
         if self.more_than is not None:
             return {"distinct": f"more than {self.more_than}"}
         shown = [*map(list, self.most_frequent(limit))]
@@ -119,7 +119,7 @@ class Counts:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Counts:
-        """Read what `to_json` made."""
+        """Read the output of `to_json`."""
         distinct = found["distinct"]
         if isinstance(distinct, str):
             return cls({}, int(distinct.removeprefix("more than ")))
@@ -129,15 +129,15 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class FeatureStatistics:
-    """What one feature is like.
+    """Statistics of one feature.
 
     Attributes:
-        present: how many records have it.
-        missing: how many do not.
-        numbers: of its elements, if they are numbers or times.
-        lengths: items in each record, where that differs; of sparse features, values.
-        bytes: of its strings, or files.
-        counts: of its values, if they are scalar integers, truth values or short texts.
+        present: The number of records that have it.
+        missing: The number of records that do not.
+        numbers: The range of its elements, if they are numbers or times.
+        lengths: The range of items in each record, if it differs; of values for sparse features.
+        bytes: The range of sizes of its strings, or files.
+        counts: The counts of its values, if they are scalar integers, booleans or short texts.
     """
 
     present: int
@@ -148,7 +148,7 @@ class FeatureStatistics:
     counts: Counts | None = None
 
     def merge(self, other: FeatureStatistics) -> FeatureStatistics:
-        """Of both; what only one of them knows of records it has is dropped."""
+        """Return the statistics of both; facts that only one of them has are dropped."""
         if not self.present or not other.present:
             known = self if self.present else other
             present, missing = self.present + other.present, self.missing + other.missing
@@ -163,7 +163,7 @@ class FeatureStatistics:
         )
 
     def to_json(self, *, limit: int | None = MAX_SHOWN) -> dict[str, Any]:
-        """Plain values that `from_json` takes."""
+        """Return plain values for `from_json`."""
         found: dict[str, Any] = {"present": self.present, "missing": self.missing}
         for name in ("numbers", "lengths", "bytes"):
             part = getattr(self, name)
@@ -173,7 +173,7 @@ class FeatureStatistics:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> FeatureStatistics:
-        """Read what `to_json` made."""
+        """Read the output of `to_json`."""
         ranges = {
             name: Range.from_json(found[name])
             for name in ("numbers", "lengths", "bytes")
@@ -185,9 +185,9 @@ class FeatureStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What the features of some records are like.
+    """Statistics of the features of some records.
 
-    Merged in one order of blocks, they are the same to the last bit.
+    Merging blocks in the same order returns the same statistics to the last bit.
 
     >>> from datum.format import RowEncoder
     >>> block = RowEncoder().encode([{"x": 1}, {"x": 5}, {}])
@@ -199,7 +199,7 @@ class Statistics:
     features: Mapping[str, FeatureStatistics] = field(default_factory=dict)
 
     def merge(self, other: Statistics) -> Statistics:
-        """Of the records of both; those of `other` come after these."""
+        """Return the statistics of both; the records of `other` come after these."""
         features = {}
         for name in [
             *self.features,
@@ -211,13 +211,13 @@ class Statistics:
         return Statistics(self.records + other.records, features)
 
     def to_json(self, *, limit: int | None = MAX_SHOWN) -> dict[str, Any]:
-        """Plain values that `from_json` takes; of counts the most frequent, all if None."""
+        """Return plain values for `from_json`, with at most `limit` of the most frequent values."""
         features = {name: one.to_json(limit=limit) for name, one in self.features.items()}
         return {"records": self.records, "features": features}
 
     @classmethod
     def from_json(cls, found: Any) -> Statistics:
-        """Read what `to_json` made."""
+        """Read the output of `to_json`."""
         try:
             features = found["features"].items()
             return cls(
@@ -238,7 +238,7 @@ _ELEMENTS = (
 
 
 def summarize(collection: Collection, *, uncounted: Container[str], threads: int) -> Statistics:
-    """Statistics of each feature; the values of `uncounted` ones are known to be too many."""
+    """Return the statistics of each feature; skip counting the values of `uncounted` ones."""
     names: list[str] = []
     asked: list[tuple[_core.ColumnInput, _core.Element, bool]] = []
     for name in collection.schema:
@@ -249,7 +249,7 @@ def summarize(collection: Collection, *, uncounted: Container[str], threads: int
         is_counted = _has_counts(feature) and name not in uncounted
         names.append(name)
         asked.append((sources[0], _element_of(feature), is_counted))
-        if len(sources) > 1 and lower(name, feature)[1].role == "lengths":  # its outermost rows
+        if len(sources) > 1 and lower(name, feature)[1].role == "lengths":  # the outermost rows
             names.append(name)
             asked.append((sources[1], _core.Element.INT64, False))
     found = _core.summarize(asked, collection.count, threads)
@@ -302,9 +302,9 @@ def _numbers(count: int, nan: int, infinite: int, lowest: Any, highest: Any, tot
 
 
 def _lengths(feature: Feature, present: int, lengths: Any) -> Range | None:
-    """Of sparse features the number of values, of others the length of the first dimension."""
+    """Return the number of values of sparse features, or the length of the first dimension."""
     if feature.encoding == "raw" and None in feature.shape[1:]:
-        return None  # only the number of all items is at hand
+        return None  # only the total number of items is known
     if lengths is None and feature.shape and present:
         length = feature.shape[0]
         return None if length is None else Range(present, length, length, length * present)

@@ -1,4 +1,4 @@
-"""JSON as manifests hold it: one value for each name, finite numbers of 64 bits, bounded."""
+"""Strict JSON of manifests: unique names, finite 64-bit numbers, bounded size and depth."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ __all__ = [
     "stored_value",
 ]
 
-MAX_DEPTH = 64  # deeper than anybody nests by hand, and far from the limit of the interpreter
+MAX_DEPTH = 64  # deeper than anybody nests by hand, and far from the interpreter's limit
 MAX_BYTES = 256 * 2**20  # room for a million shards, or a vocabulary of millions
-MAX_VALUES = 2**23  # a value of two bytes of text takes some hundred once parsed
-FLOAT_KEY = "$float"  # JSON has no names for what is not finite: {"$float": "nan"}
+MAX_VALUES = 2**23  # a value of two bytes of text takes about a hundred once parsed
+FLOAT_KEY = "$float"  # JSON has no infinities and NaN: {"$float": "nan"}
 
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**64 - 1
@@ -39,13 +39,13 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """Stands where the text has what JSON allows, or almost, and we do not."""
+    """A placeholder for content that JSON or some parsers allow and manifests do not."""
 
     problem: str
 
 
 def parse_json(data: bytes) -> Any:
-    """The value of a text in UTF-8; ManifestError, with the path of the trouble, for any doubt."""
+    """Parse a text in UTF-8; raise ManifestError with the path of the first fault."""
     if not data:
         raise ManifestError("expected JSON, got an empty file")
     check_size(data)
@@ -59,7 +59,7 @@ def parse_json(data: bytes) -> Any:
 
 
 def check_size(data: bytes) -> None:
-    """Refuse a text that would take too much memory once parsed, or already does."""
+    """Raise ManifestError for a text that is too large, or would be once parsed."""
     if len(data) > MAX_BYTES:
         raise ManifestError(f"$: expected at most {MAX_BYTES} bytes, got {len(data)}")
     if data.count(b",") + data.count(b"[") + data.count(b"{") > MAX_VALUES:
@@ -110,7 +110,7 @@ def _parse(text: str) -> Any:
 
 
 def _raise_refused(value: Any) -> None:
-    """Find what was refused, or is no text, and say where it is."""
+    """Raise ManifestError for the first refused value or invalid text, with its path."""
     left: list[Iterator[tuple[str, Any]]] = [iter([("$", value)])]
     while left:
         path, found = next(left[-1], (None, None))
@@ -135,13 +135,13 @@ def _members(value: dict[str, Any] | list[Any], path: str) -> Iterator[tuple[str
 
 def _check_text(text: str, path: str) -> None:
     if not text.isascii() and not is_encodable(text):
-        raise ManifestError(f"expected text that UTF-8 can hold, got {text[:100]!r}", where=path)
+        raise ManifestError(f"expected text that UTF-8 can encode, got {text[:100]!r}", where=path)
 
 
 def plain_value(value: Any, path: str) -> Any:
-    """A copy of `value` as JSON has it, with names sorted; ManifestError if JSON cannot hold it.
+    """Return a JSON copy of `value` with sorted names; raise ManifestError if that is impossible.
 
-    Floats that are not finite stay what they are; tuples and NumPy arrays become lists.
+    Floats that are not finite are kept; tuples and NumPy arrays become lists.
 
     >>> plain_value({"b": (1, 2), "a": None, "c": np.float32(0.5)}, "$")
     {'a': None, 'b': [1, 2], 'c': 0.5}
@@ -181,7 +181,7 @@ def _plain_object(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, 
 
 
 def stored_value(value: Any) -> Any:
-    """A plain value as it is stored, with floats that are not finite as objects.
+    """Return a plain value as it is stored, with floats that are not finite as objects.
 
     >>> stored_value([1.5, float("-inf")])
     [1.5, {'$float': '-inf'}]
@@ -196,7 +196,7 @@ def stored_value(value: Any) -> Any:
 
 
 def restore_floats(value: Any, path: str) -> Any:
-    """What `stored_value` was made of; `value` itself is changed, as it may be large."""
+    """Undo `stored_value`; changes `value` itself, as it may be large."""
     return _restore(value, path, 0)
 
 
@@ -221,7 +221,7 @@ def _restore(value: Any, path: str, depth: int) -> Any:
 
 
 def join_path(path: str, name: str) -> str:
-    """The path of a member of an object.
+    """Return the path of a member of an object.
 
     >>> join_path("$.splits", "train"), join_path("$", "odd name")
     ('$.splits.train', "$['odd name']")
@@ -231,7 +231,7 @@ def join_path(path: str, name: str) -> str:
 
 
 def describe(value: Any) -> str:
-    """A value in few words, for messages.
+    """Describe a value in a few words, for messages.
 
     >>> describe([1, 2]), describe("x"), describe(None), describe(True)
     ('a list', "'x'", 'null', 'true')

@@ -30,7 +30,7 @@ PAYLOADS = [b"zero", b"", b"two" * 50, b"three", b"4"]
 FRAMED = frame(PAYLOADS)
 DATA = FRAMED.to_bytes()
 OFFSETS = FRAMED.offsets.tolist()
-HINT = "hint: recovery='skip' reads what is whole and lists what is not"
+HINT = "hint: recovery='skip' reads what is intact and lists what is not"
 
 
 def flipped(position: int, data: bytes = DATA) -> bytes:
@@ -110,7 +110,9 @@ def test_a_file_cut_while_it_is_read_is_refused(shard):
     chunks = file.chunks(1)
     assert list(next(chunks)) == PAYLOADS[:1]
     os.truncate(shard, 20)
-    message = f"{shard}: expected {len(DATA)} bytes, got 20: the file was cut while it was read"
+    message = (
+        f"{shard}: expected {len(DATA)} bytes, got 20: the file was truncated while it was read"
+    )
     with pytest.raises(CorruptRecordError, match=f"^{re.escape(message)}") as caught:
         next(chunks)
     assert (caught.value.damage.offset, caught.value.damage.end) == (20, len(DATA))
@@ -198,7 +200,7 @@ def test_random_access_to_a_compressed_file_is_refused():
     file = RecordFile(gzip.compress(DATA))
     message = (
         "<memory>: expected a file that is not compressed, got gzip\n"
-        "hint: read it in order, or write it again without compression"
+        "hint: read it in order, or rewrite it without compression"
     )
     for access in (lambda: file[0], lambda: file[[1, 3]], lambda: file.records([0])):
         with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
@@ -228,7 +230,7 @@ def test_the_limit_is_not_for_files_whose_size_is_known():
 @pytest.mark.parametrize("compress", [gzip.compress, zlib.compress])
 def test_a_compressed_file_that_is_cut_off_is_damaged(compress):
     data = compress(DATA)[:-6]
-    with pytest.raises(CorruptRecordError, match="the .* stream is cut off.*compressed stream"):
+    with pytest.raises(CorruptRecordError, match="the .* stream is truncated.*compressed stream"):
         read(RecordFile(data))
     for recovery in ("tail", "skip"):
         file = RecordFile(data, recovery=recovery)
@@ -267,7 +269,9 @@ def test_damage_is_an_error_that_names_file_record_and_offset(tmp_path, data, ki
     path.write_bytes(data)
     chunks = RecordFile(path, recovery=recovery).chunks(3)
     assert list(next(chunks)) == PAYLOADS[:3]
-    message = f"{path}: record 3 at byte {OFFSETS[3]}: expected a sound record, got damage: {kind}"
+    message = (
+        f"{path}: record 3 at byte {OFFSETS[3]}: expected an intact record, got damage: {kind}"
+    )
     with pytest.raises(CorruptRecordError, match=f"^{re.escape(message)}\n{HINT}$") as caught:
         next(chunks)
     damage = caught.value.damage

@@ -12,7 +12,7 @@ from datum import CorruptIndexError
 from datum.format import Index, RecordFile, RecordWriter, frame
 
 INDEX = Index(np.array([0, 21, 40]), 61)
-HINT = "hint: delete it; the records themselves are enough to build it again"
+HINT = "hint: delete it; it can be rebuilt from the records"
 
 
 def test_lengths_are_those_of_the_payloads():

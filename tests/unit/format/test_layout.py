@@ -113,8 +113,8 @@ def test_two_features_under_one_key_are_refused(features):
     with pytest.raises(SchemaError) as caught:
         check_keys(Schema(features))
     assert str(caught.value) == (
-        f"features {one!r} and {other!r} both lie under the key {key!r}\n"
-        "hint: rename one, or give it other `keys`"
+        f"features {one!r} and {other!r} use the same key {key!r}\n"
+        "hint: rename one, or set its `keys`"
     )
 
 

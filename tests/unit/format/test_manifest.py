@@ -159,7 +159,7 @@ def test_any_shards_come_back(shards, compression):
         ),
         (
             {"splits": {"a": SplitInfo((replace(SHARD, bytes=31),))}},
-            "at most 1, as 31 bytes can hold",
+            "at most 1, the capacity of 31 bytes",
         ),
         ({"splits": {"a": SplitInfo((replace(SHARD, records=0),))}}, "no bytes for no records"),
         ({"splits": {"a": SplitInfo((replace(SHARD, crc32c=2**32),))}}, r"\.crc32c: expected"),

@@ -345,7 +345,7 @@ MISFITS = {
     "missing": (
         {"y": (Feature("int64"), 1)},
         Feature("int64"),
-        "expected a value, got none\nhint: mark the feature optional=True, or give it a default",
+        "expected a value, got none\nhint: mark the feature optional=True, or set its default",
     ),
     "kind": (
         {"x": (Feature("float32"), 1)},
@@ -540,7 +540,7 @@ def test_bytes_that_are_no_message_are_named(tmp_path, payload):
     path.write_bytes(sound.to_bytes() + frame([payload]).to_bytes())
     message = (
         f"{path}: record 1 at byte {sound.nbytes}: expected a tf.train.Example or SequenceExample,"
-        " got bytes that are no such message"
+        " got other bytes"
     )
     with pytest.raises(CorruptRecordError, match=f"^{re.escape(message)}$"):
         parse(RecordFile(path), X)

@@ -241,7 +241,7 @@ def test_a_schema_that_contradicts_itself_is_told(tmp_path):
     features = {"x": Feature("int64"), "y": Feature("int64", keys="x")}
     report = load(tmp_path, schema=features).verify()
     assert [one.kind for one in report.problems] == ["schema"]
-    assert "both lie under the key 'x'" in report.problems[0].text
+    assert "use the same key 'x'" in report.problems[0].text
     assert report.records == 13
 
 

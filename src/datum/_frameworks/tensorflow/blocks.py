@@ -436,6 +436,6 @@ def _describe(mark: Any) -> Any:
     where = tf.strings.join([path, ": record ", record, " at byte ", byte])
     # Without quotes and line breaks, which the error would show escaped.
     return where + (
-        ": expected a sound record, got damage or the end of the file."
+        ": expected an intact record, got damage or the end of the file."
         " hint: Dataset.verify lists what is damaged, on_error=skip leaves it out"
     )

@@ -149,7 +149,7 @@ def _corrupt(piece: Piece, row: int, kind: str) -> CorruptRecordError:
     offset, number = int(piece.offsets[row]), piece.first + row
     end = offset + int(piece.lengths[row]) + FRAME_BYTES
     return CorruptRecordError(
-        f"record {number} at byte {offset}: expected a sound record, got damage: {kind}",
+        f"record {number} at byte {offset}: expected an intact record, got damage: {kind}",
         where=piece.path,
         hint="`datum verify` lists all damage, `datum repair` saves what is whole",
         damage=Damage(str(piece.path), offset, end, number, kind),

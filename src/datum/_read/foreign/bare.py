@@ -239,7 +239,7 @@ def _nothing_sound(damage: Sequence[Damage]) -> CorruptRecordError:
         return no_record_file(Path(damage[0].file))
     return CorruptRecordError(
         f"record {first.record} at byte {first.offset}: expected a tf.train.Example"
-        " or SequenceExample, got bytes that are no such message",
+        " or SequenceExample, got other bytes",
         where=first.file,
         damage=first,
     )

@@ -378,7 +378,7 @@ def _nothing_in(folder: Path) -> ManifestError:
     )
     hint = "check the path; datum.write makes a dataset of other files"
     for staging in find_unfinished(folder):
-        hint = f"a write did not finish; the same call again continues what is in {staging}"
+        hint = f"a write did not finish; repeat the call to resume what is in {staging}"
     return ManifestError(found, where=folder, hint=hint)
 
 

@@ -274,7 +274,7 @@ def test_a_feature_named_like_a_column_of_presence_is_refused() -> None:
 
 def test_two_features_under_one_key_are_refused() -> None:
     schema = Schema({"x": Feature("int64"), "y": Feature("int64", keys="x")})
-    with pytest.raises(SchemaError, match="both lie under the key 'x'"):
+    with pytest.raises(SchemaError, match="use the same key 'x'"):
         GraphParser(schema)
 
 

@@ -214,7 +214,7 @@ def test_damage_is_told_with_file_record_and_byte(tmp_path, at):
     damage_record(path, 11, at=at)
     with pytest.raises(tf.errors.InvalidArgumentError) as told:
         records(read_chunks(table, Reading(chunk=4, cycle=2), None).map(refuse_marks))
-    assert f"{path}: record 11 at byte {offset}: expected a sound record" in str(told.value)
+    assert f"{path}: record 11 at byte {offset}: expected an intact record" in str(told.value)
     assert "on_error=skip leaves it out" in str(told.value)
 
 
