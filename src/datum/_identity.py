@@ -15,10 +15,10 @@ SAMPLED_PAGES = 32  # of a large file: its first, its last, and others evenly be
 def version_of(status: os.stat_result) -> int:
     """Return a number that changes whenever the content of a file of this size does.
 
-    It is made of the inode and both times. Anyone can set the time of modification, and archives
-    and copies restore it, but the time of the last change (ctime) is the system's own: a file that
-    is rewritten or replaced gets a new one. It also changes with a file's name or rights. Then a
-    file counts as another one, and work is done again: that is slow, and never wrong.
+    It combines the inode and both times. Anyone can set the time of modification, and archives
+    and copies restore it, but the system sets the time of the last change (ctime): a file that is
+    rewritten or replaced gets a new one. It also changes with a file's name or permissions. Then
+    the file counts as changed, and work is repeated: that is slow, and never wrong.
     """
     return hash((status.st_ino, status.st_ctime_ns, status.st_mtime_ns))
 
@@ -26,12 +26,12 @@ def version_of(status: os.stat_result) -> int:
 def identify(path: str | os.PathLike[str]) -> str:
     """Return a text that identifies the current content of a file.
 
-    It covers the size, `version_of` and pages of the content: not every file system
-    keeps its own ctime or assigns a new inode to a new file. A file of up to 128 KiB is read
-    as a whole. Of a larger one the end is among the pages; there formats keep checksums (gzip),
-    directories (zip) or statistics (Parquet) of all that comes before.
+    It covers the size, `version_of` and pages of the content: not every file system keeps its own
+    ctime or assigns a new inode to a new file. A file of up to 128 KiB is read as a whole. For a
+    larger one the end is among the pages; formats keep checksums (gzip), directories (zip) or
+    statistics (Parquet) of everything else there.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # which does not wait for a pipe
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # does not wait for a pipe
     try:
         status = os.fstat(descriptor)
         facts = (status.st_size, version_of(status))
@@ -45,7 +45,7 @@ def identify(path: str | os.PathLike[str]) -> str:
 
 
 def _sampled(size: int) -> list[int]:
-    """Where the pages to read begin."""
+    """Return the offsets of the pages to read."""
     if size <= SAMPLED_PAGES * PAGE_BYTES:
         return list(range(0, size, PAGE_BYTES))
     last = size - PAGE_BYTES

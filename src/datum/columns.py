@@ -25,9 +25,9 @@ __all__ = [
 
 
 class BytesColumn:
-    """Byte strings in one buffer, made into `bytes` (or `str`, for text) only when asked.
+    """Byte strings in one buffer, converted to `bytes` (or `str`, for text) on access.
 
-    `shape` is that of the column: `(n,)`, or more for features that hold several strings.
+    `shape` is that of the column: `(n,)`, or more for features of several strings.
 
     >>> column = BytesColumn.from_values([b"cat", b"", b"dog"])
     >>> column[2]
@@ -46,7 +46,7 @@ class BytesColumn:
         is_text: bool = False,
         shape: tuple[int, ...] | None = None,
     ) -> None:
-        """Take the strings at `slices`, pairs of start and length, of `buffer`."""
+        """Use the strings at `slices`, pairs of start and length, of `buffer`."""
         self._buffer = buffer
         self._slices = slices.reshape(-1, 2)
         self.is_text = is_text
@@ -66,7 +66,7 @@ class BytesColumn:
 
     @property
     def buffer(self) -> Buffer | NDArray[Any]:
-        """The memory that the strings lie in."""
+        """The memory that contains the strings."""
         return self._buffer
 
     @property
@@ -76,7 +76,7 @@ class BytesColumn:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """How many bytes each string has, in the shape of the column."""
+        """The size of each string in bytes, in the shape of the column."""
         return self._slices[:, 1].reshape(self.shape)
 
     def __len__(self) -> int:
@@ -89,7 +89,7 @@ class BytesColumn:
     def __getitem__(self, at: int | slice | NDArray[Any]) -> Any:
         slices = self._slices.reshape(*self.shape, 2)
         if isinstance(at, np.ndarray) and at.dtype.kind in "iu":
-            slices = slices.take(at, axis=0)  # faster than with brackets
+            slices = slices.take(at, axis=0)  # faster than indexing
             return BytesColumn(self._buffer, slices, is_text=self.is_text, shape=slices.shape[:-1])
         slices = slices[at]
         if slices.ndim > 1:
@@ -110,13 +110,13 @@ class BytesColumn:
         return _core.take_strings(self._buffer, flat, self.is_text)
 
     def to_numpy(self) -> NDArray[np.object_]:
-        """Make an object array of `bytes` or `str`."""
+        """Return an object array of `bytes` or `str`."""
         array = np.empty(len(self._slices), dtype=object)
         array[:] = self._take()
         return array.reshape(self.shape)
 
     def to_list(self) -> list[Any]:
-        """Make a list of `bytes` or `str`, nested as `shape` tells."""
+        """Return a list of `bytes` or `str`, nested by `shape`."""
         if len(self.shape) == 1:
             return self._take()
         nested: list[Any] = self.to_numpy().tolist()
@@ -124,7 +124,7 @@ class BytesColumn:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
-            raise ValueError("strings cannot be made into an array without copying")
+            raise ValueError("strings cannot be converted to an array without copying")
         array = self.to_numpy()
         return array if dtype is None else array.astype(dtype)
 
@@ -142,7 +142,7 @@ class BytesColumn:
 
 
 class Masked:
-    """A column, and for each record whether it has a value; where not, `values` holds a blank.
+    """A column with a mask of the records that have a value; for others `values` has a blank.
 
     >>> masked = Masked(np.array([1, 0]), np.array([True, False]))
     >>> masked[1] is None
@@ -172,16 +172,16 @@ class Masked:
         return (self[i] for i in range(len(self)))
 
     def to_list(self) -> list[Any]:
-        """Make a list of Python values, with None where there is none."""
+        """Return a list of Python values, with None where there is none."""
         values = (
             self.values.tolist() if isinstance(self.values, np.ndarray) else self.values.to_list()
         )
         return [value if there else None for value, there in zip(values, self.present, strict=True)]
 
     def filled(self, value: Any) -> NDArray[Any]:
-        """The values as an array, with `value` where there is none; ragged ones have no array."""
+        """Return the values as an array, with `value` where there is none; not if ragged."""
         if not isinstance(self.values, (np.ndarray, BytesColumn)):
-            raise TypeError(f"expected values that make an array, got {self.values!r}")
+            raise TypeError(f"expected values that form an array, got {self.values!r}")
         array = np.array(self.values)
         array[~self.present] = value
         return array
@@ -190,14 +190,14 @@ class Masked:
         return f"Masked({self.values!r}, present={int(self.present.sum())} of {len(self)})"
 
 
-OF_A_PACKAGE = 2  # what `isbuiltin` says of types that a package adds to NumPy, as ml_dtypes does
+OF_A_PACKAGE = 2  # `isbuiltin` of types that packages such as ml_dtypes add to NumPy
 
 
 def to_tensor(array: NDArray[Any]) -> Any:
-    """A tensor in the memory of an array; a copy where that is read-only or laid out oddly.
+    """Return a tensor that shares the memory of an array; a copy if it is read-only or strided.
 
-    Times become int64, the counts of their unit; NaT is the smallest. The types of `ml_dtypes`
-    become those of the same name.
+    Times become int64, counts of their unit; NaT is the smallest. The types of `ml_dtypes` become
+    those of the same name.
 
     >>> to_tensor(np.array(["1970-01-03"], "datetime64[D]"))
     tensor([2])
@@ -207,7 +207,7 @@ def to_tensor(array: NDArray[Any]) -> Any:
         array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype.kind in "mM":
         array = array.view(np.int64)
-    # A tensor has no way to say that it must not be written to.
+    # Tensors cannot be read-only.
     if not array.flags.writeable or any(step < 0 for step in array.strides):
         array = array.copy()
     name = array.dtype.name
@@ -237,7 +237,7 @@ class Ragged:
         is_sound = row_splits.ndim == 1 and len(row_splits) > 0 and row_splits[0] == 0
         if not is_sound or row_splits[-1] != len(values) or (np.diff(row_splits) < 0).any():
             raise ValueError(
-                "expected `row_splits` to rise from 0 to the number of values,"
+                "expected `row_splits` to increase from 0 to the number of values,"
                 f" got {row_splits!r} for {len(values)} values"
             )
         self.values = values
@@ -265,12 +265,12 @@ class Ragged:
 
     @property
     def shape(self) -> tuple[int | None, ...]:
-        """Like an array's, with None for the ragged dimensions."""
+        """The shape as of an array, with None for the ragged dimensions."""
         return (len(self), None, *self.values.shape[1:])
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the innermost values; `object` for strings."""
+        """The dtype of the innermost values; `object` for strings."""
         return np.dtype(object) if isinstance(self.values, BytesColumn) else self.values.dtype
 
     def __len__(self) -> int:
@@ -296,14 +296,14 @@ class Ragged:
         return (self[i] for i in range(len(self)))
 
     def to_list(self) -> list[Any]:
-        """Make nested lists of Python values."""
+        """Return nested lists of Python values."""
         is_own = isinstance(self.values, (BytesColumn, Ragged))  # otherwise an array or a tensor
         return [row.to_list() if is_own else row.tolist() for row in self]
 
     def to_padded(self, *, fill: Any = None, length: int | None = None) -> NDArray[Any]:
-        """Make a dense array, rows filled up (or cut) to `length`, by default the longest's.
+        """Return a dense array, rows padded (or cut) to `length`, by default the longest's.
 
-        They are filled with `fill`, by default 0 or the empty string.
+        They are padded with `fill`, by default 0 or the empty string.
         """
         if fill is None:
             fill = _blank(self)
@@ -318,10 +318,10 @@ class Ragged:
         return dense
 
     def to_torch(self) -> Any:
-        """Make a nested tensor of the jagged layout, in the memory of the values.
+        """Return a nested tensor of the jagged layout that shares the memory of the values.
 
-        Of several ragged levels it makes a `Ragged` whose innermost values are a tensor; of strings
-        it makes nested lists.
+        Several ragged levels become a `Ragged` whose innermost values are a tensor; strings become
+        nested lists.
         """
         if isinstance(_innermost(self), BytesColumn):
             return self.to_list()
@@ -336,7 +336,7 @@ class Ragged:
 
 
 def positions_of(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where the items of runs lie that have these starts and lengths.
+    """Return the positions of the items of runs with these starts and lengths.
 
     >>> positions_of(np.array([5, 0]), np.array([2, 3]))
     array([5, 6, 0, 1, 2])
@@ -369,7 +369,7 @@ def _blank(ragged: Ragged) -> Any:
 
 
 class Sparse:
-    """`values[k]` stands at `indices[k]` of an array of `dense_shape`; all else is zero.
+    """An array of `dense_shape` with `values[k]` at `indices[k]` and zeros elsewhere.
 
     >>> sparse = Sparse(np.array([[0, 1], [1, 2]]), np.array([5.0, 7.0]), (2, 3))
     >>> sparse.to_dense()
@@ -399,7 +399,7 @@ class Sparse:
         return self.dense_shape[0]
 
     def __getitem__(self, at: int | slice | NDArray[Any]) -> Sparse:
-        """Row `at`, whose indices lack the first dimension; or the rows of a slice or an array."""
+        """Return row `at`, without the first dimension; or the rows of a slice or an array."""
         if isinstance(at, (slice, np.ndarray)):
             return self._take(np.arange(len(self))[at])
         if not -len(self) <= at < len(self):
@@ -420,12 +420,12 @@ class Sparse:
         return (self[i] for i in range(len(self)))
 
     def to_list(self) -> list[Any]:
-        """Make nested lists of the whole array."""
+        """Return nested lists of the whole array."""
         dense: list[Any] = self.to_dense().tolist()
         return dense
 
     def to_dense(self) -> NDArray[Any]:
-        """Make the whole array; where an index occurs twice, the last value stands."""
+        """Return the whole array; if an index occurs twice, the last value wins."""
         values: Any = self.values
         fill: Any = 0
         if isinstance(values, BytesColumn):
@@ -436,9 +436,9 @@ class Sparse:
         return dense
 
     def to_scipy(self) -> Any:
-        """Make a `scipy.sparse.csr_array` of numbers in two dimensions; duplicates are summed.
+        """Return a `scipy.sparse.csr_array` of numbers in two dimensions; duplicates are summed.
 
-        Its indices have 32 bits where that is enough: some of scikit-learn takes no others.
+        Its indices have 32 bits if that is enough: parts of scikit-learn accept no others.
         """
         if len(self.dense_shape) != 2 or isinstance(self.values, BytesColumn):
             raise ValueError(f"expected numbers in two dimensions, got {self!r}")
@@ -448,9 +448,9 @@ class Sparse:
         return scipy_sparse.csr_array((self.values, (rows, columns)), shape=self.dense_shape)
 
     def to_torch(self) -> Any:
-        """Make a sparse tensor of numbers, in the COO layout and the memory of the values.
+        """Return a sparse tensor of numbers, in COO layout, that shares the memory of the values.
 
-        Where an index occurs twice, PyTorch adds the values up.
+        If an index occurs twice, PyTorch adds the values.
         """
         if isinstance(self.values, BytesColumn):
             raise ValueError(f"expected numbers, got strings: {self!r}")
@@ -459,7 +459,7 @@ class Sparse:
         if isinstance(values, np.ndarray):
             values = to_tensor(values)
         places = to_tensor(np.ascontiguousarray(self.indices.T))
-        # Checked, since PyTorch reads and writes wherever indices point to.
+        # Validated, since PyTorch reads and writes wherever indices point to.
         return torch.sparse_coo_tensor(places, values, self.dense_shape, check_invariants=True)
 
     def __repr__(self) -> str:

@@ -320,8 +320,8 @@ class TFRecordWriter:
         rows: Source = PythonRows(self._generate, split=self.split)
         if not self._is_plain:
             return serialize(rows, self.serializer, self.sparse_features)
-        is_picture = getattr(self.serializer, "problem_type", "") == "image"
-        return find_images(rows) if is_picture else rows
+        is_image = getattr(self.serializer, "problem_type", "") == "image"
+        return find_images(rows) if is_image else rows
 
 
 class DatumParser:

@@ -1,4 +1,4 @@
-"""Images: told by their content, checked, prepared for storing, and decoded exactly."""
+"""Images: recognised by content, checked, prepared for storage, and decoded exactly."""
 
 from datum.images.check import check_decodes, read_header
 from datum.images.decode import decode, decode_pixels, ids_of_colours, palette_of

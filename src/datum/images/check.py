@@ -1,4 +1,4 @@
-"""Whether an image is whole: told cheaply from its end, and by decoding where that is in doubt."""
+"""Completeness of image files: checked by their end, or by decoding them if in doubt."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from datum.images.header import ImageError, ImageHeader, open_image, parse_heade
 
 __all__ = ["check_decodes", "check_sums", "read_header"]
 
-_END_BYTES = 4096  # what cameras and programs may add after the end of a JPEG or GIF
+_END_BYTES = 4096  # that cameras and programs may add after the end of a JPEG or GIF
 
 
 def read_header(data: bytes) -> ImageHeader:
-    """The header of a whole image, told by its content; raises ImageError for what is none.
+    """Return the header of a complete image, recognised by content; raise ImageError otherwise.
 
-    An image whose end looks cut off, or that holds what may harm a decoder, is decoded to decide.
-    Damage within is found only by decoding: see `check_decodes`.
+    An image that looks truncated, or may harm a decoder, is decoded to decide. Damage within is
+    found only by decoding: see `check_decodes`.
     """
     header = parse_header(data)
     if not _LOOKS_WHOLE[header.format](data):
@@ -26,13 +26,13 @@ def read_header(data: bytes) -> ImageHeader:
 
 
 def check_decodes(data: bytes, header: ImageHeader) -> None:
-    """Decode all pixels; raises ImageError if that fails."""
+    """Decode all pixels; raise ImageError if that fails."""
     check_sums(data, header)
     decode_pixels(data, header.channels)
 
 
 def check_sums(data: bytes, header: ImageHeader) -> None:
-    """Check the sums that a PNG holds of its parts, which Pillow does not when it decodes."""
+    """Verify the checksums of a PNG, which Pillow does not do when it decodes."""
     if header.format != "png":
         return
     try:
@@ -46,7 +46,7 @@ def _is_jpeg_whole(data: bytes) -> bool:
 
 
 def _is_png_whole(data: bytes) -> bool:
-    # Packed text may be made to fill the memory, and Pillow then refuses the image.
+    # Compressed text may fill the memory; Pillow then refuses the image.
     is_plain = not {b"zTXt", b"iTXt"}.intersection(png_chunks(data))
     return is_plain and data.rfind(b"IEND\xaeB`\x82", -_END_BYTES) >= 0
 
@@ -65,7 +65,7 @@ def _is_bmp_whole(data: bytes) -> bool:
 
 
 def _is_tiff_whole(data: bytes) -> bool:
-    """Whether every strip or tile of the first image lies within the file."""
+    """Return whether every strip or tile of the first image is within the file."""
     tags: Any = open_image(data, "tiff").tag_v2
     for starts, lengths in ((273, 279), (324, 325)):
         if starts in tags:

@@ -36,18 +36,18 @@ __all__ = [
     "stack_images",
 ]
 
-_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 6: 4}  # of each kind of colour; of a palette the ids
+_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 6: 4}  # by colour type; ids for a palette
 _PALETTE = 3
 _HEADER = struct.Struct(">IIBBBBB")
 _CHUNK = struct.Struct(">I4s")
-_FIRST_CHUNK = 33  # after the start, and the header
+_FIRST_CHUNK = 33  # after the signature and the header
 _CHUNK_BYTES = 12  # length, kind and checksum
 
 
 def png_shape(data: bytes | memoryview) -> tuple[int, int, int] | None:
-    """Height, width and channels that the header of a PNG tells; None where that is not all.
+    """Return height, width and channels from the header of a PNG; None if it does not suffice.
 
-    It is not for palettes, whose channels depend on what is asked for, nor for more than 8 bits.
+    That is the case for palettes, whose channels depend on the request, and for more than 8 bits.
     """
     if len(data) < _FIRST_CHUNK:
         return None
@@ -59,11 +59,11 @@ def png_shape(data: bytes | memoryview) -> tuple[int, int, int] | None:
 def decode_png(
     data: bytes | memoryview, channels: int, out: NDArray[np.uint8] | None = None
 ) -> NDArray[np.uint8] | None:
-    """The pixels of a whole PNG that has eight bits and so many channels, as it stores them.
+    """Decode a complete PNG of eight bits and this number of channels, without conversion.
 
-    None for every other image, and for a damaged one: Pillow reads them, or says what is wrong.
-    With `out`, an array in one piece, pixels are written there, and None is for images of another
-    shape, too; without it, the size has to be checked before.
+    Return None for every other image, and for a damaged one: Pillow reads them, or reports the
+    fault. With `out`, a contiguous array, pixels are written there, and images of another shape
+    return None, too; without it, the caller has to check the size before.
     """
     if len(data) < _FIRST_CHUNK:
         return None
@@ -85,7 +85,7 @@ def decode_png(
 
 
 def _find_pixels(data: bytes | memoryview) -> bytes | memoryview | None:
-    """What lies in the chunks of pixels, each checked; None where one is not as it should be."""
+    """Return the content of the pixel chunks, once verified; None if one is unexpected."""
     found: list[bytes | memoryview] = []
     view = memoryview(data)
     if isal_zlib.crc32(view[12:29]) != int.from_bytes(view[29:33], "big"):
@@ -96,7 +96,7 @@ def _find_pixels(data: bytes | memoryview) -> bytes | memoryview | None:
         end = at + 8 + length
         if kind == b"IEND":
             return found[0] if len(found) == 1 else b"".join(found) or None
-        if end + 4 > size or kind == b"acTL":  # cut, or animated
+        if end + 4 > size or kind == b"acTL":  # truncated, or animated
             return None
         if kind == b"IDAT":
             if isal_zlib.crc32(view[at + 4 : end]) != int.from_bytes(view[end : end + 4], "big"):
@@ -107,7 +107,7 @@ def _find_pixels(data: bytes | memoryview) -> bytes | memoryview | None:
 
 
 def _inflate(packed: bytes | memoryview, nbytes: int) -> bytes | None:
-    """Exactly so many bytes; None if there are more, fewer, or the stream is damaged."""
+    """Return exactly `nbytes` bytes; None if there are more, fewer, or the stream is damaged."""
     stream: Any = isal_zlib.decompressobj()
     try:
         inflated: bytes = stream.decompress(packed, nbytes + 1)
@@ -116,21 +116,21 @@ def _inflate(packed: bytes | memoryview, nbytes: int) -> bytes | None:
     return inflated if stream.eof and len(inflated) == nbytes else None
 
 
-WIDENED = 257  # what a value of 8 bits is multiplied by: 255 becomes 65535
+WIDENED = 257  # the factor from 8 to 16 bits: 255 becomes 65535
 
 _JPEG_COLOURS = {1: "GRAY", 3: "RGB", 4: "RGBA"}
 
 
 def decode(data: bytes | Iterable[bytes], feature: Feature) -> Any:
-    """The pixels of an image as its feature says: height x width x channels.
+    """Decode an image to the pixels of its feature: height x width x channels.
 
-    Of a feature that holds a list of images, `data` are the bytes of each. They come as one array,
-    with the number of images before the height; or as a list, where they are of several sizes.
+    For a feature that is a list of images, `data` are the bytes of each. They are returned as one
+    array, with the number of images before the height; or as a list, if their sizes differ.
 
-    With None for the channels they are as many as the image has. With one a palette gives its
-    ids, not its colours; grey is repeated for three; what is opaque gets the highest alpha for
-    four. An orientation in EXIF is not applied; of several frames the first is given. For how
-    8 bits become 16, see `fit_depth`.
+    None for the channels means those of the image. With one channel, a palette is decoded to its
+    ids, not its colours; grey is repeated for three channels; opaque images get the highest alpha
+    for four. An EXIF orientation is not applied; only the first of several frames is decoded. See
+    `fit_depth` for conversion between 8 and 16 bits.
     """
     if feature.holds_images:
         return stack_images([_decode(one, feature.single_image) for one in data], feature)
@@ -140,7 +140,7 @@ def decode(data: bytes | Iterable[bytes], feature: Feature) -> Any:
 def stack_images(
     images: Sequence[NDArray[Any]], feature: Feature
 ) -> NDArray[Any] | list[NDArray[Any]]:
-    """The images of one record as one array, or as a list where they are of several sizes."""
+    """Return the images of one record as one array, or as a list if their sizes differ."""
     count = feature.shape[0]
     if count is not None and len(images) != count:
         raise ImageError(f"expected {count} images, got {len(images)}")
@@ -164,11 +164,11 @@ def _decode(data: Any, feature: Feature) -> NDArray[Any]:
 
 
 def fit_depth(array: NDArray[Any], dtype: str) -> NDArray[Any]:
-    """Pixels as uint8 or uint16, whichever their feature has.
+    """Convert pixels to uint8 or uint16, as required by their feature.
 
-    Colours keep their look: white is 255 in 8 bits and 65535 in 16, so values are multiplied by
-    257, or lose their low byte. The values of a single channel may be ids, and are never changed:
-    an ImageError if they do not fit.
+    Colours keep their appearance: white is 255 in 8 bits and 65535 in 16, so values are multiplied
+    by 257, or lose their low byte. The values of a single channel may be ids and never change:
+    ImageError is raised if they do not fit.
 
     >>> fit_depth(np.array([[[0, 128, 255]]], np.uint8), "uint16")
     array([[[    0, 32896, 65535]]], dtype=uint16)
@@ -181,7 +181,7 @@ def fit_depth(array: NDArray[Any], dtype: str) -> NDArray[Any]:
         if dtype == "uint8" and array.max() > 255:
             raise ImageError(
                 f"expected pixels of 8 bits, got {array.max()}",
-                hint="a feature of dtype uint16 holds them",
+                hint="a feature of dtype uint16 fits them",
             )
         return array.astype(dtype)
     if dtype == "uint16":
@@ -190,7 +190,7 @@ def fit_depth(array: NDArray[Any], dtype: str) -> NDArray[Any]:
 
 
 def decode_pixels(data: bytes, channels: int) -> NDArray[Any]:
-    """The pixels of an image, uint8 or uint16, with 1, 3 or 4 channels."""
+    """Return the pixels of an image, uint8 or uint16, with 1, 3 or 4 channels."""
     header = parse_header(data)
     check_channels(header, channels)
     if header.format == "jpeg":
@@ -203,23 +203,23 @@ def decode_pixels(data: bytes, channels: int) -> NDArray[Any]:
             return array
     try:
         return pixels_of(open_image(data, header.format), channels)
-    except Exception as error:  # decoders raise what they like on bytes made to harm
+    except Exception as error:  # malicious bytes make decoders raise anything
         raise ImageError(
             f"expected a whole {header.format.upper()} image, got a damaged one: {error}"
         ) from None
 
 
 def check_channels(header: ImageHeader, channels: int | None) -> None:
-    """Raise ImageError for colours that are not made grey."""
+    """Raise ImageError for colours that are not converted to grey."""
     if header.dtype == "uint16" and channels == 1 != header.channels:
         raise ImageError(
             "expected grey or a palette for one channel, got 16-bit colour",
-            hint="a feature of 3 channels holds it, or convert it to grey",
+            hint="use a feature of 3 channels, or convert it to grey",
         )
 
 
 def _decode_jpeg(data: bytes, channels: int) -> NDArray[np.uint8] | None:
-    """Decoded by libjpeg-turbo; None for CMYK, and for faults that Pillow may forgive."""
+    """Decode with libjpeg-turbo; return None for CMYK, and for faults that Pillow may forgive."""
     import simplejpeg
 
     try:
@@ -232,9 +232,9 @@ def _decode_jpeg(data: bytes, channels: int) -> NDArray[np.uint8] | None:
 def ids_of_colours(
     array: NDArray[np.uint8], colour_map: Mapping[tuple[int, int, int], int]
 ) -> NDArray[Any]:
-    """The id of every pixel's colour: height x width, uint8 or, for larger ids, uint16.
+    """Return the id of every pixel's colour: height x width, uint8 or, for larger ids, uint16.
 
-    A colour that the map lacks is an ImageError that names it and where it is.
+    A colour that the map lacks raises an ImageError that names it and its position.
 
     >>> ids_of_colours(np.array([[[255, 0, 0], [0, 0, 0]]]), {(0, 0, 0): 0, (255, 0, 0): 7})
     array([[7, 0]], dtype=uint8)
@@ -250,7 +250,7 @@ def ids_of_colours(
         colour = tuple(array[row, column, :3].tolist())
         raise ImageError(
             f"expected colours of the colour map, got {colour} at row {row}, column {column}"
-            f" and {(~is_known).sum()} such pixels in all",
+            f" and {(~is_known).sum()} such pixels in total",
             hint="add it to `colour_map`",
         )
     dtype = np.uint8 if known[:, 1].max(initial=0) < 256 else np.uint16
@@ -262,15 +262,15 @@ def _code(red: Any, green: Any, blue: Any) -> Any:
     return red << 16 | green << 8 | blue
 
 
-_HEADER_END = 33  # of a PNG: the start, and the first chunk
+_HEADER_END = 33  # of a PNG: the signature, and the first chunk
 
 
 def ids_as_grey(data: bytes, header: ImageHeader) -> bytes:
-    """A grey PNG whose values are the ids of an image with a palette.
+    """Return a grey PNG whose values are the ids of an image with a palette.
 
-    TensorFlow decodes a palette to its colours, and those to grey; of a grey image it gives the
-    values as they are. The pixels of a PNG with 8 bits are not even decoded: only how they are
-    called changes.
+    TensorFlow decodes a palette to its colours, and those to grey, but it leaves the values of a
+    grey image unchanged. The pixels of a PNG of 8 bits are not even decoded: only the header
+    changes.
     """
     bits, colour = data[24:26]
     if header.format == "png" and (bits, colour) == (8, 3):
@@ -283,7 +283,7 @@ def ids_as_grey(data: bytes, header: ImageHeader) -> bytes:
 
 
 def palette_of(data: bytes) -> list[tuple[int, int, int]] | None:
-    """The colours of the ids of an image; None if it has no palette."""
+    """Return the colours of the ids of an image; None if it has no palette."""
     header = parse_header(data)
     if not header.has_palette:
         return None

@@ -1,4 +1,4 @@
-"""Image files and what their first bytes say: format, size, channels."""
+"""Headers of image files: format, size, channels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
     "sniff_format",
 ]
 
-# Opened by their own classes: `Image.open` would guess the format anew, and warn of large images.
+# Opened by their own classes: `Image.open` would detect the format again, and warn of large images.
 _CLASSES = {
     "bmp": ("PIL.BmpImagePlugin", "BmpImageFile"),
     "gif": ("PIL.GifImagePlugin", "GifImageFile"),
@@ -48,29 +48,29 @@ _OPAQUE_16 = 65535
 
 
 def open_image(data: bytes, name: str) -> Any:
-    """Pillow's image of `data`, its pixels not yet decoded; raises whatever Pillow raises."""
+    """Return Pillow's image of `data`, not yet decoded; errors of Pillow are raised unchanged."""
     module, kind = _CLASSES[name]
     return getattr(importlib.import_module(module), kind)(io.BytesIO(data))
 
 
 def describe_pixels(image: Any) -> tuple[int, Literal["uint8", "uint16"]] | None:
-    """Channels and type of what `pixels_of` gives; None for pixels it cannot give exactly."""
+    """Return channels and type of the result of `pixels_of`; None for pixels it cannot convert."""
     mode = image.mode
     if mode.startswith("I;16"):
         return 1, "uint16"
     if mode not in _CHANNELS:
         return None
     stored = _stored_mode(image)
-    if ";16" in stored:  # which Pillow narrows to eight bits
+    if ";16" in stored:  # narrowed to eight bits by Pillow
         return (_CHANNELS[mode], "uint16") if stored[:-1] == f"{mode};16" else None
     is_transparent = mode == "P" and "transparency" in image.info
     return 4 if is_transparent else _CHANNELS[mode], "uint8"
 
 
 def pixels_of(image: Any, channels: int) -> NDArray[Any]:
-    """An array of height x width x `channels`, of type uint8 or uint16.
+    """Return an array of height x width x `channels`, of type uint8 or uint16.
 
-    Palettes give their ids for one channel, and their colours for more.
+    Palettes are converted to their ids for one channel, and to their colours for more.
     """
     if image.mode.startswith("I"):
         return _fit_channels(_to_uint16(np.asarray(image)[..., None]), channels)
@@ -81,7 +81,7 @@ def pixels_of(image: Any, channels: int) -> NDArray[Any]:
         band = image if is_direct else _single_band(image)
         return np.asarray(band)[..., None]
     if image.mode in ("P", "PA"):
-        image = image.convert("RGBA")  # the way that knows every kind of transparency
+        image = image.convert("RGBA")  # handles every kind of transparency
     return np.asarray(image.convert("RGB" if channels == 3 else "RGBA"))
 
 
@@ -92,7 +92,7 @@ def _single_band(image: Any) -> Any:
 
 
 def _stored_mode(image: Any) -> str:
-    """How pixels lie in the file, in Pillow's words, if they are not decoded yet."""
+    """Return Pillow's name for the pixels in the file, if they are not decoded yet."""
     tiles = getattr(image, "tile", None) or [(None, None, None, "")]
     args = tiles[0][3]
     mode = args[0] if isinstance(args, tuple) and args else args
@@ -100,7 +100,7 @@ def _stored_mode(image: Any) -> str:
 
 
 def _read_colours_of_16_bits(image: Any) -> NDArray[np.uint16]:
-    """Decode twice: Pillow keeps the high byte of two, and the low one if their order is lied."""
+    """Decode twice: Pillow keeps the high byte of two, and the low one if told they are swapped."""
     stored = _stored_mode(image)
     native = "L" if sys.byteorder == "little" else "B"
     order = stored[-1].replace("N", native)
@@ -144,7 +144,7 @@ def _fit_channels(array: NDArray[np.uint16], channels: int) -> NDArray[np.uint16
 
 ImageFormat = Literal["bmp", "gif", "jpeg", "png", "tiff", "webp"]
 
-MAX_PIXELS = 178_956_970  # where Pillow sees a decompression bomb: half a GiB once decoded to RGB
+MAX_PIXELS = 178_956_970  # Pillow's limit for decompression bombs: half a GiB once decoded to RGB
 
 PNG_START = b"\x89PNG\r\n\x1a\n"
 _STARTS: tuple[tuple[bytes, ImageFormat], ...] = (
@@ -155,11 +155,11 @@ _STARTS: tuple[tuple[bytes, ImageFormat], ...] = (
     (b"BM", "bmp"),
     (b"II*\x00", "tiff"),
     (b"MM\x00*", "tiff"),
-    (b"II+\x00", "tiff"),  # files of more than 4 GiB
+    (b"II+\x00", "tiff"),  # BigTIFF, of more than 4 GiB
     (b"MM\x00+", "tiff"),
 )
-_FRAME_MARKERS = frozenset((0xC0, 0xC1, 0xC2, 0xC9, 0xCA))  # the kinds of JPEG that are in use
-_BARE_MARKERS = frozenset((0x01, *range(0xD0, 0xD8)))  # those that no length follows
+_FRAME_MARKERS = frozenset((0xC0, 0xC1, 0xC2, 0xC9, 0xCA))  # the kinds of JPEG in use
+_BARE_MARKERS = frozenset((0x01, *range(0xD0, 0xD8)))  # not followed by a length
 _PNG_BITS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 4, 6: 4}
 
@@ -170,15 +170,16 @@ class ImageError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class ImageHeader:
-    """What an image is once it is decoded.
+    """The properties of a decoded image.
 
     Attributes:
-        format: how it is encoded.
-        height, width: in pixels, as they are stored; an orientation in EXIF is not applied.
-        channels: 1 for grey, 3 for colour, 4 with transparency. Palettes count as the colours
-            they stand for, CMYK as 3, and grey with transparency as 4.
+        format: The file format.
+        height: The height in stored pixels; an EXIF orientation is not applied.
+        width: The width in stored pixels.
+        channels: 1 for grey, 3 for colour, 4 with transparency. Palettes count as their colours,
+            CMYK as 3, and grey with transparency as 4.
         dtype: "uint16" if pixels have more than eight bits.
-        has_palette: whether pixels are ids of colours; with one channel they are read as such.
+        has_palette: Whether pixels are ids of colours; with one channel they are read as ids.
     """
 
     format: ImageFormat
@@ -190,7 +191,7 @@ class ImageHeader:
 
 
 def sniff_format(data: bytes) -> ImageFormat | None:
-    r"""The format that the first bytes tell, whatever the file is called.
+    r"""Return the format of an image by its first bytes, whatever the file name.
 
     >>> sniff_format(b"GIF89a\x01\x00")
     'gif'
@@ -201,9 +202,9 @@ def sniff_format(data: bytes) -> ImageFormat | None:
 
 
 def parse_header(data: bytes) -> ImageHeader:
-    """The header of an image; raises ImageError for what is none, or above `MAX_PIXELS`.
+    """Return the header of an image; raise ImageError if it is none, or above `MAX_PIXELS`.
 
-    What follows the header is not looked at: see `read_header` for whole images.
+    The rest of the file is not read: see `read_header` for complete images.
     """
     name = sniff_format(data)
     if name is None:
@@ -216,7 +217,7 @@ def parse_header(data: bytes) -> ImageHeader:
             header = _parse_with_pillow(data, name)
     except ImageError:
         raise
-    except Exception as error:  # decoders raise what they like on bytes made to harm
+    except Exception as error:  # malicious bytes make decoders raise anything
         raise ImageError(
             f"expected a {name.upper()} image, got a damaged header: {error}"
         ) from None
@@ -234,14 +235,14 @@ def _parse_jpeg(data: bytes) -> ImageHeader | None:
 
 
 def jpeg_frame(data: bytes) -> tuple[int, int, int] | None:
-    """Height, width and components of a JPEG; None where its markers are odd, for Pillow to say.
+    """Return height, width and components of a JPEG; None if its markers are for Pillow to judge.
 
-    Of four components, an image is in CMYK.
+    An image of four components is in CMYK.
     """
     at = 2
     while data[at] == 0xFF:
         marker = data[at + 1]
-        if marker == 0xFF:  # filling
+        if marker == 0xFF:  # padding
             at += 1
         elif marker in _BARE_MARKERS:
             at += 2
@@ -271,7 +272,7 @@ def _parse_png(data: bytes) -> ImageHeader:
 
 
 def png_chunks(data: bytes) -> list[bytes]:
-    """The kinds of the chunks before the pixels."""
+    """Return the kinds of the chunks before the pixels."""
     found: list[bytes] = []
     at = 8
     while at + 8 <= len(data):
@@ -311,19 +312,19 @@ def _parse_with_pillow(data: bytes, name: ImageFormat) -> ImageHeader:
     return ImageHeader(name, height, width, *described, image.mode in ("P", "PA"))
 
 
-_START_BYTES = 64 * 2**10  # holds the header of nearly every image
+_START_BYTES = 64 * 2**10  # contains the header of nearly every image
 _SNIFF_BYTES = 16
-# A pipe would keep `open` waiting for its other end.
+# Opening a pipe would wait for its other end.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
-    """The content of a regular file; anything else that has a path is an ImageError."""
+    """Return the content of a regular file; raise ImageError for any other path."""
     return _read(path, None)[0]
 
 
 def read_file_header(path: str | os.PathLike[str]) -> ImageHeader:
-    """The header of an image file; whether the image is whole is not looked at."""
+    """Return the header of an image file; the rest of the file is not checked."""
     try:
         start, size = _read(path, _START_BYTES)
         try:
@@ -337,7 +338,7 @@ def read_file_header(path: str | os.PathLike[str]) -> ImageHeader:
 
 
 def sniff_file(path: str | os.PathLike[str]) -> ImageFormat | None:
-    """The format that the first bytes of a file tell; None if it is no image, or no file."""
+    """Return the format by the first bytes of a file; None if it is not an image file."""
     try:
         return sniff_format(_read(path, _SNIFF_BYTES)[0])
     except ImageError:
@@ -345,12 +346,12 @@ def sniff_file(path: str | os.PathLike[str]) -> ImageFormat | None:
 
 
 def name_file(path: str | os.PathLike[str], error: ImageError) -> ImageError:
-    """The same error, with the file that it is about."""
+    """Return the same error, with its file."""
     return error if error.where.startswith(inert(path)) else ImageError(error, where=path)
 
 
 def _read(path: str | os.PathLike[str], limit: int | None) -> tuple[bytes, int]:
-    """At most `limit` bytes of the file, and its size."""
+    """Return at most `limit` bytes of the file, and its size."""
     try:
         file = os.open(path, _FLAGS)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name

@@ -1,4 +1,4 @@
-"""Images prepared for storage: bytes kept as they are unless options ask otherwise."""
+"""Preparation of images for storage: bytes are kept unless options say otherwise."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
     "prepare",
 ]
 
-FORMATS = ("jpeg", "png", "webp")  # those that images can be stored in anew
+FORMATS = ("jpeg", "png", "webp")  # in which images can be stored again
 
 
 def _check_range(name: str, value: Any, most: int) -> None:
@@ -52,15 +52,15 @@ def _check_range(name: str, value: Any, most: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageOptions:
-    """What to do with images before they are stored; nothing, by default.
+    """Processing of images before they are stored; none by default.
 
     Attributes:
-        max_side: shrink images whose longer side has more pixels than this.
-        quality: encode JPEG and WebP images anew, with this quality of 1 to 100.
-        format: store all images as "jpeg", "png" or "webp". What may hold ids, as masks do,
-            becomes PNG whatever is asked: 16-bit grey, and lossless images of a feature with one
-            channel; where no feature says so, grey ones and palettes too.
-        verify: decode every image, and refuse those that cannot be.
+        max_side: Shrink images whose longer side has more pixels than this.
+        quality: Encode JPEG and WebP images again, with this quality of 1 to 100.
+        format: Store all images as "jpeg", "png" or "webp". Images that may contain ids, such as
+            masks, become PNG in any case: 16-bit grey, and lossless images of a feature with one
+            channel; without a feature, grey images and palettes too.
+        verify: Decode every image, and reject those that cannot be decoded.
     """
 
     max_side: int | None = None
@@ -77,25 +77,25 @@ class ImageOptions:
 
     @property
     def changes_bytes(self) -> bool:
-        """Whether images may be stored as other bytes than they came as."""
+        """Whether images may be stored with different bytes."""
         return (self.max_side, self.quality, self.format) != (None, None, None)
 
 
-DEFAULT_QUALITY = 95  # of JPEG and WebP that are made anew: the loss is hardly seen
+DEFAULT_QUALITY = 95  # of encoded JPEG and WebP: the loss is hardly visible
 
 _ORIENTATION = 0x0112  # the EXIF tag
 
 
 def encode_image(image: Any, name: str, *, is_exact: bool, options: ImageOptions) -> bytes:
-    """Encode as PNG, JPEG or WebP, shrunk if options ask for it.
+    """Encode as PNG, JPEG or WebP, shrunk if options say so.
 
-    With `is_exact` pixels are left out, but not mixed. An orientation stays beside the pixels, as
-    it was: boxes and masks hold for them as they are stored.
+    With `is_exact` pixels are dropped, not mixed. An orientation is stored unchanged beside the
+    pixels: boxes and masks refer to pixels as they are stored.
     """
     exif = _keep_orientation(image)
     image = _shrink(image, is_exact, options.max_side)
     image = _fit_mode(image, name, is_exact)
-    # Profiles and comments would be taken over, for some formats; nothing reads them.
+    # Some formats would keep profiles and comments, which nothing reads.
     settings: dict[str, Any] = {"exif": exif, "icc_profile": None, "comment": ""}
     if name != "png":
         settings["quality"] = options.quality or DEFAULT_QUALITY
@@ -105,14 +105,14 @@ def encode_image(image: Any, name: str, *, is_exact: bool, options: ImageOptions
 
 
 def _keep_orientation(image: Any) -> bytes:
-    """EXIF data with nothing but the orientation; empty if there is none."""
+    """Return EXIF data with only the orientation; empty if there is none."""
     from PIL.Image import Exif
 
-    if getattr(image, "format", None) == "TIFF":  # whose orientation Pillow applies
+    if getattr(image, "format", None) == "TIFF":  # Pillow applies its orientation
         return b""
     try:
         orientation = image.getexif().get(_ORIENTATION)
-    except Exception:  # a damaged tag is no reason to lose the image
+    except Exception:  # a damaged tag must not cost the image
         return b""
     if orientation not in range(2, 9):
         return b""
@@ -132,7 +132,7 @@ def _shrink(image: Any, is_exact: bool, max_side: int | None) -> Any:
     if is_exact:
         return image.resize((width, height), Resampling.NEAREST)
     if hasattr(image, "draft"):
-        image.draft(None, (2 * width, 2 * height))  # a JPEG decodes to a smaller size for less
+        image.draft(None, (2 * width, 2 * height))  # a JPEG decodes faster to a smaller size
     if image.mode not in ("L", "RGB", "RGBA"):
         image = image.convert(_colour_mode(image))
     return image.resize((width, height), Resampling.LANCZOS, reducing_gap=2.0)
@@ -146,7 +146,7 @@ def _colour_mode(image: Any) -> str:
 
 
 def _fit_mode(image: Any, name: str, is_exact: bool) -> Any:
-    """The image in a mode that the format can hold."""
+    """Convert the image to a mode that the format supports."""
     mode = image.mode
     if is_exact and mode == "PA":
         return image.convert("P")
@@ -166,23 +166,23 @@ def _fit_mode(image: Any, name: str, is_exact: bool) -> Any:
 
 
 _CMYK = 4  # components of a JPEG
-_ANIMATED = 0x02  # of the flags of an extended WebP
-_COLOUR_TYPES = {3: 2, 4: 6}  # of a PNG, by the channels
-_SUB = 1  # the filter that stores how a value differs from that of the pixel before
+_ANIMATED = 0x02  # a flag of extended WebP
+_COLOUR_TYPES = {3: 2, 4: 6}  # of a PNG, by channels
+_SUB = 1  # the PNG filter that stores differences to the previous pixel
 
 
 def is_portable(data: bytes, header: ImageHeader, channels: int | None) -> bool:
-    """Whether all readers give the same pixels of an image, with so many channels.
+    """Return whether all readers decode an image to the same pixels, with these channels.
 
-    None for the channels means those of the image. Colours that are to be grey are not: everybody
-    weighs red, green and blue differently, but for those in a JPEG, which has the grey apart.
+    None for the channels means those of the image. Colours converted to grey are not portable:
+    readers weigh red, green and blue differently, except for JPEG, which stores grey separately.
     """
-    if header.format == "jpeg":  # not in CMYK as grey, nor with odd markers, which Pillow forgives
+    if header.format == "jpeg":  # except CMYK as grey, and odd markers, which Pillow forgives
         frame = jpeg_frame(data)
         return frame is not None and (channels != 1 or frame[2] != _CMYK)
     if channels == 1 < header.channels or header.format == "tiff":
         return False
-    if header.format == "gif":  # in colours, opaque, and with a first frame that fills the image
+    if header.format == "gif":  # in colour, opaque, and with a first frame that fills the image
         return header.channels == 3 and _first_frame(data) == (0, 0, header.width, header.height)
     if header.format == "webp":  # not an animation
         return not (data[12:16] == b"VP8X" and data[20] & _ANIMATED)
@@ -190,7 +190,7 @@ def is_portable(data: bytes, header: ImageHeader, channels: int | None) -> bool:
 
 
 def _first_frame(data: bytes) -> tuple[int, ...]:
-    """Left, top, width and height of the first frame of a GIF; nothing where there is none."""
+    """Return left, top, width and height of the first frame of a GIF; empty if there is none."""
     flags = data[10]
     at = 13 + (3 * 2 ** (1 + flags % 8) if flags & 0x80 else 0)
     while at < len(data) - 10:
@@ -206,7 +206,7 @@ def _first_frame(data: bytes) -> tuple[int, ...]:
 
 
 def _is_plain_bmp(data: bytes) -> bool:
-    """Of 24 bits, not compressed, and with the usual header."""
+    """Return whether it has 24 bits, no compression, and the usual header."""
     if len(data) < 34:
         return False
     head_bytes, _, _, _, bits, compression = struct.unpack_from("<IiiHHI", data, 14)
@@ -214,9 +214,9 @@ def _is_plain_bmp(data: bytes) -> bool:
 
 
 def encode_png(array: NDArray[Any]) -> bytes:
-    """A PNG file of pixels: height x width x 1, 3 or 4, uint8 or uint16."""
+    """Return a PNG file of pixels: height x width x 1, 3 or 4, uint8 or uint16."""
     if array.dtype == np.uint16 and array.shape[-1] > 1:
-        return _encode_deep_colours(array)  # which Pillow cannot
+        return _encode_deep_colours(array)  # not supported by Pillow
     from PIL import Image
 
     file = io.BytesIO()
@@ -248,10 +248,10 @@ class PreparedImage:
     """An image ready to be stored.
 
     Attributes:
-        data: its encoded bytes.
-        header: what they say of themselves.
-        converted: the format of the file that it came as, if it was made a PNG because not every
-            reader has a decoder for it.
+        data: Its encoded bytes.
+        header: The header of these bytes.
+        converted: The original format of the file, if it was converted to PNG because not every
+            reader can decode it.
     """
 
     data: bytes
@@ -261,7 +261,7 @@ class PreparedImage:
 
 _AS_THEY_ARE = ImageOptions()
 _DEEP_COLOURS = Message(
-    "expected 8-bit colour to shrink or encode anew, got 16-bit colour",
+    "expected 8-bit colour to shrink or encode again, got 16-bit colour",
     hint="convert it to 8 bits first, or leave `max_side`, `quality` and `format` out",
 )
 
@@ -269,12 +269,11 @@ _DEEP_COLOURS = Message(
 def prepare(
     value: Any, feature: Feature | None = None, options: ImageOptions = _AS_THEY_ARE
 ) -> PreparedImage:
-    """Make a file's path, encoded bytes, an array or a Pillow image ready to be stored.
+    """Prepare a file's path, encoded bytes, an array or a Pillow image for storage.
 
     Arrays are uint8 or uint16 of height x width, or with 1, 3 or 4 channels last; they and Pillow
     images become PNG unless options choose a format. So do files that not every reader decodes
-    alike: see `datum.images.prepare`. Raises ImageError for what is no image, is damaged, or
-    cannot be read back as `feature` says.
+    alike. Raises ImageError if it is not an image, is damaged, or does not fit `feature`.
     """
     try:
         prepared = _prepare(value, feature, options)
@@ -322,12 +321,12 @@ def _prepare_bytes(data: bytes, feature: Feature | None, options: ImageOptions) 
     is_exact = _is_exact(image.mode, feature, is_lossy=header.format == "jpeg")
     name = _choose_format(header.format, is_exact, options)
     if name == header.format == "png" and not is_large:
-        return PreparedImage(data, header)  # ids, which no lossy format may hold
+        return PreparedImage(data, header)  # ids must not be stored in a lossy format
     return _encode(image, name, is_exact, options)
 
 
 def _make_portable(data: bytes, header: ImageHeader, feature: Feature | None) -> PreparedImage:
-    """The bytes as they are, or a PNG of the same pixels where readers would not agree on them."""
+    """Return the bytes unchanged, or a PNG of the same pixels if readers would disagree on them."""
     wanted = None if feature is None else feature.shape[-1]
     if is_portable(data, header, wanted):
         return PreparedImage(data, header)
@@ -352,7 +351,7 @@ def _holds_ids(feature: Feature | None) -> bool:
 
 
 def _is_exact(mode: str, feature: Feature | None, *, is_lossy: bool) -> bool:
-    """Whether pixels may be ids, which must neither be mixed nor change."""
+    """Return whether pixels may be ids, which must neither be mixed nor change."""
     if mode.startswith("I"):
         return True
     if feature is not None:
@@ -371,13 +370,13 @@ def _encode(image: Any, name: str, is_exact: bool, options: ImageOptions) -> Pre
         data = encode_image(image, name, is_exact=is_exact, options=options)
     except ImageError:
         raise
-    except Exception as error:  # decoders raise what they like on bytes made to harm
+    except Exception as error:  # malicious bytes make decoders raise anything
         raise ImageError(f"expected a whole image, got a damaged one: {error}") from None
     return PreparedImage(data, parse_header(data))
 
 
 def _checked_pillow(value: Any) -> Any:
-    module = sys.modules.get("PIL.Image")  # where it is not loaded, nothing is of its types
+    module = sys.modules.get("PIL.Image")  # if it is not loaded, there are no Pillow images
     if module is None or not isinstance(value, module.Image):
         raise ImageError(
             f"expected an image as a path, bytes, an array or a Pillow image, got {type(value)!r}"
@@ -392,7 +391,7 @@ def _checked_pillow(value: Any) -> Any:
 
 
 def _checked_array(array: NDArray[Any]) -> NDArray[Any]:
-    """Height x width, or x 3 or 4; raises ImageError for other arrays."""
+    """Return height x width, or x 3 or 4; raise ImageError for other arrays."""
     if array.ndim == 3 and array.shape[-1] == 1:
         array = array[..., 0]
     is_image = array.ndim == 2 or (array.ndim == 3 and array.shape[-1] in (3, 4))

@@ -1,4 +1,4 @@
-"""What a record holds: features, their types and shapes."""
+"""The schema of records: features, their types and shapes."""
 
 from datum.schema.feature import (
     DTYPES,

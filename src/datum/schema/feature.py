@@ -33,16 +33,16 @@ __all__ = [
 ]
 
 INTEGERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-FLOATS_ON_WIRE = ("float16", "bfloat16", "float32")  # a FloatList holds them exactly
+FLOATS_ON_WIRE = ("float16", "bfloat16", "float32")  # exact in a FloatList
 STRINGS = ("bytes", "str")
 _UNITS = ("D", "h", "m", "s", "ms", "us", "ns")  # of fixed length, unlike months and years
 TIMES = tuple(f"{kind}64[{unit}]" for kind in ("datetime", "timedelta") for unit in _UNITS)
-EXACT_LISTS = (*INTEGERS, *FLOATS_ON_WIRE, *STRINGS, *TIMES)  # what lists of a Feature hold
+EXACT_LISTS = (*INTEGERS, *FLOATS_ON_WIRE, *STRINGS, *TIMES)  # exact in the lists of a Feature
 DTYPES = (*EXACT_LISTS, "float64", "complex64", "complex128")
 
 
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
-    """The NumPy type of elements, `object` for strings; bfloat16 needs the package ml_dtypes."""
+    """Return the NumPy type of elements, `object` for strings; bfloat16 needs ml_dtypes."""
     if dtype in STRINGS:
         return np.dtype(object)
     if dtype == "bfloat16":
@@ -57,7 +57,7 @@ _WIDE_FROM = 2.0**24  # from here on float32 skips integers
 
 
 class InexactError(Exception):
-    """A value that the wanted type cannot hold."""
+    """A value that the wanted type cannot represent."""
 
     def __init__(self, got: str, position: int = 0) -> None:
         super().__init__(got)
@@ -65,22 +65,22 @@ class InexactError(Exception):
 
 
 def as_array(value: Any, dtype: str) -> NDArray[Any]:
-    """An array of `value`, a scalar, list or array, as `dtype`; see `cast_exactly`.
+    """Convert `value`, a scalar, list or array, to an array of `dtype`; see `cast_exactly`.
 
-    The texts "NaN", "Infinity" and "-Infinity" are floats where those are asked for: JSON has no
-    other way to write them.
+    The texts "NaN", "Infinity" and "-Infinity" are converted to floats, since JSON has no other way
+    to write them.
     """
     try:
         array = np.asarray(in_one_unit(value) if isinstance(value, list) else value)
     except ValueError:
-        raise ValueError("expected rows of one length, got differing ones") from None
+        raise ValueError("expected rows of one length, got different ones") from None
     wanted = numpy_dtype(dtype)
     if "float" in dtype and array.dtype.kind == "U":
         array = np.asarray(read_named_floats(value))
     if array.size == 0 and not isinstance(value, np.ndarray):
-        return np.empty(array.shape, wanted)  # an empty list is of any type
+        return np.empty(array.shape, wanted)  # an empty list fits any type
     is_listed = isinstance(value, (list, tuple, int))
-    if is_listed and array.dtype.kind in "fcO":  # NumPy may have made floats of large integers
+    if is_listed and array.dtype.kind in "fcO":  # NumPy may have converted large integers to floats
         if wanted.kind in "biu":
             array = _array_of_integers(value, wanted)
         else:
@@ -89,10 +89,9 @@ def as_array(value: Any, dtype: str) -> NDArray[Any]:
 
 
 def in_one_unit(values: list[Any]) -> list[Any]:
-    """A list, or list of lists, with times in the finest unit of any of them.
+    """Convert the times of a list, or list of lists, to the finest unit of any of them.
 
-    NumPy lets times overflow when it makes an array of several units; here that raises
-    InexactError.
+    NumPy lets times overflow when it makes an array of several units; this raises InexactError.
 
     >>> in_one_unit([np.datetime64("2020-01-01"), np.datetime64("2020-01-01T00:00:01")])
     [np.datetime64('2020-01-01T00:00:00'), np.datetime64('2020-01-01T00:00:01')]
@@ -126,7 +125,7 @@ def _in_unit(value: Any, unit: np.dtype[Any], position: int) -> Any:
 
 
 def read_named_floats(value: Any) -> Any:
-    """A value, or a list, with floats in the place of "NaN", "Infinity" and "-Infinity".
+    """Convert "NaN", "Infinity" and "-Infinity" in a value, or a list, to floats.
 
     >>> read_named_floats([1.5, "-Infinity", "other"])
     [1.5, -inf, 'other']
@@ -138,7 +137,7 @@ def read_named_floats(value: Any) -> Any:
 
 
 def is_encodable(text: str | bytes) -> bool:
-    """Whether UTF-8 can hold it: text with a lone surrogate cannot be written."""
+    """Return whether UTF-8 can encode it: text with a lone surrogate cannot be written."""
     try:
         text.encode() if isinstance(text, str) else text
     except UnicodeEncodeError:
@@ -147,7 +146,7 @@ def is_encodable(text: str | bytes) -> bool:
 
 
 def _check_integers(value: Any) -> None:
-    """Refuse integers that a float would round."""
+    """Raise InexactError for integers that a float would round."""
     for item in np.asarray(value, object).reshape(-1).tolist():
         if isinstance(item, int) and abs(item) > 2**53 and int(float(item)) != item:
             raise InexactError(repr(item))
@@ -164,7 +163,7 @@ def _array_of_integers(value: Any, wanted: np.dtype[Any]) -> NDArray[Any]:
 
 
 def cast_exactly(array: NDArray[Any], dtype: str) -> NDArray[Any]:
-    """`array` as `dtype`, contiguous and aligned; raises InexactError if a value changes.
+    """Convert `array` to `dtype`, contiguous and aligned; raise InexactError if a value changes.
 
     Floats may be rounded to a narrower float, but not to infinity. Times may change their unit.
 
@@ -186,13 +185,13 @@ def cast_exactly(array: NDArray[Any], dtype: str) -> NDArray[Any]:
 
 
 def is_wide(value: float | NDArray[Any]) -> bool:
-    """Whether a number, or one of an array, overflows float32, or is of 2**24 or more and changes.
+    """Return whether a number, or one of an array, overflows float32, or changes from 2**24 on.
 
     >>> is_wide(0.1), is_wide(2.0**24), is_wide(2**24 + 1), is_wide(1e300), is_wide(float("inf"))
     (False, False, True, True, False)
     """
     if not isinstance(value, np.ndarray):
-        if not abs(value) >= _WIDE_FROM:  # NaN neither
+        if not abs(value) >= _WIDE_FROM:  # true for NaN
             return False
         value = np.array(value)
     if value.dtype.kind not in "fiu" or value.dtype.itemsize < 4:
@@ -209,12 +208,12 @@ def _is_castable(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
         return given.kind == wanted.kind
     ranks = {"b": 0, "u": 0, "i": 0, "f": 1, "c": 2}
     if "bfloat16" in (given.name, wanted.name):
-        ranks["V"] = 1  # how NumPy sees types that are not its own
+        ranks["V"] = 1  # NumPy's kind for types of other packages
     return given.kind in ranks and wanted.kind in ranks and ranks[given.kind] <= ranks[wanted.kind]
 
 
 def _find_lost(array: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where `cast` does not hold the value of `array`."""
+    """Return where `cast` does not equal `array`."""
     if array.dtype.kind in "mM":
         is_kept = (cast.astype(array.dtype) == array) | (np.isnat(array) & np.isnat(cast))
         return np.asarray(~is_kept)
@@ -225,7 +224,7 @@ def _find_lost(array: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
         is_sign_lost = array.dtype.kind != "b" and cast.dtype.kind != "b"
         changed = cast.astype(array.dtype) != array
         return np.asarray(changed | ((array < 0) != (cast < 0))) if is_sign_lost else changed
-    # Back to integers, without leaving their range.
+    # Converted back to integers within their range.
     real = cast.real.astype(np.float64) if cast.dtype.kind != "f" else cast.astype(np.float64)
     bits = 64 if array.dtype.kind == "u" else 63
     is_inside = (real >= -(2.0**63)) & (real < 2.0**bits)
@@ -234,34 +233,34 @@ def _find_lost(array: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 Encoding = Literal["values", "raw", "sparse", "image"]
-MAX_VALUES = 2**40  # far above any record, far below what overflows
+MAX_VALUES = 2**40  # far above any record, far below an overflow
 _ENCODINGS = ("values", "raw", "sparse", "image")
 _IMAGE_DTYPES = ("uint8", "uint16")
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """What one feature holds in every record.
+    """The type of one feature of the records.
 
     Attributes:
-        dtype: one of `datum.schema.DTYPES`, or a NumPy type of such a name. Times
+        dtype: One of `datum.schema.DTYPES`, or a NumPy type of such a name. Times
             ("datetime64[us]", "timedelta64[D]" ...) are stored as integers.
-        shape: of the value in one record; None for a dimension whose length differs. Leading
-            None dimensions come back as `Ragged`.
-        encoding: "values" in the list types of tf.train.Feature; "raw" as little-endian bytes
-            in one byte string, the default of types those lists cannot hold exactly; "sparse"
-            as indices and values under two or more keys; "image" as the bytes of an image file,
-            of dtype uint8 or uint16 and shape (height, width, channels); of four dimensions it is
-            a list of images, the first being how many. A sparse feature that a record lacks is one
-            without values. Where values of a ragged or sparse feature are of
-            a type that lists cannot hold, they lie as raw bytes.
-        sequence: whether the feature lies in the feature lists of a SequenceExample, one step
-            for each item of the first dimension, which must be None.
-        optional: whether records may lack it.
-        default: what a record that lacks it gets; None for a `Masked` column instead.
-        keys: where the feature lies in the record, if not under its own name:
-            (values, row lengths of the second dimension, ...), (raw bytes, shape), or
-            (indices of each dimension ..., values).
+        shape: The shape of the value in one record; None for a dimension whose length differs.
+            Leading None dimensions are read as `Ragged`.
+        encoding: "values" in the list types of tf.train.Feature; "raw" as little-endian bytes in
+            one byte string, the default for types that those lists cannot represent exactly;
+            "sparse" as indices and values under two or more keys; "image" as the bytes of an image
+            file, of dtype uint8 or uint16 and shape (height, width, channels); with a fourth
+            dimension in front, a list of images. A record that lacks a sparse feature has no values
+            in it. Values of ragged and sparse features that lists cannot represent are stored as
+            raw bytes.
+        sequence: Whether the feature is in the feature lists of a SequenceExample, one step for
+            each item of the first dimension, which must be None.
+        optional: Whether records may lack it.
+        default: The value for records that lack it; None for a `Masked` column instead.
+        keys: The keys of the feature in the record, if not its own name: (values, row lengths of
+            the second dimension, ...), (raw bytes, shape), or (indices of each dimension ...,
+            values).
 
     >>> Feature("float32", (None, 4))
     Feature('float32', (None, 4))
@@ -272,7 +271,7 @@ class Feature:
     dtype: str
     shape: tuple[int | None, ...] = ()
     _: KW_ONLY
-    encoding: Encoding = None  # type: ignore[assignment]  # chosen by dtype
+    encoding: Encoding = None  # type: ignore[assignment]  # depends on the dtype
     sequence: bool = False
     optional: bool = False
     default: Any = None
@@ -294,7 +293,7 @@ class Feature:
 
     @property
     def ragged_rank(self) -> int:
-        """How many leading dimensions differ in length between records."""
+        """The number of leading dimensions that differ in length between records."""
         return next((i for i, n in enumerate(self.shape) if n is not None), len(self.shape))
 
     @property
@@ -304,23 +303,23 @@ class Feature:
 
     @property
     def holds_images(self) -> bool:
-        """Whether a record has a list of images under it."""
+        """Whether each record has a list of images."""
         return self.encoding == "image" and len(self.shape) == 4
 
     @property
     def single_image(self) -> Feature:
-        """The feature of each image, where it holds a list of them; else itself."""
+        """The feature of each image in a list of images; itself if it is not a list."""
         if not self.holds_images:
             return self
         return Feature(self.dtype, self.shape[1:], encoding="image")
 
     @property
     def is_raw(self) -> bool:
-        """Whether its elements lie as little-endian bytes, not in a list of their type."""
+        """Whether its elements are stored as little-endian bytes, not in a list of their type."""
         return self.encoding == "raw" or self.dtype not in EXACT_LISTS
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values that `from_json` takes; what stands at its default is left out."""
+        """Return plain values for `from_json`, without those at their default."""
         found: dict[str, Any] = {"dtype": self.dtype, "shape": list(self.shape)}
         found["encoding"] = self.encoding
         if self.sequence:
@@ -335,7 +334,7 @@ class Feature:
 
     @classmethod
     def from_json(cls, found: Any) -> Feature:
-        """Read what `to_json` made; anything unknown is an error."""
+        """Read the output of `to_json`; anything unknown is an error."""
         types: dict[str, type] = {"dtype": str, "shape": list, "encoding": str, "keys": list}
         types |= {"sequence": bool, "optional": bool, "default": object}
         is_known = isinstance(found, Mapping) and all(
@@ -397,12 +396,12 @@ def _checked_shape(shape: Any) -> tuple[int | None, ...]:
 
 
 def _checked_default(feature: Feature) -> Any:
-    """The default as plain values (nested tuples), exactly of the feature's dtype and shape."""
+    """Return the default as plain values (nested tuples) of the feature's dtype and shape."""
     if feature.is_string:
         if not isinstance(feature.default, str if feature.dtype == "str" else bytes):
             raise SchemaError(f"expected a default that is {feature.dtype}", where=f"{feature!r}")
         if not is_encodable(feature.default):
-            raise SchemaError("expected a default that UTF-8 can hold", where=f"{feature!r}")
+            raise SchemaError("expected a default that UTF-8 can encode", where=f"{feature!r}")
         return feature.default
     try:
         array = as_array(feature.default, feature.dtype)
@@ -425,7 +424,7 @@ def _checked_default(feature: Feature) -> Any:
 def _to_tuples(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(_to_tuples, value))
-    return math.nan if value != value else value  # always the same NaN: features compare equal
+    return math.nan if value != value else value  # one NaN object, so that features compare equal
 
 
 def _default_to_json(value: Any) -> Any:
@@ -434,7 +433,7 @@ def _default_to_json(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("latin-1")
     is_finite = not isinstance(value, float) or np.isfinite(value)
-    return value if is_finite else repr(value)  # JSON has no "nan" and "inf"
+    return value if is_finite else repr(value)  # JSON has no NaN and infinity
 
 
 def _default_from_json(value: Any, dtype: str) -> Any:
@@ -448,7 +447,7 @@ def _default_from_json(value: Any, dtype: str) -> Any:
 
 
 def _find_problem(feature: Feature) -> str | None:
-    """What the attributes of a feature say against each other, if anything."""
+    """Return how the attributes of a feature contradict each other; None if they do not."""
     encoding = feature.encoding
     if encoding not in _ENCODINGS:
         return f"expected an encoding of {', '.join(_ENCODINGS)}, got {encoding!r}"
@@ -465,11 +464,11 @@ def _find_problem(feature: Feature) -> str | None:
 
 def _find_image_problem(feature: Feature) -> str | None:
     if feature.dtype not in _IMAGE_DTYPES:
-        return f"an image is of {' or '.join(_IMAGE_DTYPES)}"
+        return f"an image has dtype {' or '.join(_IMAGE_DTYPES)}"
     if len(feature.shape) not in (3, 4) or 0 in feature.shape:
         return (
             "an image has the shape (height, width, channels), and a list of images one dimension"
-            " more before that; None where that differs"
+            " more in front; use None for sizes that differ"
         )
     return None
 
@@ -512,7 +511,7 @@ def _find_default_problem(feature: Feature) -> str | None:
     if feature.is_string and feature.shape:
         return "strings can have a default only in shape ()"
     if None in feature.shape[1:]:
-        return "only the first dimension may be None where there is a default"
+        return "only the first dimension of a feature with a default may be None"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Schema inference: values of every record merged into one schema."""
+"""Schema inference: the values of every record merged into one schema."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from datum.schema.feature import (
     Feature,
     is_wide,
 )
-from datum.schema.plain import is_picture, plain_row, plain_value, sparse_from_scipy
+from datum.schema.plain import is_image, plain_row, plain_value, sparse_from_scipy
 from datum.schema.schema import EXACT, FloatRule, Floats, Schema
 
 __all__ = [
@@ -43,7 +43,7 @@ _UNITS = ("D", "h", "m", "s", "ms", "us", "ns")  # from coarse to fine
 
 
 def without_held(dtypes: Iterable[str]) -> tuple[str, ...]:
-    """Those that no other one holds, in the order of `DTYPES`: all that promotion depends on."""
+    """Return the dtypes that no other of them contains, in the order of `DTYPES`."""
     found = set(dtypes)
     kept = (one for one in found if not any(is_held(one, other) for other in found - {one}))
     return tuple(sorted(kept, key=DTYPES.index))
@@ -51,17 +51,17 @@ def without_held(dtypes: Iterable[str]) -> tuple[str, ...]:
 
 @functools.cache
 def is_held(dtype: str, other: str) -> bool:
-    """Whether `other` holds every value of `dtype`, but for rounding of very large integers."""
+    """Return whether `other` represents all values of `dtype`, large integers possibly rounded."""
     is_sign_lost = other == "uint64" and dtype.startswith("int")
     return not is_sign_lost and common_dtype((dtype, other)) == other
 
 
 @functools.cache
 def common_dtype(dtypes: tuple[str, ...]) -> str | None:
-    """The narrowest type that holds values of all `dtypes`; None if there is none.
+    """Lossless dtype promotion: return the narrowest type for all `dtypes`; None if there is none.
 
-    As NumPy promotes pairs, except that int64 and uint64 give uint64: negative integers among them
-    are for the caller to refuse.
+    Follows NumPy's promotion of pairs, except that int64 and uint64 become uint64: the caller must
+    refuse negative integers among them.
 
     >>> common_dtype(("int64", "float32"))
     'float64'
@@ -94,7 +94,7 @@ def _bits(dtype: str) -> int:
 
 
 def _level_of_integer(dtype: str) -> int:
-    """The level of the narrowest float whose mantissa holds the integers."""
+    """Return the level of the narrowest float whose mantissa fits the integers."""
     if "int" not in dtype:
         return 1
     return 1 + (_bits(dtype) > 8) + (_bits(dtype) > 16)
@@ -108,7 +108,7 @@ def _common_integer(dtypes: tuple[str, ...]) -> str:
     return f"int{max(signed, 2 * unsigned)}"
 
 
-# Above this an array of integers is stored as raw bytes, which take less room and time to parse.
+# Larger arrays of integers are stored as raw bytes, which are smaller and faster to parse.
 MAX_LISTED_VALUES = 256
 _FLAGS = ("is_large", "is_uneven", "has_negative", "has_unsigned", "is_wide")
 
@@ -117,19 +117,19 @@ _Shape = tuple[int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class ValueGuess:
-    """What the values of one feature have in common so far.
+    """The common type of the values of one feature so far.
 
     Attributes:
-        dtypes: what they are of, without types that another one holds; none if only empty lists
+        dtypes: Their dtypes, without those that another one contains; none if only empty lists
             were seen.
-        shape: theirs, None where they differ.
-        kind: "dense", "sparse", or "image" for pictures.
-        is_large: whether one is an array of more than `MAX_LISTED_VALUES` items.
-        is_uneven: whether one has rows that differ in length.
-        has_negative: whether one is, or has, a negative integer.
-        has_unsigned: whether one is of uint64, which no negative integer can join.
-        is_wide: whether one is a number that float32 cannot serve: it overflows, or is of 2**24 or
-            more and changes. Of columns this is found out when they are stored.
+        shape: Their shape, None where they differ.
+        kind: "dense", "sparse" or "image".
+        is_large: Whether one is an array of more than `MAX_LISTED_VALUES` items.
+        is_uneven: Whether one has rows that differ in length.
+        has_negative: Whether one is, or contains, a negative integer.
+        has_unsigned: Whether one is of uint64, which excludes negative integers.
+        is_wide: Whether one is a number that float32 cannot represent well enough: it overflows,
+            or is of 2**24 or more and changes. For columns this is decided when they are stored.
     """
 
     dtypes: tuple[str, ...]
@@ -143,15 +143,15 @@ class ValueGuess:
 
     @property
     def dtype(self) -> str:
-        """The type that holds all values; float32, as good as any, if there are none."""
+        """The type for all values; float32 if there are none."""
         return (common_dtype(self.dtypes) if self.dtypes else None) or "float32"
 
     def merge(self, other: ValueGuess) -> ValueGuess:
-        """What holds both: int and float give float, 3 and 5 items give None."""
+        """Return the guess for both: int and float become float, 3 and 5 items None."""
         if self == other:
             return self
         if self.kind != other.kind:
-            return self._merge_picture(other)
+            return self._merge_image(other)
         if self.kind == "sparse" and self.shape != other.shape:
             raise SchemaError(f"expected {self}, got {other}")
         dtypes = without_held((*self.dtypes, *other.dtypes))
@@ -159,8 +159,8 @@ class ValueGuess:
         has_unsigned = self.has_unsigned or other.has_unsigned
         if dtypes and common_dtype(dtypes) is None:
             raise SchemaError(f"expected {self.dtype}, got {other.dtype}")
-        if has_negative and has_unsigned:  # no type holds both
-            raise SchemaError("expected integers from 0 on, as one is of uint64, got a negative")
+        if has_negative and has_unsigned:  # no type fits both
+            raise SchemaError("expected integers from 0 on, as one is uint64, got a negative one")
         return ValueGuess(
             dtypes,
             self._merge_shapes(other),
@@ -172,21 +172,21 @@ class ValueGuess:
             is_wide=self.is_wide or other.is_wide,
         )
 
-    def _merge_picture(self, other: ValueGuess) -> ValueGuess:
-        """Pictures may also come as the bytes of their files, which tell no shape."""
-        picture, file = (self, other) if self.kind == "image" else (other, self)
-        is_list = len(picture.shape) == 4
+    def _merge_image(self, other: ValueGuess) -> ValueGuess:
+        """Merge images, which may also be the bytes of their files, without a shape."""
+        image, file = (self, other) if self.kind == "image" else (other, self)
+        is_list = len(image.shape) == 4
         is_empty = is_list and not file.dtypes and len(file.shape) == 1
         is_file = file.dtypes == ("bytes",) and len(file.shape) == is_list
-        if picture.kind != "image" or file.kind != "dense" or not (is_file or is_empty):
+        if image.kind != "image" or file.kind != "dense" or not (is_file or is_empty):
             raise SchemaError(f"expected {self}, got {other}")
-        counts = (picture.shape[0] if picture.shape[:1] == file.shape else None,) * is_list
-        return replace(picture, shape=(*counts, None, None, None))
+        counts = (image.shape[0] if image.shape[:1] == file.shape else None,) * is_list
+        return replace(image, shape=(*counts, None, None, None))
 
     def _merge_shapes(self, other: ValueGuess) -> _Shape:
         short, long = sorted((self, other), key=lambda guess: len(guess.shape))
         rank = len(short.shape)
-        if rank < len(long.shape) and short.dtypes:  # else an empty list, which says no more
+        if rank < len(long.shape) and short.dtypes:  # without dtypes, an empty list of any rank
             raise SchemaError(f"expected {self}, got {other}")
         pairs = zip(short.shape, long.shape, strict=False)
         return tuple(a if a == b else None for a, b in pairs) + long.shape[rank:]
@@ -196,7 +196,7 @@ class ValueGuess:
         return f"{kind}{self.dtype} of shape {self.shape}"
 
     def to_feature(self, *, optional: bool = False, rounds: bool = False) -> Feature:
-        """The feature that holds all values; float64 may be rounded if float32 can serve it."""
+        """Return the feature for all values; float64 may be rounded if float32 represents it."""
         encoding: Any = self.kind
         shape = self.shape
         dtype = self.dtype
@@ -208,15 +208,15 @@ class ValueGuess:
             encoding = "raw" if is_raw and not self.is_uneven else "values"
             if not self.dtypes:
                 shape = (None,) * len(shape)
-            if None in shape and 0 in shape:  # rows of no values need their lengths told
+            if None in shape and 0 in shape:  # rows without values need explicit lengths
                 shape = tuple(n or None for n in shape)
-            if encoding == "values" and None in shape:  # its ragged dimensions come first
+            if encoding == "values" and None in shape:  # ragged dimensions come first
                 last = len(shape) - shape[::-1].index(None)
                 shape = (None,) * last + shape[last:]
         return Feature(dtype, shape, encoding=encoding, optional=optional)
 
     def absorbs(self, dtype: str) -> bool:
-        """Whether values of `dtype`, none of them negative, leave the guess as it is."""
+        """Return whether non-negative values of `dtype` leave the guess unchanged."""
         one = ValueGuess((dtype,), self.shape, self.kind, has_unsigned=dtype == "uint64")
         try:
             return self.merge(one) == self
@@ -224,14 +224,14 @@ class ValueGuess:
             return False
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values that `from_json` takes."""
+        """Return plain values for `from_json`."""
         found: dict[str, Any] = {"dtypes": list(self.dtypes), "shape": list(self.shape)}
         found["kind"] = self.kind
         return found | {flag: True for flag in _FLAGS if getattr(self, flag)}
 
     @classmethod
     def from_json(cls, found: Any) -> ValueGuess:
-        """Read what `to_json` made."""
+        """Read the output of `to_json`."""
         if not isinstance(found, Mapping) or not {"dtypes", "shape"} <= set(found):
             raise SchemaError(f"expected a guess as JSON, got {found!r}")
         flags = {flag: bool(found.get(flag)) for flag in _FLAGS}
@@ -240,9 +240,9 @@ class ValueGuess:
 
 
 def guess_value(value: Any) -> ValueGuess:
-    """What one value says; see `datum.schema.infer_feature`."""
+    """Return the guess for one value; see `datum.schema.infer_feature`."""
     value = plain_value(value)
-    if is_picture(value):
+    if is_image(value):
         is_deep = str(getattr(value, "mode", "")).startswith("I")
         return ValueGuess(("uint16" if is_deep else "uint8",), (None, None, None), "image")
     if isinstance(value, str):
@@ -282,7 +282,7 @@ def _guess_list(value: list[Any] | tuple[Any, ...]) -> ValueGuess:
     types = set(map(type, value))
     if types == {float}:
         return ValueGuess(("float64",), (len(value),), is_wide=any(map(is_wide, value)))
-    if types == {int}:  # the extremes say all, but for what float32 makes of those between
+    if types == {int}:  # the extremes suffice, except for rounding to float32
         item = _guess_number(min(value)).merge(_guess_number(max(value)))
         return replace(item, shape=(len(value),), is_wide=any(map(is_wide, value)))
     item = _guess_item(value[0])
@@ -299,7 +299,7 @@ def _guess_item(value: Any) -> ValueGuess:
 
 
 def guess_array(array: NDArray[Any]) -> ValueGuess:
-    """What an array of numbers, strings or times says, even if it holds none."""
+    """Return the guess for an array of numbers, strings or times, even if it is empty."""
     if array.dtype.kind in "SU":
         return ValueGuess(("str" if array.dtype.kind == "U" else "bytes",), array.shape)
     name = array.dtype.name
@@ -316,7 +316,7 @@ def guess_array(array: NDArray[Any]) -> ValueGuess:
 
 
 def infer_feature(value: Any, *, floats: Floats = "float32") -> Feature:
-    """The feature as which `datum.write` stores `value`, a scalar, string, array or list.
+    """Return the feature that `datum.write` uses for `value`, a scalar, string, array or list.
 
     >>> infer_feature([1, 2])
     Feature('int64', (2,))
@@ -325,9 +325,9 @@ def infer_feature(value: Any, *, floats: Floats = "float32") -> Feature:
 
 
 def infer_schema(rows: Iterable[Mapping[str, Any]], *, floats: Floats = "float32") -> Schema:
-    """The schema under which `datum.write` stores rows; features that some lack are optional.
+    """Return the schema that `datum.write` uses for rows; features that some lack are optional.
 
-    A feature that is None in every row is left out. `floats` is that of `datum.write`.
+    A feature that is None in every row is left out. `floats` is the option of `datum.write`.
 
     >>> infer_schema([{"x": 1}, {"x": 2.5, "tag": "a"}])
     Schema({
@@ -342,7 +342,7 @@ def infer_schema(rows: Iterable[Mapping[str, Any]], *, floats: Floats = "float32
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What was seen of one feature, in how many records."""
+    """The guess of one feature, and the number of records that have it."""
 
     guess: ValueGuess
     records: int
@@ -352,10 +352,10 @@ class _Seen:
 
 
 class SchemaGuess:
-    """What the records seen so far have in common; guesses of several parts can be merged.
+    """The common schema of the records so far; guesses of several parts can be merged.
 
-    What comes out depends on the records, not on how they were parted; only the order of names is
-    that in which they were first seen. After an error a guess is as it was.
+    The result depends on the records, not on how they were partitioned; only the order of names is
+    the order in which they were first seen. After an error a guess is unchanged.
 
     >>> guess = SchemaGuess()
     >>> guess.add_rows([{"x": [1, 2, 3]}, {"x": [4]}])
@@ -371,23 +371,23 @@ class SchemaGuess:
 
     @property
     def seen(self) -> Mapping[str, tuple[ValueGuess, int]]:
-        """What was seen of each feature, and in how many records."""
+        """The guess of each feature, and the number of records that have it."""
         return {name: (seen.guess, seen.records) for name, seen in self._features.items()}
 
     @property
     def features(self) -> Mapping[str, ValueGuess]:
-        """What was seen of each feature."""
+        """The guess of each feature."""
         return {name: seen.guess for name, seen in self._features.items()}
 
     def copy(self) -> SchemaGuess:
-        """The same, to be added to on its own."""
+        """Return an independent copy."""
         other = SchemaGuess()
         other.records = self.records
         other._features = dict(self._features)
         return other
 
     def add_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """See rows; None is as good as nothing."""
+        """Add rows; None means that a row lacks the feature."""
         features = dict(self._features)
         number = -1
         for number, row in enumerate(rows):
@@ -400,7 +400,7 @@ class SchemaGuess:
         self.records += number + 1
 
     def add_columns(self, columns: Mapping[str, Any]) -> None:
-        """See columns of one length; arrays tell by themselves, lists are looked through."""
+        """Add columns of one length; arrays have a type, lists are read item by item."""
         features = dict(self._features)
         lengths = {name: _length(column) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
@@ -413,7 +413,7 @@ class SchemaGuess:
         self.records += max(lengths.values(), default=0)
 
     def add_seen(self, guesses: Mapping[str, tuple[ValueGuess, int]], records: int) -> None:
-        """See records by what was guessed of each feature, and how many of them have it."""
+        """Add records by the guess of each feature, and the number of them that have it."""
         features = dict(self._features)
         for name, (guess, present) in guesses.items():
             _put(features, name, _Seen(guess, present))
@@ -421,13 +421,13 @@ class SchemaGuess:
         self.records += records
 
     def merge(self, other: SchemaGuess) -> SchemaGuess:
-        """What the records of both have in common."""
+        """Return the guess for the records of both."""
         merged = self.copy()
         merged.add_seen(other.seen, other.records)
         return merged
 
     def to_schema(self, rule: FloatRule = EXACT) -> Schema:
-        """The schema that holds all records seen, with floats as `rule` says."""
+        """Return the schema of all records so far, with floats stored by `rule`."""
         seen = self._features.items()
         return _make_schema(
             tuple((name, one.guess, one.records < self.records) for name, one in seen), rule
@@ -435,23 +435,23 @@ class SchemaGuess:
 
     @classmethod
     def from_schema(cls, schema: Schema, *, records: int) -> SchemaGuess:
-        """What is known of records that were written under a schema that was inferred."""
+        """Return a guess for records that were written under an inferred schema."""
         guess = cls()
         guess.records = records
         for name, feature in schema.items() if records else ():
             seen = _Seen(_guess_of(feature), records - feature.optional)
             if seen.guess.to_feature(optional=feature.optional) != feature:
                 raise SchemaError(
-                    f"expected what could be inferred, got {feature!r}",
+                    f"expected a feature that can be inferred, got {feature!r}",
                     where=f"feature {name!r}",
-                    hint="give the schema",
+                    hint="pass the schema",
                     feature=name,
                 )
             guess._features[name] = seen
         return guess
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values that `from_json` takes."""
+        """Return plain values for `from_json`."""
         features = {
             name: seen.guess.to_json() | {"records": seen.records}
             for name, seen in self._features.items()
@@ -460,7 +460,7 @@ class SchemaGuess:
 
     @classmethod
     def from_json(cls, found: Any) -> SchemaGuess:
-        """Read what `to_json` made."""
+        """Read the output of `to_json`."""
         guess = cls()
         try:
             guess.records = int(found["records"])
@@ -474,14 +474,14 @@ class SchemaGuess:
         return f"SchemaGuess({len(self._features)} features of {self.records} records)"
 
 
-@functools.lru_cache(maxsize=64)  # blocks mostly leave the guess as it was
+@functools.lru_cache(maxsize=64)  # most blocks leave the guess unchanged
 def _make_schema(guesses: tuple[tuple[str, ValueGuess, bool], ...], rule: FloatRule) -> Schema:
     return Schema(
         {name: _make_feature(guess, lacks, rule.rounds(name)) for name, guess, lacks in guesses}
     )
 
 
-@functools.lru_cache(maxsize=1024)  # a schema of many features has few kinds of them
+@functools.lru_cache(maxsize=1024)  # schemas of many features repeat a few kinds
 def _make_feature(guess: ValueGuess, is_optional: bool, rounds: bool) -> Feature:
     return guess.to_feature(optional=is_optional, rounds=rounds)
 
@@ -526,7 +526,7 @@ def _see_column(name: str, column: Any, count: int) -> _Seen | None:
 
 
 def _guess_column(column: Any) -> ValueGuess | None:
-    """What a typed column says; None for lists and arrays of objects."""
+    """Return the guess for a typed column; None for lists and arrays of objects."""
     if isinstance(column, Ragged):
         inner = _guess_column(column.values)
         if inner is None:
@@ -547,7 +547,7 @@ def _guess_column(column: Any) -> ValueGuess | None:
 
 
 def _guess_of(feature: Feature) -> ValueGuess:
-    """The guess that gives `feature`, if any does; of integers it supposes the worst."""
+    """Return the guess that produces `feature`, if any does; integers may be negative."""
     is_dense = feature.encoding in ("values", "raw")
     kind: Any = "dense" if is_dense else feature.encoding
     return ValueGuess(

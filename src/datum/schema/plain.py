@@ -1,4 +1,4 @@
-"""Values of any Python type as plain ones: numbers, strings, arrays, and lists of these."""
+"""Conversion of any Python value to plain ones: numbers, strings, arrays and lists."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from datum.schema.feature import InexactError, in_one_unit, is_encodable, numpy_
 __all__ = [
     "ImageBytes",
     "array_of_tensor",
-    "is_picture",
+    "is_image",
     "plain_row",
     "plain_times",
     "plain_value",
@@ -31,23 +31,23 @@ __all__ = [
     "sparse_from_tensor",
 ]
 
-_ENDLESS = "expected values of a few dimensions, got ones without end"
+_ENDLESS = "expected values of a few dimensions, got endless nesting"
 _MICROSECOND = dt.timedelta(microseconds=1)
 _PLAIN = (str, bytes, bool, int, float, complex, type(None))
 _HINTS: dict[type, str] = {
     decimal.Decimal: "schema={name: datum.Feature('float64')} stores floats, 'str' every digit",
-    set: "make it a sorted list",
-    frozenset: "make it a sorted list",
-    dict: "a list of dicts may hold nothing else, and no name that the row has as well",
+    set: "convert it to a sorted list",
+    frozenset: "convert it to a sorted list",
+    dict: "a list of dicts may contain nothing else, and no name that the row has as well",
 }
 
 
 class ImageBytes(bytes):
-    """The content of an image file, where no schema tells it from other bytes."""
+    """The content of an image file, as opposed to other bytes, if there is no schema."""
 
 
 def plain_row(row: Any) -> dict[str, Any]:
-    """A row, or a dataclass instance, of plain values; what holds names is flattened with "/".
+    """Convert a row, or a dataclass instance, to plain values; flatten nested names with "/".
 
     >>> plain_row({"id": 1, "box": {"x": 2, "y": None}})
     {'id': 1, 'box/x': 2, 'box/y': None}
@@ -67,7 +67,7 @@ def _flatten(row: Any, prefix: str, flat: dict[str, Any]) -> None:
         if not isinstance(name, str):
             raise SchemaError(f"expected names that are str, got {name!r}")
         if not is_encodable(name):
-            raise SchemaError(f"expected names that UTF-8 can hold, got {name!r}")
+            raise SchemaError(f"expected names that UTF-8 can encode, got {name!r}")
         whole = prefix + name
         is_plain = type(value) in _PLAIN
         if not is_plain and (isinstance(value, Mapping) or _is_dataclass(value)):
@@ -92,10 +92,10 @@ def _is_dataclass(value: Any) -> bool:
 
 
 def plain_value(value: Any) -> Any:
-    """`value` if it is plain, else what stands for it; raises SchemaError if nothing does.
+    """Convert `value` to a plain one; raise SchemaError if that is impossible.
 
-    Plain are numbers, `str`, `bytes`, NumPy arrays and scalars of them, lists of these, `Sparse`,
-    pictures (see `is_picture`), and None.
+    Plain values are numbers, `str`, `bytes`, NumPy arrays and scalars of them, lists of these,
+    `Sparse`, images (see `is_image`), and None.
 
     >>> plain_value(dt.date(2024, 2, 29))
     np.datetime64('2024-02-29')
@@ -118,13 +118,13 @@ def _plain(value: Any) -> Any:
     for kind, convert in _CONVERSIONS:
         if isinstance(value, kind):
             return convert(value)
-    if isinstance(value, _PLAIN) or is_picture(value):
+    if isinstance(value, _PLAIN) or is_image(value):
         return value
     return _plain_object(value)
 
 
 def plain_times(values: list[Any]) -> NDArray[Any] | None:
-    """Datetimes, or dates, as one array; None if any of them is none."""
+    """Convert datetimes, or dates, to one array; return None if one of them is neither."""
     types = set(map(type, values))
     if types == {dt.date}:
         return np.array(values, "datetime64[D]")
@@ -138,8 +138,8 @@ def plain_times(values: list[Any]) -> NDArray[Any] | None:
     return moved
 
 
-def is_picture(value: Any) -> bool:
-    """Whether `value` stands for an image: a file, by its path or content, or one of Pillow."""
+def is_image(value: Any) -> bool:
+    """Return whether `value` is an image: a path, the content of a file, or a Pillow image."""
     return isinstance(value, (PurePath, ImageBytes)) or _is_of(value, "PIL.")
 
 
@@ -153,7 +153,7 @@ def _plain_list(values: list[Any] | tuple[Any, ...]) -> Any:
         plain = in_one_unit(plain)
     except InexactError as error:
         raise SchemaError(
-            f"expected times that one unit holds, got {error}", hint="give all of them in one unit"
+            f"expected times that fit one unit, got {error}", hint="convert all of them to one unit"
         ) from None
     if len(plain) == len(values) and all(map(operator.is_, plain, values)):
         return values
@@ -171,17 +171,17 @@ def _plain_array(array: NDArray[Any]) -> Any:
 
 
 def _plain_datetime(value: dt.datetime) -> Any:
-    if value != value:  # NaT of pandas, which is of no unit
+    if value != value:  # NaT of pandas, which has no unit
         return None
     if hasattr(value, "to_datetime64"):  # of pandas, which may have nanoseconds
         return value.to_datetime64()
-    offset = value.utcoffset() or dt.timedelta()  # taken off by NumPy, whose years do not end
+    offset = value.utcoffset() or dt.timedelta()  # subtracted by NumPy, whose years are unlimited
     return np.datetime64(value.replace(tzinfo=None), "us") - np.timedelta64(offset, "us")
 
 
 def _plain_time(value: dt.time) -> Any:
     if value.tzinfo is not None:
-        raise SchemaError("expected a time of day without a zone", hint="make it a datetime")
+        raise SchemaError("expected a time of day without a zone", hint="convert it to a datetime")
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     return np.timedelta64(seconds * 10**6 + value.microsecond, "us")
 
@@ -193,7 +193,7 @@ def _plain_timedelta(value: dt.timedelta) -> Any:
     if abs(microseconds) >= 2**63:  # NumPy would wrap it around
         raise SchemaError(
             f"expected a time span of at most 2^63 - 1 microseconds, got {value}",
-            hint='np.timedelta64(value.days, "D") holds longer ones',
+            hint='np.timedelta64(value.days, "D") fits longer ones',
         )
     return np.timedelta64(microseconds, "us")
 
@@ -205,7 +205,7 @@ def _plain_view(view: memoryview) -> bytes:
         raise SchemaError(f"expected bytes, got {error}") from None
 
 
-# In this order: a datetime is a date, too.
+# In this order: a datetime is also a date.
 _CONVERSIONS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (enum.Enum, lambda member: _plain(member.value)),
     (dt.datetime, _plain_datetime),
@@ -222,17 +222,17 @@ _CONVERSIONS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 
 
 def _plain_object(value: Any) -> Any:
-    """Things of other packages, told by what they can do."""
+    """Convert an object of another package, recognised by its methods."""
     if type(value).__name__ == "NAType":  # of pandas
         return None
     tensor = sparse_from_tensor(value)
     if tensor is not None:
         return tensor
-    if _is_of(value, "tensorflow") and hasattr(value, "to_list"):  # a ragged one
+    if _is_of(value, "tensorflow") and hasattr(value, "to_list"):  # a ragged tensor
         return _plain(value.to_list())
     if hasattr(value, "tocoo") and not _is_of(value, "torch"):
         sparse = sparse_from_scipy(value)
-        if len(sparse.dense_shape) == 2 and sparse.dense_shape[0] == 1:  # how SciPy gives a row
+        if len(sparse.dense_shape) == 2 and sparse.dense_shape[0] == 1:  # a row of SciPy
             return Sparse(sparse.indices[:, 1:], sparse.values, sparse.dense_shape[1:])
         return sparse
     if hasattr(value, "__array__"):
@@ -240,31 +240,31 @@ def _plain_object(value: Any) -> Any:
     hint = next((text for kind, text in _HINTS.items() if isinstance(value, kind)), None)
     raise SchemaError(
         f"expected numbers, strings, arrays or lists of them, got {type(value)!r}",
-        hint=hint or "make it one of these, or leave it out",
+        hint=hint or "convert it to one of these, or leave it out",
     )
 
 
 def _array_of(value: Any) -> NDArray[Any]:
     try:
         return array_of_tensor(value)
-    except Exception as error:  # whatever a stranger's __array__ raises
+    except Exception as error:  # raised by the object's own __array__
         raise SchemaError(f"expected an array, got {type(value)!r}: {error}") from error
 
 
 def array_of_tensor(value: Any) -> NDArray[Any]:
-    """The array of a dense tensor, which may be on a device, or of anything like an array."""
+    """Return the array of a dense tensor, which may be on a device, or of an array-like."""
     if not (hasattr(value, "detach") and hasattr(value, "cpu")):
         return np.asarray(value)
     tensor = value.detach().cpu()
     if str(getattr(tensor, "dtype", "")) != "torch.bfloat16":
         return np.asarray(tensor)
-    bits = tensor.contiguous().view(sys.modules["torch"].int16)  # NumPy has no such type itself
+    bits = tensor.contiguous().view(sys.modules["torch"].int16)  # NumPy has no bfloat16
     found: NDArray[Any] = np.asarray(bits).view(numpy_dtype("bfloat16"))
     return found
 
 
 def sparse_from_tensor(value: Any) -> Sparse | None:
-    """A sparse tensor of TensorFlow or PyTorch; None for anything else."""
+    """Convert a sparse tensor of TensorFlow or PyTorch; return None for anything else."""
     if _is_of(value, "tensorflow") and hasattr(value, "dense_shape"):
         indices, values = np.asarray(value.indices), np.asarray(value.values)
         order = np.lexsort(indices.T[::-1])
@@ -278,7 +278,7 @@ def sparse_from_tensor(value: Any) -> Sparse | None:
 
 
 def sparse_from_scipy(matrix: Any) -> Sparse:
-    """A SciPy sparse array; its duplicates are summed, as SciPy means them."""
+    """Convert a SciPy sparse array; sum duplicates, like SciPy."""
     if getattr(matrix, "format", "") == "csr" and matrix.has_canonical_format:
         rows = np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
         places = (rows, matrix.indices) if matrix.ndim == 2 else (matrix.indices,)

@@ -26,7 +26,7 @@ __all__ = [
 
 
 class Schema(Mapping[str, Feature]):
-    """A mapping of names to features, that cannot be changed.
+    """An immutable mapping of names to features.
 
     >>> schema = Schema({"label": Feature("int64"), "image": Feature("bytes")})
     >>> schema["label"]
@@ -44,7 +44,7 @@ class Schema(Mapping[str, Feature]):
             if not isinstance(name, str) or not isinstance(feature, Feature):
                 raise SchemaError(f"expected names and features, got {name!r}: {feature!r}")
             if not all(map(is_encodable, (name, *feature.keys))):
-                raise SchemaError(f"expected names that UTF-8 can hold, got {name!r}")
+                raise SchemaError(f"expected names that UTF-8 can encode, got {name!r}")
         self._features = dict(features)
         self._hash: int | None = None
 
@@ -63,7 +63,7 @@ class Schema(Mapping[str, Feature]):
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        # In the same order too: it is that of the columns. As text, since NaN equals nothing.
+        # In the same order, which is that of the columns. As text, since NaN equals nothing.
         return isinstance(other, Schema) and repr(self) == repr(other)
 
     def select(self, names: Iterable[str]) -> Schema:
@@ -79,12 +79,12 @@ class Schema(Mapping[str, Feature]):
         return name
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values that `from_json` takes."""
+        """Return plain values for `from_json`."""
         return {name: feature.to_json() for name, feature in self._features.items()}
 
     @classmethod
     def from_json(cls, found: Any) -> Schema:
-        """Read what `to_json` made."""
+        """Read the output of `to_json`."""
         if not isinstance(found, Mapping):
             raise SchemaError(f"expected features as JSON, got {found!r}")
         return cls({name: Feature.from_json(feature) for name, feature in found.items()})
@@ -102,19 +102,19 @@ class FloatRule:
     """How features of float64 values are stored.
 
     Attributes:
-        floats: "float32" rounds them, as `tf.train.FloatList` does; "float64" keeps every bit.
-        kept: features that stay float64 whatever `floats` says.
+        floats: "float32" rounds them, like `tf.train.FloatList`; "float64" keeps every bit.
+        kept: Features that stay float64 regardless of `floats`.
     """
 
     floats: Floats = "float32"
     kept: frozenset[str] = frozenset()
 
     def rounds(self, name: str) -> bool:
-        """Whether a feature of this name is stored as float32 where its values allow it."""
+        """Return whether a feature of this name is stored as float32 if its values allow it."""
         return self.floats == "float32" and name not in self.kept
 
     def apply(self, schema: Schema) -> Schema:
-        """The schema with float32 for each float64 that is rounded."""
+        """Return the schema with float32 for each float64 that is rounded."""
         return Schema(
             {
                 name: narrowed(feature) if self.rounds(name) else feature
@@ -127,9 +127,9 @@ ROUND = FloatRule()
 EXACT = FloatRule("float64")
 
 
-@functools.lru_cache(maxsize=1024)  # asked for every block
+@functools.lru_cache(maxsize=1024)  # called for every block
 def narrowed(feature: Feature) -> Feature:
-    """The feature with float32 for float64; others as they are.
+    """Return the feature with float32 for float64; other features unchanged.
 
     >>> narrowed(Feature("float64", (3, None)))
     Feature('float32', (None, None))
@@ -148,45 +148,45 @@ def narrowed(feature: Feature) -> Feature:
 
 @functools.lru_cache(maxsize=1024)
 def widened(feature: Feature) -> Feature:
-    """The feature with float64 for float32, laid out the same way."""
+    """Return the feature with float64 for float32, in the same layout."""
     is_list = feature.encoding == "values" and (feature.ragged_rank < 2 or feature.sequence)
     return replace(feature, dtype="float64", encoding="raw" if is_list else feature.encoding)
 
 
 @dataclass(frozen=True, slots=True)
 class FloatFacts:
-    """What storing the values of one feature as float32 does, or would do, to them.
+    """The effects of storing the values of one feature as float32.
 
     Attributes:
-        is_rounded: whether a value was changed.
-        wide: number of the record and value of the first that float32 cannot serve: it overflows,
-            or it is of 2**24 or more and changes.
+        is_rounded: Whether a value was changed.
+        wide: The record number and value of the first that float32 cannot represent well enough:
+            it overflows, or it is of 2**24 or more and changes.
     """
 
     is_rounded: bool = False
     wide: tuple[int, float] | None = None
 
     def merge(self, other: FloatFacts) -> FloatFacts:
-        """Of both; of two values the one of the lower record."""
+        """Return the facts of both; of two wide values that of the lower record."""
         wides = [one.wide for one in (self, other) if one.wide is not None]
         return FloatFacts(
             self.is_rounded or other.is_rounded, min(wides, key=lambda wide: wide[0], default=None)
         )
 
     def at(self, numbers: Sequence[int] | NDArray[np.int64]) -> FloatFacts:
-        """The same with the numbers that records have, where they were counted from 0."""
+        """Return the facts with these record numbers in place of positions."""
         if self.wide is None:
             return self
         record, value = self.wide
         return FloatFacts(self.is_rounded, (int(numbers[record]), value))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values that `from_json` takes."""
+        """Return plain values for `from_json`."""
         found: dict[str, Any] = {"rounded": True} if self.is_rounded else {}
         return found if self.wide is None else found | {"wide": list(self.wide)}
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> FloatFacts:
-        """Read what `to_json` made."""
+        """Read the output of `to_json`."""
         wide = found.get("wide")
         return cls(bool(found.get("rounded")), None if wide is None else (wide[0], wide[1]))

@@ -1,4 +1,4 @@
-"""How other libraries are told what records hold: code and descriptions to paste."""
+"""Code and descriptions for other libraries that read the records, ready to paste."""
 
 from datum.specs.dali_code import dali
 from datum.specs.tensorflow_code import tensorflow

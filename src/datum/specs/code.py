@@ -1,4 +1,4 @@
-"""Python source: literals, calls that are broken into lines where they are long, and dicts."""
+"""Generated Python source: literals, calls broken into lines, and dicts."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ __all__ = [
     "with_listed_bytes",
 ]
 
-MAX_LINE = 99  # what most formatters are told to leave alone
+MAX_LINE = 99  # accepted by most formatters
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What stands in brackets, to be broken into a line for each item where it is too long.
+    """An expression in brackets, broken into a line for each item if it is too long.
 
     >>> print(render(Call("tf.cast(", ("x", "tf.bool")), indent=0))
     tf.cast(x, tf.bool)
@@ -47,7 +47,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A conditional expression, in brackets and three lines where it is too long."""
+    """A conditional expression, in brackets and three lines if it is too long."""
 
     value: Code
     condition: str
@@ -61,14 +61,14 @@ Code = str | Call | Choice
 
 
 def with_listed_bytes(features: Mapping[str, Feature]) -> Schema:
-    """The schema that code is written for: of a list of images it gives the bytes of each."""
+    """Return the schema that code is written for, with lists of images as lists of bytes."""
     return Schema(
         {name: stand_in(one) if one.holds_images else one for name, one in features.items()}
     )
 
 
 def quote(text: str) -> str:
-    r"""A text in double quotes, as Python reads it.
+    r"""Return a text as a Python literal in double quotes.
 
     >>> print(quote("it's"), quote('"a"'), quote("tab\t"))
     "it's" '"a"' "tab\t"
@@ -78,7 +78,7 @@ def quote(text: str) -> str:
 
 
 def literal(value: Any) -> str:
-    """Plain values, in lists or not, as Python reads them; floats that are not finite by name."""
+    """Return plain values, possibly in lists, as Python literals; NaN and infinities by name."""
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, (list, tuple)):
@@ -89,7 +89,7 @@ def literal(value: Any) -> str:
 
 
 def render(code: Code, *, indent: int, before: int = 0, after: int = 0) -> str:
-    """An expression that starts in a line at `indent`, with so many characters around it."""
+    """Render an expression in a line at `indent`, with characters before and after it."""
     flat = str(code)
     if isinstance(code, str) or indent + before + len(flat) + after <= MAX_LINE:
         return flat
@@ -105,7 +105,7 @@ def render(code: Code, *, indent: int, before: int = 0, after: int = 0) -> str:
 def render_dict(
     entries: Mapping[str, Code], *, indent: int = 0, notes: Mapping[str, str] | None = None
 ) -> str:
-    """A dict, an entry a line, with a comment above those that there is a note of."""
+    """Render a dict, an entry per line, with comments above entries that have a note."""
     if not entries:
         return "{}"
     inner = " " * (indent + 4)
@@ -120,7 +120,7 @@ def render_dict(
 
 
 def render_list(items: Sequence[str], *, indent: int) -> str:
-    """A list of many short items, as many in a line as there is room for."""
+    """Render a list of many short items, filling the lines."""
     flat = f"[{', '.join(items)}]"
     if indent + len(flat) <= MAX_LINE:
         return flat
@@ -134,7 +134,7 @@ def render_list(items: Sequence[str], *, indent: int) -> str:
 
 
 def join_parts(parts: Iterable[str]) -> str:
-    """Parts of a file with the blank lines that formatters want: two around functions."""
+    """Join parts of a file with the blank lines of formatters: two around functions."""
     text = ""
     is_function = False
     for part in parts:
@@ -146,7 +146,7 @@ def join_parts(parts: Iterable[str]) -> str:
 
 
 def list_files(files: str | Sequence[str]) -> tuple[str, bool]:
-    """An expression for the files of paths and patterns, and whether it calls `glob`.
+    """Return an expression for the files of paths and patterns, and whether it calls `glob`.
 
     >>> list_files("digits/train-*.tfrecord")
     ('sorted(glob("digits/train-*.tfrecord"))', True)
@@ -161,7 +161,7 @@ def list_files(files: str | Sequence[str]) -> tuple[str, bool]:
 
 
 def quote_files(files: str | Sequence[str]) -> tuple[list[str], bool]:
-    """Paths and patterns as Python reads them, and whether one is a pattern.
+    """Return paths and patterns as Python literals, and whether one is a pattern.
 
     >>> quote_files("digits/train-*.tfrecord")
     (['"digits/train-*.tfrecord"'], True)
@@ -170,6 +170,6 @@ def quote_files(files: str | Sequence[str]) -> tuple[list[str], bool]:
     names = [str(name) for name in given]
     if not names:
         raise ValueError("`files`: expected paths or patterns of TFRecord files, got none")
-    # What is there by such a name is a file, whatever characters are in it.
+    # An existing file is a file, whatever characters are in its name.
     are_patterns = (glob.has_magic(name) and not Path(name).exists() for name in names)
     return [quote(name) for name in names], any(are_patterns)

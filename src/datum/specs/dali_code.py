@@ -26,7 +26,7 @@ _TYPES = {
     Kind.FLOAT: ("tfrec.float32", "0.0"),
     Kind.INT64: ("tfrec.int64", "0"),
 }
-# Element types of DALI; it has none for others.
+# Element types of DALI; it lacks the others.
 _DTYPES = {
     **{name: f"types.{name.upper()}" for name in ("bool", "int8", "int16", "int32", "int64")},
     **{name: f"types.{name.upper()}" for name in ("uint8", "uint16", "uint32", "uint64")},
@@ -44,12 +44,12 @@ def dali(
     compression: Literal["gzip", "zlib"] | None = None,
     batch_size: int = 32,
 ) -> str:
-    """Python code that reads such records with NVIDIA DALI, ready to be pasted and run.
+    """Return Python code that reads such records with NVIDIA DALI, ready to paste and run.
 
-    It has `features` for `nvidia.dali.fn.readers.tfrecord`, and a pipeline that views raw bytes as
-    what they are, decodes images, and returns what `names` lists. What DALI cannot read is told in
-    comments: compressed files, lists of strings, sequences. It wants an index of each file, as
-    `datum index PATH --format text` writes it.
+    It contains `features` for `nvidia.dali.fn.readers.tfrecord`, and a pipeline that converts raw
+    bytes, decodes images, and returns the outputs in `names`. Comments state what DALI cannot
+    read: compressed files, lists of strings, sequences. It needs an index of each file, which
+    `datum index PATH --format text` writes.
 
     >>> from datum import Feature
     >>> print(dali({"x": Feature("float64", (3,))}, files="a.tfrecord"))  # doctest: +ELLIPSIS
@@ -68,7 +68,7 @@ def dali(
     for name, feature in schema.items():
         problem = _find_problem(feature)
         if problem:
-            left_out.append(f"# {quote(name)} is left out: DALI reads no {problem}.")
+            left_out.append(f"# {quote(name)} is left out: DALI cannot read {problem}.")
             continue
         columns = lower(name, feature)
         features |= {column.key: _ask(feature, column) for column in columns}
@@ -76,7 +76,7 @@ def dali(
         notes[name] = _note(feature)
     if compression is not None:
         left_out.insert(
-            0, f"# DALI reads no {compression} files: write them again without it, with"
+            0, f"# DALI cannot read {compression} files: rewrite them without compression, with"
         )
         left_out.insert(1, "# `datum reshard PATH OUT --compression none`, and read those.")
     imports, paths = _paths(files)
@@ -87,7 +87,7 @@ def dali(
     pipeline = [
         f"@pipeline_def(batch_size={batch_size}, num_threads=4, device_id=0)",
         "def read_records():",
-        '    """What `names` lists, of a batch of records."""',
+        '    """Return the outputs in `names` for a batch of records."""',
         "    read = fn.readers.tfrecord(",
         '        path=files, index_path=index_files, features=features, name="reader"',
         "    )",
@@ -148,7 +148,7 @@ def _outputs(name: str, feature: Feature, columns: Sequence[StoredColumn]) -> di
 
 
 def _make(feature: Feature, columns: Sequence[StoredColumn]) -> Code:
-    """A tensor of the feature's dtype and shape; records that may lack it keep what they have."""
+    """Return a tensor of the feature's dtype and shape; empty for records that lack it."""
     read = f"read[{quote(columns[0].key)}]"
     if feature.encoding == "image" and not feature.optional:
         colours = _COLOURS.get(feature.shape[-1] or 0, "types.ANY_DATA")
@@ -187,19 +187,19 @@ def _view(feature: Feature, read: str, dtype: str, columns: Sequence[StoredColum
 def _note(feature: Feature) -> str:
     notes = []
     if feature.optional:
-        notes.append("empty where a record lacks it")
+        notes.append("empty if a record lacks it")
     if feature.dtype == "str":
         notes.append("the bytes of its UTF-8")
     elif feature.is_raw and feature.dtype not in _DTYPES:
-        notes.append(f"bytes of {feature.dtype}, which DALI does not know")
+        notes.append(f"bytes of {feature.dtype}, which DALI does not support")
     elif feature.dtype == "bfloat16":
-        notes.append("bfloat16 comes as float32")
+        notes.append("bfloat16 is returned as float32")
     elif "64[" in feature.dtype:
         notes.append(f"the numbers of {feature.dtype}")
     if feature.encoding == "image" and feature.optional:
         notes.insert(0, "the bytes of the file")
     elif feature.encoding == "image" and feature.shape[-1] == 1:
-        notes.append("of a palette the grey of each colour, not its id")
+        notes.append("for a palette the grey of each colour, not its id")
     return ", ".join(notes)
 
 

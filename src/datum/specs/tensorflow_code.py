@@ -25,8 +25,8 @@ from datum.specs.code import (
 )
 
 __all__ = [
-    "Asked",
-    "Read",
+    "FeatureCode",
+    "FeatureRequest",
     "needs_single_records",
     "read_feature",
     "tensorflow",
@@ -34,16 +34,16 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A feature, and how it is asked for.
+class FeatureRequest:
+    """A feature, and how the code reads it.
 
     Attributes:
-        name: what it is called.
-        feature: what it holds.
-        is_batched: whether many records are parsed at once.
-        in_sequences: whether the records are SequenceExamples.
-        formats: of images, those that are known to occur.
-        others: the keys of all features.
+        name: Its name.
+        feature: Its type.
+        is_batched: Whether many records are parsed at once.
+        in_sequences: Whether the records are SequenceExamples.
+        formats: For images, the formats that are known to occur.
+        others: The keys of all features.
     """
 
     name: str
@@ -55,12 +55,12 @@ class Asked:
 
     @property
     def keys(self) -> list[str]:
-        """Where it lies in records: values first, then lengths, shape or indices."""
+        """Its keys in records: values first, then lengths, shape or indices."""
         return [column.key for column in lower(self.name, self.feature)]
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether records may lack it, and only a column beside it tells which do."""
+        """Whether records may lack it, which only a further column indicates."""
         return self.feature.optional and self.feature.default is None
 
     @property
@@ -85,27 +85,27 @@ class Asked:
         return "tf.int64" if feature.dtype in TIMES else f"tf.{feature.dtype}"
 
     def found(self, at: int = 0) -> str:
-        """What was parsed under one of its keys."""
+        """Return the expression of what was parsed under one of its keys."""
         holder = (
             ("lists" if self.feature.sequence else "context") if self.in_sequences else "parsed"
         )
         return f"{holder}[{quote(self.keys[at])}]"
 
     def shape(self, *dims: int | None) -> Code:
-        """A shape to give tensors, with the dimension of records in front if there is one."""
+        """Return a shape for tensors, with the dimension of records in front if there is one."""
         lead: tuple[int, ...] = (-1,) if self.is_batched else ()
         return str([*lead, *(-1 if n is None else n for n in dims)])
 
 
 @dataclass(slots=True)
-class Read:
+class FeatureCode:
     """The code for one feature.
 
     Attributes:
-        specs: how each key is asked for; of sequences, among the feature lists.
-        values: the expression of each column.
-        helpers: the functions that the expressions call.
-        note: what is to be known of the feature.
+        specs: The spec of each key; of sequences, among the feature lists.
+        values: The expression of each column.
+        helpers: The functions that the expressions call.
+        note: A comment about the feature.
     """
 
     specs: dict[str, Code] = field(default_factory=dict)
@@ -129,170 +129,176 @@ _UNITS = {
 
 
 def needs_single_records(feature: Feature) -> bool:
-    """Whether a feature is made of one record at a time: images, tensors of any shape."""
+    """Return whether a feature is read one record at a time: images, tensors of any shape."""
     has_shape = feature.encoding == "raw" and None in feature.shape[1:]
     return feature.encoding == "image" or has_shape
 
 
-def read_feature(asked: Asked) -> Read:
-    """The code that reads a feature."""
-    feature = asked.feature
-    read = Read(note=_note(asked))
+def read_feature(request: FeatureRequest) -> FeatureCode:
+    """Return the code that reads a feature."""
+    feature = request.feature
+    result = FeatureCode(note=_note(request))
     if feature.encoding == "sparse":
-        _read_sparse(asked, read)
+        _read_sparse(request, result)
     elif 0 in feature.shape:
-        _read_nothing(asked, read)
+        _read_nothing(request, result)
     elif feature.sequence:
-        _read_steps(asked, read)
+        _read_steps(request, result)
     elif feature.encoding == "image":
-        _read_image(asked, read)
+        _read_image(request, result)
     elif feature.is_raw:
-        _read_raw(asked, read)
+        _read_raw(request, result)
     elif feature.ragged_rank:
-        _read_ragged(asked, read)
+        _read_ragged(request, result)
     else:
-        _read_dense(asked, read)
-    return read
+        _read_dense(request, result)
+    return result
 
 
-def _note(asked: Asked) -> str:
-    feature = asked.feature
+def _note(request: FeatureRequest) -> str:
+    feature = request.feature
     if feature.dtype in TIMES:
         unit = _UNITS[feature.dtype.partition("[")[2][:-1]]
         since = " since 1970-01-01, in UTC" if feature.dtype.startswith("date") else ""
         return f"{unit}{since}"
-    if feature.encoding == "image" and feature.shape[-1] == 1 and "png" in (asked.formats or "png"):
-        return "of a palette, which Datum writes as grey, TensorFlow gives no ids"
-    if "tiff" in asked.formats:
-        return "TensorFlow decodes no TIFF: `datum.write` stores it as PNG"
+    if (
+        feature.encoding == "image"
+        and feature.shape[-1] == 1
+        and "png" in (request.formats or "png")
+    ):
+        return "for a palette, which Datum writes as grey, TensorFlow returns no ids"
+    if "tiff" in request.formats:
+        return "TensorFlow cannot decode TIFF: `datum.write` stores it as PNG"
     if feature.default and feature.ragged_rank and not feature.is_raw:
-        return f"absent comes out empty; Datum gives {literal(feature.default)}"
+        return f"absent values are empty; Datum returns {literal(feature.default)}"
     is_list = feature.ragged_rank and feature.encoding == "values" and not feature.is_raw
-    return "absent comes out empty" if asked.is_doubtful and (feature.sequence or is_list) else ""
+    return (
+        "absent values are empty" if request.is_doubtful and (feature.sequence or is_list) else ""
+    )
 
 
 # Lists of their type.
 
 
-def _read_dense(asked: Asked, read: Read) -> None:
-    shape = asked.feature.shape
-    if asked.is_doubtful:
-        found = _fill(asked, read, shape)
+def _read_dense(request: FeatureRequest, result: FeatureCode) -> None:
+    shape = request.feature.shape
+    if request.is_doubtful:
+        found = _fill(request, result, shape)
     else:
-        given = [f"default_value={_listed(asked)}"] if asked.feature.default is not None else []
-        read.specs[asked.keys[0]] = _fixed(shape, asked.kind, *given)
-        found = asked.found()
-    read.values[asked.name] = _cast(asked, found)
-    if asked.is_doubtful:
-        read.values[f"{asked.name}_present"] = _present(asked)
+        given = [f"default_value={_listed(request)}"] if request.feature.default is not None else []
+        result.specs[request.keys[0]] = _fixed(shape, request.kind, *given)
+        found = request.found()
+    result.values[request.name] = _cast(request, found)
+    if request.is_doubtful:
+        result.values[f"{request.name}_present"] = _present(request)
 
 
-def _listed(asked: Asked) -> str:
-    """The default as its list holds it."""
-    default = asked.feature.default
+def _listed(request: FeatureRequest) -> str:
+    """Return the default in the form of its list."""
+    default = request.feature.default
     if isinstance(default, str):
         return repr(default.encode()) if not default.isascii() else quote(default)
     if isinstance(default, bytes):
         return repr(default)
-    values = np.array(default, numpy_dtype(asked.feature.dtype))
-    wide = values.astype(np.float32 if asked.kind == "tf.float32" else np.int64)
+    values = np.array(default, numpy_dtype(request.feature.dtype))
+    wide = values.astype(np.float32 if request.kind == "tf.float32" else np.int64)
     is_one = wide.size and (wide == wide.flat[0]).all()
     if wide.ndim and is_one and wide.size > 8:
         return f"tf.fill({list(wide.shape)}, {literal(wide.flat[0].item())}).numpy()"
     return literal(wide.tolist())
 
 
-def _fill(asked: Asked, read: Read, shape: Sequence[int | None]) -> Code:
-    """A key that a record has all values of or none, with blanks in place of what is lacking."""
-    read.specs[asked.keys[0]] = f"tf.io.RaggedFeature({asked.kind})"
-    read.helpers.add("fill")
-    return Call("fill(", (asked.found(), str(list(shape)), _BLANKS[asked.kind]))
+def _fill(request: FeatureRequest, result: FeatureCode, shape: Sequence[int | None]) -> Code:
+    """Return the expression of a key that records have completely or not, with blanks if not."""
+    result.specs[request.keys[0]] = f"tf.io.RaggedFeature({request.kind})"
+    result.helpers.add("fill")
+    return Call("fill(", (request.found(), str(list(shape)), _BLANKS[request.kind]))
 
 
-def _present(asked: Asked) -> str:
-    found = asked.found()
-    return f"{found}.row_lengths() > 0" if asked.is_batched else f"tf.size({found}) > 0"
+def _present(request: FeatureRequest) -> str:
+    found = request.found()
+    return f"{found}.row_lengths() > 0" if request.is_batched else f"tf.size({found}) > 0"
 
 
 def _fixed(shape: Sequence[Any], kind: str, *more: str) -> Code:
     return Call("tf.io.FixedLenFeature(", (str(list(shape)), kind, *more))
 
 
-def _read_ragged(asked: Asked, read: Read) -> None:
-    key, *lengths = asked.keys
-    read.specs[key] = _ragged(asked, key, lengths)
-    read.values[asked.name] = _cast(asked, asked.found())
+def _read_ragged(request: FeatureRequest, result: FeatureCode) -> None:
+    key, *lengths = request.keys
+    result.specs[key] = _ragged(request, key, lengths)
+    result.values[request.name] = _cast(request, request.found())
 
 
-def _ragged(asked: Asked, key: str, lengths: Sequence[str]) -> Code:
+def _ragged(request: FeatureRequest, key: str, lengths: Sequence[str]) -> Code:
     parts = [f"tf.io.RaggedFeature.RowLengths({quote(name)})" for name in lengths]
-    parts += [f"tf.io.RaggedFeature.UniformRowLength({n})" for n in asked.inner]
+    parts += [f"tf.io.RaggedFeature.UniformRowLength({n})" for n in request.inner]
     if not parts:
-        return f"tf.io.RaggedFeature({asked.kind})"
+        return f"tf.io.RaggedFeature({request.kind})"
     partitions = Call("partitions=[", tuple(parts), "]")
-    return Call("tf.io.RaggedFeature(", (asked.kind, f"value_key={quote(key)}", partitions))
+    return Call("tf.io.RaggedFeature(", (request.kind, f"value_key={quote(key)}", partitions))
 
 
-def _cast(asked: Asked, code: Code) -> Code:
-    """Elements of a list as those of the dtype."""
-    if asked.kind == asked.dtype:
+def _cast(request: FeatureRequest, code: Code) -> Code:
+    """Convert elements of a list to the dtype."""
+    if request.kind == request.dtype:
         return code
-    change = "tf.bitcast(" if asked.feature.dtype == "uint64" else "tf.cast("
-    return Call(change, (code, asked.dtype))
+    change = "tf.bitcast(" if request.feature.dtype == "uint64" else "tf.cast("
+    return Call(change, (code, request.dtype))
 
 
 # Raw bytes.
 
 
-def _read_raw(asked: Asked, read: Read) -> None:
-    data = _read_bytes(asked, read)
-    feature = asked.feature
+def _read_raw(request: FeatureRequest, result: FeatureCode) -> None:
+    data = _read_bytes(request, result)
+    feature = request.feature
     if feature.encoding == "values":
-        levels = _read_lengths(asked, read)
-        read.helpers.add("nest")
-        inner = str([-1, *asked.inner])
-        joined = f"tf.strings.reduce_join({data})" if asked.is_batched else data
-        items = Call("tf.reshape(", (_decode(asked, joined), inner))
+        levels = _read_lengths(request, result)
+        result.helpers.add("nest")
+        inner = str([-1, *request.inner])
+        joined = f"tf.strings.reduce_join({data})" if request.is_batched else data
+        items = Call("tf.reshape(", (_decode(request, joined), inner))
         value: Code = Call("nest(", (items, Call("[", tuple(levels), "]")))
     elif None in feature.shape[1:]:
         shape = [n or 0 for n in feature.shape]
         default = [f"default_value={shape}"] if feature.optional else []
-        read.specs[asked.keys[1]] = _fixed([len(shape)], "tf.int64", *default)
-        reshaped = Call("tf.reshape(", (_decode(asked, data), asked.found(1)))
+        result.specs[request.keys[1]] = _fixed([len(shape)], "tf.int64", *default)
+        reshaped = Call("tf.reshape(", (_decode(request, data), request.found(1)))
         value = Call("tf.ensure_shape(", (reshaped, str(list(feature.shape))))
-    elif feature.ragged_rank and asked.is_batched:
-        read.helpers.add("cut")
+    elif feature.ragged_rank and request.is_batched:
+        result.helpers.add("cut")
         items = Call(
             "tf.reshape(",
-            (_decode(asked, f"tf.strings.reduce_join({data})"), str([-1, *asked.inner])),
+            (_decode(request, f"tf.strings.reduce_join({data})"), str([-1, *request.inner])),
         )
-        value = Call("cut(", (items, data, str(_item_bytes(feature) * _prod(asked.inner))))
+        value = Call("cut(", (items, data, str(_item_bytes(feature) * _prod(request.inner))))
     else:
-        value = Call("tf.reshape(", (_decode(asked, data), asked.shape(*feature.shape)))
-    read.values[asked.name] = value
-    if asked.is_doubtful:
-        read.values[f"{asked.name}_present"] = _present(asked)
+        value = Call("tf.reshape(", (_decode(request, data), request.shape(*feature.shape)))
+    result.values[request.name] = value
+    if request.is_doubtful:
+        result.values[f"{request.name}_present"] = _present(request)
 
 
-def _read_bytes(asked: Asked, read: Read) -> str:
-    """The one string of raw bytes."""
-    feature = asked.feature
-    if not asked.is_doubtful:
+def _read_bytes(request: FeatureRequest, result: FeatureCode) -> str:
+    """Return the expression of the one string of raw bytes."""
+    feature = request.feature
+    if not request.is_doubtful:
         given = [f"default_value={_raw_default(feature)}"] if feature.default is not None else []
-        read.specs[asked.keys[0]] = _fixed([], "tf.string", *given)
-        return asked.found()
-    filled = _fill(asked, read, [])
+        result.specs[request.keys[0]] = _fixed([], "tf.string", *given)
+        return request.found()
+    filled = _fill(request, result, [])
     if feature.ragged_rank or feature.encoding == "values":
         return str(filled)
     blank = rf'b"\0" * {_item_bytes(feature) * _prod(feature.shape)}'
-    return str(Call("fill(", (asked.found(), "[]", blank)))
+    return str(Call("fill(", (request.found(), "[]", blank)))
 
 
-def _read_lengths(asked: Asked, read: Read) -> list[str]:
-    """The lists of integers that lie beside the values."""
-    for key in asked.keys[1:]:
-        read.specs[key] = "tf.io.RaggedFeature(tf.int64)"
-    return [asked.found(at) for at in range(1, len(asked.keys))]
+def _read_lengths(request: FeatureRequest, result: FeatureCode) -> list[str]:
+    """Return the expressions of the lists of integers beside the values."""
+    for key in request.keys[1:]:
+        result.specs[key] = "tf.io.RaggedFeature(tf.int64)"
+    return [request.found(at) for at in range(1, len(request.keys))]
 
 
 def _raw_default(feature: Feature) -> str:
@@ -312,173 +318,179 @@ def _prod(shape: Sequence[int | None]) -> int:
     return math.prod(n for n in shape if n is not None)
 
 
-def _decode(asked: Asked, data: str) -> Code:
-    """The items of strings of raw bytes."""
-    dtype = asked.dtype.removeprefix("tf.")
+def _decode(request: FeatureRequest, data: str) -> Code:
+    """Return the expression of the items of strings of raw bytes."""
+    dtype = request.dtype.removeprefix("tf.")
     decoded = Call("tf.io.decode_raw(", (data, f"tf.{_DECODED.get(dtype, dtype)}"))
     if dtype not in _DECODED:
         return decoded
-    return Call("tf.cast(" if dtype == "bool" else "tf.bitcast(", (decoded, asked.dtype))
+    return Call("tf.cast(" if dtype == "bool" else "tf.bitcast(", (decoded, request.dtype))
 
 
 # The others.
 
 
-def _read_nothing(asked: Asked, read: Read) -> None:
-    shape = ", ".join(map(str, asked.feature.shape))
-    lead = "tf.size(serialized), " if asked.is_batched else ""
-    read.values[asked.name] = f"tf.zeros([{lead}{shape}], {asked.dtype})"
+def _read_nothing(request: FeatureRequest, result: FeatureCode) -> None:
+    shape = ", ".join(map(str, request.feature.shape))
+    lead = "tf.size(serialized), " if request.is_batched else ""
+    result.values[request.name] = f"tf.zeros([{lead}{shape}], {request.dtype})"
 
 
-def _read_image(asked: Asked, read: Read) -> None:
-    shape, dtype = str(list(asked.feature.shape)), asked.dtype
-    decode = "decode_image" if _is_decoded_alike(asked) else "decode_any_image"
-    read.helpers.add(decode)
-    if asked.feature.optional:
-        read.helpers.add(f"{decode}_or_blank")
-        read.values[asked.name] = Call(
-            f"{decode}_or_blank(", (_fill(asked, read, []), shape, dtype)
+def _read_image(request: FeatureRequest, result: FeatureCode) -> None:
+    shape, dtype = str(list(request.feature.shape)), request.dtype
+    decode = "decode_image" if _is_decoded_alike(request) else "decode_any_image"
+    result.helpers.add(decode)
+    if request.feature.optional:
+        result.helpers.add(f"{decode}_or_blank")
+        result.values[request.name] = Call(
+            f"{decode}_or_blank(", (_fill(request, result, []), shape, dtype)
         )
-        read.values[f"{asked.name}_present"] = _present(asked)
+        result.values[f"{request.name}_present"] = _present(request)
         return
-    read.specs[asked.keys[0]] = _fixed([], "tf.string")
-    read.values[asked.name] = Call(f"{decode}(", (asked.found(), shape, dtype))
+    result.specs[request.keys[0]] = _fixed([], "tf.string")
+    result.values[request.name] = Call(f"{decode}(", (request.found(), shape, dtype))
 
 
-def _is_decoded_alike(asked: Asked) -> bool:
-    """Whether TensorFlow's own `decode_image` gives the pixels of an image as Datum does.
+def _is_decoded_alike(request: FeatureRequest) -> bool:
+    """Return whether TensorFlow's own `decode_image` decodes an image to the same pixels as Datum.
 
-    Of many formats it has no alpha, and in 16 bits other values.
+    For many formats it has no alpha, and in 16 bits other values.
     """
-    channels = asked.feature.shape[-1]
-    is_plain = channels in (1, 3) and asked.dtype == "tf.uint8"
-    return channels is None or (is_plain and "webp" not in asked.formats)
+    channels = request.feature.shape[-1]
+    is_plain = channels in (1, 3) and request.dtype == "tf.uint8"
+    return channels is None or (is_plain and "webp" not in request.formats)
 
 
-def _read_sparse(asked: Asked, read: Read) -> None:
-    feature = asked.feature
-    values_key, *index_keys = asked.keys
+def _read_sparse(request: FeatureRequest, result: FeatureCode) -> None:
+    feature = request.feature
+    values_key, *index_keys = request.keys
     size = str(list(feature.shape))
-    if not feature.is_raw and not asked.in_sequences:
+    if not feature.is_raw and not request.in_sequences:
         index: Code = Call("[", tuple(map(quote, index_keys)), "]")
         size = str(feature.shape[0]) if len(index_keys) == 1 else size
         index = quote(index_keys[0]) if len(index_keys) == 1 else index
-        place = values_key if asked.name in asked.others else asked.name
-        read.specs[place] = Call(
-            "tf.io.SparseFeature(", (index, quote(values_key), asked.kind, size)
+        place = values_key if request.name in request.others else request.name
+        result.specs[place] = Call(
+            "tf.io.SparseFeature(", (index, quote(values_key), request.kind, size)
         )
         found = f"parsed[{quote(place)}]"
         if feature.dtype == "uint64":
             value: Code = f"{found}.with_values(tf.bitcast({found}.values, tf.uint64))"
         else:
-            value = _cast(asked, found)
-        read.values[asked.name] = value
+            value = _cast(request, found)
+        result.values[request.name] = value
         return
-    indices = _read_lengths(asked, read)
+    indices = _read_lengths(request, result)
     if feature.is_raw:
-        read.specs[values_key] = _fixed([], "tf.string", 'default_value=b""')
-        joined = f"tf.strings.reduce_join({asked.found()})" if asked.is_batched else asked.found()
-        items = _decode(asked, joined)
+        result.specs[values_key] = _fixed([], "tf.string", 'default_value=b""')
+        joined = (
+            f"tf.strings.reduce_join({request.found()})" if request.is_batched else request.found()
+        )
+        items = _decode(request, joined)
     else:
-        read.specs[values_key] = f"tf.io.RaggedFeature({asked.kind})"
-        items = _cast(asked, f"{asked.found()}.values" if asked.is_batched else asked.found())
-    read.helpers.add("make_sparse")
-    read.values[asked.name] = Call("make_sparse(", (Call("[", tuple(indices), "]"), items, size))
+        result.specs[values_key] = f"tf.io.RaggedFeature({request.kind})"
+        items = _cast(
+            request, f"{request.found()}.values" if request.is_batched else request.found()
+        )
+    result.helpers.add("make_sparse")
+    result.values[request.name] = Call(
+        "make_sparse(", (Call("[", tuple(indices), "]"), items, size)
+    )
 
 
-def _read_steps(asked: Asked, read: Read) -> None:
-    feature, key = asked.feature, asked.keys[0]
-    make: Callable[[Asked, Code], Code] = _decode_code if feature.is_raw else _cast
+def _read_steps(request: FeatureRequest, result: FeatureCode) -> None:
+    feature, key = request.feature, request.keys[0]
+    make: Callable[[FeatureRequest, Code], Code] = _decode_code if feature.is_raw else _cast
     if feature.ragged_rank == 2:
-        read.specs[key] = _ragged(asked, key, [])
-        read.values[asked.name] = _cast(asked, asked.found())
-    elif asked.is_batched:
-        read.specs[key] = f"tf.io.RaggedFeature({asked.kind})"
-        read.helpers.add("as_steps")
-        items = make(asked, f"{asked.found()}.flat_values")
-        read.values[asked.name] = Call(
-            "as_steps(", (items, f"{asked.found()}.row_splits", str(list(asked.inner)))
+        result.specs[key] = _ragged(request, key, [])
+        result.values[request.name] = _cast(request, request.found())
+    elif request.is_batched:
+        result.specs[key] = f"tf.io.RaggedFeature({request.kind})"
+        result.helpers.add("as_steps")
+        items = make(request, f"{request.found()}.flat_values")
+        result.values[request.name] = Call(
+            "as_steps(", (items, f"{request.found()}.row_splits", str(list(request.inner)))
         )
     else:
-        shape = [] if feature.is_raw else list(asked.inner)
-        read.specs[key] = Call(
-            "tf.io.FixedLenSequenceFeature(", (str(shape), asked.kind, "allow_missing=True")
+        shape = [] if feature.is_raw else list(request.inner)
+        result.specs[key] = Call(
+            "tf.io.FixedLenSequenceFeature(", (str(shape), request.kind, "allow_missing=True")
         )
-        items = make(asked, asked.found())
+        items = make(request, request.found())
         is_whole = not feature.is_raw
-        value = items if is_whole else Call("tf.reshape(", (items, str([-1, *asked.inner])))
-        read.values[asked.name] = value
+        value = items if is_whole else Call("tf.reshape(", (items, str([-1, *request.inner])))
+        result.values[request.name] = value
 
 
-def _decode_code(asked: Asked, data: Code) -> Code:
-    return _decode(asked, str(data))
+def _decode_code(request: FeatureRequest, data: Code) -> Code:
+    return _decode(request, str(data))
 
 
 _COMPRESSION = {None: "", "gzip": "GZIP", "zlib": "ZLIB"}
 
-# Functions of the code that is made, for what takes more than a line: of batches, of records.
+# Functions of the generated code, for what takes more than a line: for batches, for records.
 _HELPERS: dict[str, tuple[str, str]] = {
     "fill": (
         '''def fill(values, shape, blank):
-    """Lists that hold a tensor of this shape or nothing, as tensors."""
+    """Convert lists that contain a tensor of this shape or nothing to tensors."""
     count = tf.TensorShape(shape).num_elements()
     return tf.reshape(values.to_tensor(blank, shape=[None, count]), [-1, *shape])''',
         '''def fill(values, shape, blank):
-    """A list that holds a tensor of this shape or nothing, as a tensor."""
+    """Convert a list that contains a tensor of this shape or nothing to a tensor."""
     blanks = tf.fill(shape, tf.constant(blank, values.dtype))
     return tf.cond(tf.size(values) > 0, lambda: tf.reshape(values, shape), lambda: blanks)''',
     ),
     "cut": (
         '''def cut(rows, data, row_bytes):
-    """The rows of all records, cut into those of each."""
+    """Split the rows of all records into those of each."""
     lengths = tf.strings.length(data) // row_bytes
     return tf.RaggedTensor.from_row_lengths(rows, lengths)''',
         "",
     ),
     "nest": (
         '''def nest(items, levels):
-    """Items in rows of the lengths of each level, outermost first."""
+    """Group items into rows of the lengths of each level, outermost first."""
     for lengths in reversed(levels):
         items = tf.RaggedTensor.from_row_lengths(items, lengths.values)
     return tf.RaggedTensor.from_row_splits(items, tf.cast(levels[0].row_splits, tf.int64))''',
         '''def nest(items, levels):
-    """Items in rows of the lengths of each level, outermost first."""
+    """Group items into rows of the lengths of each level, outermost first."""
     for lengths in reversed(levels):
         items = tf.RaggedTensor.from_row_lengths(items, lengths)
     return items''',
     ),
     "as_steps": (
         '''def as_steps(items, row_splits, shape):
-    """The steps of all records, cut into those of each."""
+    """Split the steps of all records into those of each."""
     return tf.RaggedTensor.from_row_splits(tf.reshape(items, [-1, *shape]), row_splits)''',
         "",
     ),
     "make_sparse": (
         '''def make_sparse(indices, values, shape):
-    """Values at these indices of each dimension, of all records."""
+    """Place values at these indices of each dimension, for all records."""
     rows = tf.cast(indices[0].value_rowids(), tf.int64)
     places = tf.stack([rows, *(each.values for each in indices)], axis=1)
     size = [tf.cast(indices[0].nrows(), tf.int64), *shape]
     return tf.sparse.reorder(tf.SparseTensor(places, values, size))''',
         '''def make_sparse(indices, values, shape):
-    """Values at these indices of each dimension."""
+    """Place values at these indices of each dimension."""
     return tf.sparse.reorder(tf.SparseTensor(tf.stack(indices, axis=1), values, shape))''',
     ),
     "decode_image": (
         "",
         '''def decode_image(data, shape, dtype):
-    """The pixels of an image file."""
+    """Decode the pixels of an image file."""
     image = tf.io.decode_image(data, shape[-1] or 0, dtype, expand_animations=False)
     return tf.ensure_shape(image, shape)''',
     ),
     "decode_any_image": (
         "",
         '''def decode_any_image(data, shape, dtype):
-    """The pixels of an image file, alike in all formats: opaque, and white, as the others are."""
+    """Decode an image file like all formats: opaque pixels have the highest alpha."""
     start, channels = tf.strings.substr(data, 0, 4), shape[-1]
 
     def fit(image):
-        """Pixels of 8 bits with all channels; colours look the same in 16 bits, ids stay."""
+        """Add missing channels to pixels of 8 bits; in 16, colours look the same, ids stay."""
         image = tf.cast(image[..., :channels], tf.int32)
         missing = channels - tf.shape(image)[-1]
         image = tf.pad(image, [[0, 0], [0, 0], [0, missing]], constant_values=255)
@@ -487,18 +499,18 @@ _HELPERS: dict[str, tuple[str, str]] = {
     def decode_png():
         bits = tf.cast(tf.io.decode_raw(data, tf.uint8, fixed_length=32)[24], tf.int32)
         image = tf.io.decode_png(data, channels, dtype)
-        if channels == 4:  # of 1, 2 or 4 bits, TensorFlow makes opaque pixels transparent
+        if channels == 4:  # TensorFlow makes opaque pixels of 1, 2 or 4 bits transparent
             alpha = tf.cast(tf.io.decode_png(data, 4)[..., 3], tf.int32)
             is_opaque = tf.reduce_all(alpha == tf.bitwise.left_shift(1, bits) - 1)
             return tf.cond(is_opaque, lambda: fit(tf.io.decode_png(data, 3)), lambda: image)
-        if channels == 1:  # of 8 bits, TensorFlow makes other numbers of ids in 16
+        if channels == 1:  # TensorFlow would scale ids of 8 bits in 16
             return tf.cond(bits == 16, lambda: image, lambda: fit(tf.io.decode_png(data, 1)))
         return image
 
     def decode_other():
         if channels == 1:
             return fit(tf.io.decode_image(data, 1, expand_animations=False))
-        is_webp = start == b"RIFF"  # of which the channels have to be those of the file
+        is_webp = start == b"RIFF"  # needs the number of channels of the file
         decode = lambda channels: fit(tf.io.decode_image(data, channels, expand_animations=False))
         return tf.cond(is_webp, lambda: decode(0), lambda: decode(3))
 
@@ -508,7 +520,7 @@ _HELPERS: dict[str, tuple[str, str]] = {
     "decode_image_or_blank": (
         "",
         '''def decode_image_or_blank(data, shape, dtype):
-    """The pixels of an image file; of no file, zeros."""
+    """Decode the pixels of an image file; zeros if there is none."""
     blank = tf.zeros([size or 0 for size in shape], dtype)
     decode = lambda: decode_image(data, shape, dtype)
     return tf.ensure_shape(tf.cond(tf.strings.length(data) > 0, decode, lambda: blank), shape)''',
@@ -516,7 +528,7 @@ _HELPERS: dict[str, tuple[str, str]] = {
     "decode_any_image_or_blank": (
         "",
         '''def decode_any_image_or_blank(data, shape, dtype):
-    """The pixels of an image file; of no file, zeros."""
+    """Decode the pixels of an image file; zeros if there is none."""
     blank = tf.zeros([size or 0 for size in shape], dtype)
     decode = lambda: decode_any_image(data, shape, dtype)
     return tf.ensure_shape(tf.cond(tf.strings.length(data) > 0, decode, lambda: blank), shape)''',
@@ -532,21 +544,21 @@ def tensorflow(
     batch_size: int | None = 32,
     metadata: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> str:
-    """Python code that reads such records with TensorFlow alone, ready to be pasted and run.
+    """Return Python code that reads such records with TensorFlow alone, ready to paste and run.
 
-    It has `feature_spec` for `tf.io.parse_example` (and `sequence_spec` for
-    `tf.io.parse_sequence_example`), `parse(serialized)`, which makes tensors of the schema's dtypes
-    and shapes, and a `tf.data.Dataset` of batches, alike those of `Dataset.to_tf`: ragged tensors
-    of what differs in length, `<name>_present` beside what records may lack. Where images are
-    decoded, or shapes differ in more than the first dimension, `parse` takes one record at a time.
-    Unlike Datum, TensorFlow cannot tell an absent list from an empty one.
+    It contains `feature_spec` for `tf.io.parse_example` (and `sequence_spec` for
+    `tf.io.parse_sequence_example`), `parse(serialized)`, which returns tensors of the schema's
+    dtypes and shapes, and a `tf.data.Dataset` of batches like those of `Dataset.to_tf`: ragged
+    tensors for lengths that differ, `<name>_present` beside features that records may lack. If
+    images are decoded, or shapes differ in more than the first dimension, `parse` reads one record
+    at a time. Unlike Datum, TensorFlow cannot distinguish an absent list from an empty one.
 
     Args:
-        schema: what each record holds.
-        files: the files or patterns to read.
-        compression: of the files.
-        batch_size: how many records a batch has; None for single records.
-        metadata: what else is known of features: `class_names` are put into the code.
+        schema: The features of the records.
+        files: The files or patterns to read.
+        compression: The compression of the files.
+        batch_size: The number of records in a batch; None for single records.
+        metadata: Metadata of features: `class_names` are put into the code.
 
     >>> from datum import Feature
     >>> schema = {"x": Feature("float32", (3,))}
@@ -568,7 +580,7 @@ def tensorflow(
     keys = frozenset(one.key for item in schema.items() for one in lower(*item))
     reads = {
         name: read_feature(
-            Asked(
+            FeatureRequest(
                 name,
                 feature,
                 is_batched=not is_single,
@@ -594,7 +606,7 @@ def _has_sequences(schema: Schema) -> bool:
     return any(feature.sequence for feature in schema.values())
 
 
-def _write_specs(schema: Schema, reads: Mapping[str, Read]) -> str:
+def _write_specs(schema: Schema, reads: Mapping[str, FeatureCode]) -> str:
     context: dict[str, Code] = {}
     lists: dict[str, Code] = {}
     for name, feature in schema.items():
@@ -614,12 +626,12 @@ def _write_names(schema: Schema, metadata: Mapping[str, Mapping[str, Any]]) -> l
     return [f"class_names = {render_dict(dict(names))}"] if names else []
 
 
-def _write_helpers(reads: Iterable[Read], *, is_single: bool) -> list[str]:
+def _write_helpers(reads: Iterable[FeatureCode], *, is_single: bool) -> list[str]:
     used = {helper for read in reads for helper in read.helpers}
     return [texts[is_single] for name, texts in _HELPERS.items() if name in used]
 
 
-def _write_parse(schema: Schema, reads: Mapping[str, Read], *, is_single: bool) -> str:
+def _write_parse(schema: Schema, reads: Mapping[str, FeatureCode], *, is_single: bool) -> str:
     values = {name: code for read in reads.values() for name, code in read.values.items()}
     notes = {name: read.note for name, read in reads.items()}
     what = "one serialized record" if is_single else "a batch of serialized records"
@@ -668,8 +680,6 @@ def _write_dataset(
     if batch_size is not None:
         differs = any(None in one.shape and one.encoding != "sparse" for one in schema.values())
         if any(one.encoding == "image" and None in one.shape for one in schema.values()):
-            lines.append(
-                "# Images of one size can be put into batches as they are: resize them here."
-            )
+            lines.append("# Images of one size can be batched directly: resize them here.")
         lines.append(f"dataset = dataset.{'ragged_' if differs else ''}batch({batch_size})")
     return "\n".join(lines)

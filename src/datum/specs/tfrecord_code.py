@@ -29,15 +29,15 @@ _MODES = {3: "RGB", 4: "RGBA"}
 
 _HELPERS = {
     "as_list": '''def as_list(values):
-    """Byte strings, which come without a list where there is one."""
+    """Return a list of byte strings; the package returns a single one without a list."""
     return [values] if isinstance(values, bytes) else values.tolist()''',
     "nest": '''def nest(items, *levels):
-    """Items in rows of the lengths of each level, outermost first."""
+    """Group items into rows of the lengths of each level, outermost first."""
     for lengths in reversed(levels):
         items = [items[end - n : end] for n, end in zip(lengths, np.cumsum(lengths))]
     return items''',
     "decode_image": '''def decode_image(data, mode=None):
-    """The pixels of an image file: height x width x channels."""
+    """Decode the pixels of an image file: height x width x channels."""
     image = Image.open(io.BytesIO(data))
     mode = "L" if mode is None and image.mode == "1" else mode or image.mode
     pixels = np.asarray(image if image.mode == mode else image.convert(mode))
@@ -51,11 +51,11 @@ def tfrecord(
     files: str | Sequence[str] = "*.tfrecord",
     compression: Literal["gzip", "zlib"] | None = None,
 ) -> str:
-    """Python code that reads such records with the package `tfrecord`, ready to be pasted and run.
+    """Return Python code that reads such records with the package `tfrecord`, ready to run.
 
-    It has the `description` (and `sequence_description`) that the package wants, `decode(record)`,
-    which makes NumPy values of the schema's dtypes and shapes, None of what a record lacks, and an
-    iterable PyTorch dataset of all files. What the package cannot read is told in comments: zlib.
+    It contains the `description` (and `sequence_description`) for the package, `decode(record)`,
+    which returns NumPy values of the schema's dtypes and shapes, None if a record lacks them, and
+    an iterable PyTorch dataset of all files. Comments state what the package cannot read: zlib.
 
     >>> from datum import Feature
     >>> schema = {"image": Feature("bytes"), "label": Feature("int64")}
@@ -110,7 +110,7 @@ def _describe(schema: Schema) -> tuple[dict[str, Code], dict[str, Code]]:
 
 
 def _write_decode(schema: Schema, values: Mapping[str, Code], in_sequences: bool) -> str:
-    lines = ["def decode(record):", '    """The values of a record, as they were written."""']
+    lines = ["def decode(record):", '    """Return the values of a record as written."""']
     lines += ["    context, lists = record"] if in_sequences else []
     notes = {name: "indices, values" for name in schema if schema[name].encoding == "sparse"}
     notes |= {
@@ -119,7 +119,7 @@ def _write_decode(schema: Schema, values: Mapping[str, Code], in_sequences: bool
         if feature.dtype == "bytes" and feature.shape
     }
     notes |= {
-        name: "Pillow gives only 8 bits of colours that have 16"
+        name: "Pillow decodes only 8 bits of 16-bit colours"
         for name, feature in schema.items()
         if feature.encoding == "image" and feature.dtype == "uint16" and feature.shape[-1] != 1
     }
@@ -127,7 +127,7 @@ def _write_decode(schema: Schema, values: Mapping[str, Code], in_sequences: bool
 
 
 def _write_dataset(schema: Schema, listed: str, compression: str | None, in_sequences: bool) -> str:
-    # A record that lacks a key is an error to the package, unless it is asked for all there are.
+    # The package raises for a record that lacks a key, unless all keys are requested.
     may_lack = any(one.optional or one.encoding == "sparse" for one in schema.values())
     options = ["file", "None", "None" if may_lack else "description", "transform=decode"]
     if in_sequences:
@@ -141,7 +141,7 @@ def _write_dataset(schema: Schema, listed: str, compression: str | None, in_sequ
         notes.append("# All keys, not those of `description`: a record that lacks one is an error.")
     if compression == "zlib":
         notes.append(
-            "# The package reads no zlib: first `datum reshard PATH OUT --compression gzip`."
+            "# The package cannot read zlib: first `datum reshard PATH OUT --compression gzip`."
         )
     call = render(Call("TFRecordDataset(", tuple(options)), indent=4)
     return "\n".join(
@@ -221,7 +221,7 @@ def _make(feature: Feature, found: Sequence[str]) -> Code:
 
 
 def _items(feature: Feature, found: str) -> str:
-    """All elements of a key, in one dimension."""
+    """Return the expression of all elements of a key, in one dimension."""
     if feature.is_string:
         return f"np.array(as_list({found}), object)"
     if feature.is_raw:
@@ -248,7 +248,7 @@ def _strings(feature: Feature, found: Sequence[str]) -> Code:
 
 
 def _steps(feature: Feature, found: str) -> Code:
-    """One value for each step."""
+    """Return the expression of one value for each step."""
     inner = feature.shape[1:]
     if feature.is_string:
         texts = (

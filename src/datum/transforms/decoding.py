@@ -1,4 +1,4 @@
-"""Encoded images decoded within a TensorFlow graph, whatever their format."""
+"""Decoding of images of any format within a TensorFlow graph."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ __all__ = [
     "to_grey",
 ]
 
-_LUMA = (19595, 38470, 7471)  # what Pillow takes of red, green and blue, of 65536
+_LUMA = (19595, 38470, 7471)  # Pillow's weights of red, green and blue, of 65536
 _OPAQUE = 255
-_WIDENED = 257  # what colours of 8 bits are multiplied by for 16, as `datum.images` does
+_WIDENED = 257  # the factor of colours from 8 to 16 bits, as in `datum.images`
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an image is to be decoded to.
+    """The pixels to decode an image to.
 
     Attributes:
-        channels: 1, 3 or 4; None for as many as the image has.
+        channels: 1, 3 or 4; None for those of the image.
         dtype: "uint8" or "uint16".
-        exact: whether a JPEG is decoded as Pillow does, to the last bit.
+        exact: Whether a JPEG is decoded like Pillow, to the last bit.
     """
 
     channels: int | None = 3
@@ -53,7 +53,7 @@ class Wanted:
 
 
 def fit_channels(image: Any, got: int, wanted: Wanted) -> Any:
-    """An image of `got` channels, 3 or 4, with those that are wanted; of 8 bits."""
+    """Convert an image of 8 bits and `got` channels, 3 or 4, to the channels wanted."""
     tf = tensorflow()
     image = tf.ensure_shape(image, (None, None, got))
     if wanted.channels == 1:
@@ -67,14 +67,14 @@ def fit_channels(image: Any, got: int, wanted: Wanted) -> Any:
 
 
 def fit_depth(image: Any, wanted: Wanted) -> Any:
-    """Pixels of 8 bits as the type that is wanted.
+    """Convert pixels of 8 bits to the dtype wanted.
 
     In 16 bits colours look the same; the values of a single channel, which may be ids, stay.
     """
     tf = tensorflow()
     if wanted.dtype == "uint8":
         return tf.cast(image, tf.uint8)
-    wide = tf.cast(image, tf.int32)  # uint16 has few operations
+    wide = tf.cast(image, tf.int32)  # uint16 supports few operations
     if wanted.channels is None:
         wide *= tf.where(tf.shape(image)[-1] == 1, 1, _WIDENED)
     elif wanted.channels > 1:
@@ -83,7 +83,7 @@ def fit_depth(image: Any, wanted: Wanted) -> Any:
 
 
 def to_grey(image: Any) -> Any:
-    """Colours, of 8 bits, to the grey values that Pillow gives."""
+    """Convert colours of 8 bits to grey values like Pillow."""
     tf = tensorflow()
     parts = tf.cast(image[..., :3], tf.int32) * _LUMA
     total = tf.reduce_sum(parts, axis=-1, keepdims=True) + 0x8000
@@ -91,10 +91,10 @@ def to_grey(image: Any) -> Any:
 
 
 def checked_length(data: Any, least: int) -> Any:
-    """Bytes that are no fewer than `least`; an error within the graph if they are.
+    """Return the bytes if there are at least `least`; raise an error within the graph if not.
 
-    If parts of too few bytes are taken, TensorFlow's own error holds the bytes, which Python then
-    fails to show.
+    Slicing too few bytes would raise TensorFlow's own error, which contains the bytes and which
+    Python then fails to show.
     """
     size = tensorflow().strings.length(data)
     return checked(
@@ -103,7 +103,7 @@ def checked_length(data: Any, least: int) -> Any:
 
 
 def refuse(data: Any, message: str, wanted: Wanted) -> Any:
-    """An error within the graph, in the place of an image."""
+    """Return an error within the graph in place of an image."""
     tf = tensorflow()
     height = fail(f"{message}, bytes:", tf.strings.length(data))
     return tf.zeros([height, 0, wanted.channels or 1], wanted.dtype)
@@ -117,12 +117,12 @@ _WEBP_ALPHA = 0x10  # the same bit in the flags of an extended file and in a los
 
 
 def is_jpeg(data: Any) -> Any:
-    """Whether bytes are a JPEG image."""
+    """Return whether bytes are a JPEG image."""
     return tensorflow().strings.substr(data, 0, 3) == b"\xff\xd8\xff"
 
 
 def decode_jpeg(data: Any, wanted: Wanted, *, window: Any = None, ratio: int = 1) -> Any:
-    """A JPEG image shrunk by `ratio`, or of that a window: (top, left, height, width)."""
+    """Decode a JPEG image shrunk by `ratio`, or a window of that: (top, left, height, width)."""
     tf = tensorflow()
     options = {
         "channels": {None: 0, 4: 3}.get(wanted.channels, wanted.channels),
@@ -137,13 +137,13 @@ def decode_jpeg(data: Any, wanted: Wanted, *, window: Any = None, ratio: int = 1
 
 
 def decode_gif(data: Any, wanted: Wanted) -> Any:
-    """The first frame, where TensorFlow gives it as it is: in colour, and opaque."""
+    """Decode the first frame, if TensorFlow decodes it exactly: in colour, and opaque."""
     tf = tensorflow()
     if wanted.channels == 1:
         return refuse(data, "expected an image of grey values or ids, got a GIF", wanted)
     image = tf.io.decode_image(data, 3, expand_animations=False)
     head = tf.io.decode_raw(data, tf.uint16, fixed_length=_GIF_HEAD_BYTES)
-    screen = tf.cast(head[:2:-1], tf.int32)  # height and width, told the other way round
+    screen = tf.cast(head[:2:-1], tf.int32)  # height and width, stored in reverse
     is_right = tf.reduce_all(tf.shape(image)[:2] == screen)
     if wanted.channels != 3:
         is_right &= ~_may_be_transparent(data)
@@ -152,9 +152,9 @@ def decode_gif(data: Any, wanted: Wanted) -> Any:
 
 
 def _may_be_transparent(data: Any) -> Any:
-    """Whether a control block of a GIF before its first frame, which fills the image, says so.
+    """Return whether a control block before the first frame of a GIF declares transparency.
 
-    Other bytes may look like such a block, but hardly ever do: it is four of them.
+    Other bytes may look like such a block of four bytes, but hardly ever do.
     """
     tf = tensorflow()
     frame = tf.strings.join([b"\x2c\0\0\0\0", tf.strings.substr(data, 6, 4)])
@@ -165,10 +165,10 @@ def _may_be_transparent(data: Any) -> Any:
 
 
 def decode_webp(data: Any, wanted: Wanted) -> Any:
-    """The first frame.
+    """Decode the first frame.
 
-    TensorFlow 2.21 has to be told as many channels as the file has. Of an animation it takes only
-    four, and writes beyond its memory if it is left to find out by itself that there are three.
+    TensorFlow 2.21 needs the exact number of channels of the file. For an animation it accepts only
+    four, and writes beyond its memory if it has to detect three by itself.
     """
     tf = tensorflow()
     head = tf.io.decode_raw(data, tf.uint8, fixed_length=_WEBP_HEAD_BYTES)
@@ -178,7 +178,7 @@ def decode_webp(data: Any, wanted: Wanted) -> Any:
     def decode(data: Any, channels: int) -> Any:
         return tf.io.decode_image(data, channels, expand_animations=False)
 
-    def decode_extended() -> Any:  # which may be an animation: so it is called transparent
+    def decode_extended() -> Any:  # possibly an animation, so it counts as transparent
         flags = tf.cast(head[_WEBP_FLAGS_AT], tf.int32)
         pieces = [
             tf.strings.substr(data, 0, _WEBP_FLAGS_AT),
@@ -201,7 +201,7 @@ def decode_webp(data: Any, wanted: Wanted) -> Any:
 
 
 def decode_bmp(data: Any, wanted: Wanted) -> Any:
-    """An image that is not compressed, of 24 or 32 bits, or of 8 with a palette."""
+    """Decode an uncompressed image of 24 or 32 bits, or of 8 with a palette."""
     tf = tensorflow()
     head = tf.cast(tf.io.decode_raw(data, tf.uint16, fixed_length=_BMP_HEAD_BYTES), tf.int32)
     bits, compression = head[14], head[15]
@@ -222,7 +222,7 @@ def _of_palette(data: Any, head: Any, ids: Any, wanted: Wanted) -> Any:
     # TensorFlow has checked where the pixels start, but not where the palette does.
     first, start = head[5] + head[6] * 2**16, 14 + head[7] + head[8] * 2**16
     start = tf.clip_by_value(start, 0, first)
-    with tf.control_dependencies([ids]):  # whose bytes are checked to be there
+    with tf.control_dependencies([ids]):  # its bytes are known to exist
         stored = tf.io.decode_raw(tf.strings.substr(data, start, first - start), tf.uint8)
     colours = tf.reverse(tf.reshape(stored, [-1, 4])[:, :3], [1])
     image = tf.gather(colours, tf.cast(ids[..., 0], tf.int32))
@@ -233,14 +233,14 @@ def _of_palette(data: Any, head: Any, ids: Any, wanted: Wanted) -> Any:
     return fit_depth(image[..., : tf.where(is_grey, 1, 3)], wanted)
 
 
-_BITS_AT, _COLOUR_AT = 24, 25  # where depth and kind of colour are told
+_BITS_AT, _COLOUR_AT = 24, 25  # positions of depth and colour type
 _SUM_AT, _HEADER_END = 29, 33
 _GREY_WITH_ALPHA = 4
-# What kinds of colour are for one channel; there are none of 1 and 5.
+# The colour types for one channel; 1 and 5 do not exist.
 _GREY, _COLOUR, _PALETTE = range(3)
 _KINDS = (_GREY, _GREY, _COLOUR, _PALETTE, _GREY, _GREY, _COLOUR)
-# How the checksum of the header changes if the kind of colour turns from palette into grey:
-# sums of equal length differ by what differs in the bytes, whatever these are.
+# The change of the header's checksum when the colour type turns from palette into grey: checksums
+# of equal length differ by the difference of the bytes, whatever these are.
 _PALETTE_TO_GREY = zlib.crc32(bytes([*bytes(13), 3, 0, 0, 0])) ^ zlib.crc32(bytes(17))
 _STEPS = (1, 255, 85, 1, 17, 1, 1, 1, 1)  # between the grey values of 1, 2, 4 and 8 bits
 _PNG_OPAQUE = (
@@ -250,11 +250,11 @@ _PNG_OPAQUE = (
     255,
     15,
     255,
-)  # the alpha that TensorFlow gives to opaque pixels of such bits
+)  # the alpha that TensorFlow assigns to opaque pixels of these bits
 
 
 def is_simple_png(data: Any, wanted: Wanted) -> Any:
-    """Whether bytes are a PNG that `decode_simple_png` can decode: most are."""
+    """Return whether bytes are a PNG that `decode_simple_png` can decode: most are."""
     tf = tensorflow()
     words = tf.io.decode_raw(data, tf.int32, fixed_length=_BITS_AT + 4)
     colours = [0, _GREY_WITH_ALPHA] if wanted.channels == 1 else [0, 2, 3, _GREY_WITH_ALPHA, 6]
@@ -263,16 +263,15 @@ def is_simple_png(data: Any, wanted: Wanted) -> Any:
 
 
 def decode_simple_png(data: Any, wanted: Wanted) -> Any:
-    """A PNG image of 8 bits that TensorFlow decodes as is wanted."""
+    """Decode a PNG image of 8 bits that TensorFlow decodes exactly."""
     tf = tensorflow()
     return fit_depth(tf.io.decode_png(data, wanted.channels), wanted)
 
 
 def decode_png(data: Any, wanted: Wanted) -> Any:
-    """A PNG image; with one channel, of a palette the ids.
+    """Decode a PNG image; with one channel, a palette to its ids.
 
-    Colours of 8 bits look the same in 16, and the other way round; the values of a single channel
-    are neither made smaller nor larger.
+    Colours look the same in 8 and 16 bits; the values of a single channel are never scaled.
     """
     tf = tensorflow()
     head = tf.io.decode_raw(data, tf.uint8, fixed_length=_HEADER_END)
@@ -287,7 +286,7 @@ def decode_png(data: Any, wanted: Wanted) -> Any:
         return tf.switch_case(kind, branches)
     if wanted.channels is not None:
         return _decode(data, wanted.channels, bits, wanted)
-    return tf.cond(  # by itself, TensorFlow gives two channels for grey with transparency
+    return tf.cond(  # by itself, TensorFlow returns two channels for grey with transparency
         colour == _GREY_WITH_ALPHA,
         lambda: _decode(data, 4, bits, wanted),
         lambda: _decode(data, 0, bits, wanted),
@@ -309,7 +308,7 @@ def _decode(data: Any, channels: int, bits: Any, wanted: Wanted) -> Any:
 
 
 def _narrowed(image: Any) -> Any:
-    """Pixels of 16 bits in 8: of colours the high byte; other values, if they fit."""
+    """Convert pixels of 16 bits to 8: colours keep the high byte; other values must fit."""
     tf = tensorflow()
     wide = tf.cast(image, tf.int32)
 
@@ -322,7 +321,7 @@ def _narrowed(image: Any) -> Any:
 
 
 def _with_right_alpha(image: Any, bits: Any) -> Any:
-    """TensorFlow 2.21 gives opaque pixels of 1, 2 or 4 bits an alpha of 1, 3 or 15."""
+    """Correct the alpha of opaque pixels of few bits, which TensorFlow 2.21 sets to 1, 3 or 15."""
     tf = tensorflow()
     opaque = tf.gather(_PNG_OPAQUE, tf.minimum(bits, len(_PNG_OPAQUE) - 1))
     alpha = tf.cast(image[..., 3:], tf.int32)
@@ -340,9 +339,9 @@ def _decode_as_grey(data: Any, bits: Any) -> Any:
 
 
 def _decode_ids(data: Any, head: Any, bits: Any) -> Any:
-    """TensorFlow only gives colours: so the header is made to say that the ids are grey values.
+    """Decode ids by changing the header to grey, since TensorFlow decodes palettes to colours.
 
-    Grey values of fewer than 8 bits are stretched, and must go back.
+    Grey values of fewer than 8 bits are stretched, and have to be scaled back.
     """
     tf = tensorflow()
     letters = tf.constant([bytes([value]) for value in range(256)])
@@ -368,12 +367,12 @@ _UNKNOWN = (
 
 
 def decode_image(channels: int | None = 3, *, exact: bool = False) -> Callable[[Any], Any]:
-    """A function that decodes one image, given as its bytes: height x width x channels, uint8.
+    """Return a function that decodes the bytes of one image: height x width x channels, uint8.
 
-    JPEG, PNG, GIF (its first frame), WebP and BMP are told by their content. With one channel a
-    palette gives its ids; with None there are as many channels as the image has. No bytes give an
-    image of no height and width. With `exact` a JPEG is decoded as Pillow does, to the last bit;
-    else TensorFlow's faster way is taken, whose values differ by one or two on average.
+    JPEG, PNG, GIF (its first frame), WebP and BMP are recognised by content. With one channel a
+    palette is decoded to its ids; None means the channels of the image. No bytes are decoded to an
+    image of no height and width. With `exact` a JPEG is decoded like Pillow, to the last bit;
+    otherwise TensorFlow's faster method is used, whose values differ by one or two on average.
 
     >>> import tensorflow as tf
     >>> data = tf.io.encode_png(tf.constant([[[10], [20]], [[30], [40]]], tf.uint8))
@@ -391,7 +390,7 @@ def decode_image(channels: int | None = 3, *, exact: bool = False) -> Callable[[
 def decode_any(
     data: Any, wanted: Wanted, *, shape: tuple[int | None, ...] = (), may_be_empty: bool = True
 ) -> Any:
-    """One image as is wanted, and of `shape` if one is given; zeros for no bytes."""
+    """Decode one image as wanted, and check `shape` if there is one; zeros for no bytes."""
     tf = tensorflow()
     data = tf.convert_to_tensor(data)
     shape = shape or (None, None, wanted.channels)
@@ -413,7 +412,7 @@ def decode_any(
 
 
 def decode_other(data: Any, wanted: Wanted) -> Any:
-    """An image that is no JPEG; an error within the graph if its format is not known."""
+    """Decode an image that is not a JPEG; an error within the graph if its format is unknown."""
     return _other_decoder(wanted)(data)
 
 

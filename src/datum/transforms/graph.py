@@ -1,4 +1,4 @@
-"""What every function for a TensorFlow graph is made with."""
+"""The building blocks of functions for a TensorFlow graph."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ __all__ = [
     "tensorflow",
 ]
 
-_IMAGE = "<image>"  # in code: the name of the feature that a decoder is given for
+_IMAGE = "<image>"  # in code: the name of the feature that a decoder is used for
 _NUMPY = "import numpy"
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What is known of a function that `datum.transforms` made.
+    """How `datum.transforms` made a function.
 
     Attributes:
-        name: the name of what made it, say "normalize".
-        call: a call that makes one like it, say "random_crop(32, 32)".
-        takes: what it is given: a record, or the bytes of one image.
-        code: NumPy statements that do the same with a dict `record`; `<image>` stands for the name
-            of a feature.
-        imports: what the code needs.
-        draws: whether the code draws random numbers, from `rng`.
-        is_single: whether the code works on single records only, not on batches.
-        is_for_graphs: whether the function needs TensorFlow's tensors.
+        name: The name of its factory, for example "normalize".
+        call: A call that makes one like it, for example "random_crop(32, 32)".
+        takes: Its argument: a record, or the bytes of one image.
+        code: NumPy statements that do the same with a dict `record`; `<image>` is a placeholder for
+            the name of a feature.
+        imports: The imports that the code needs.
+        draws: Whether the code draws random numbers, from `rng`.
+        is_single: Whether the code works on single records only, not on batches.
+        is_for_graphs: Whether the function needs TensorFlow's tensors.
     """
 
     name: str
@@ -62,18 +62,18 @@ class Origin:
 
     @classmethod
     def of_pixels(cls, name: str, *code: str, call: str = "", draws: bool = False) -> Origin:
-        """A decoder, whose code works on decoded pixels."""
+        """Return the origin of a decoder, whose code works on decoded pixels."""
         imports = (_NUMPY, "from PIL import Image") if code else ()
         return cls(name, call, "image", code, imports, draws=draws, is_single=True)
 
     @classmethod
     def of_update(cls, name: str, feature: str, value: str, *imports: str) -> Origin:
-        """A function of records that gives a feature another value."""
+        """Return the origin of a function of records that sets a feature."""
         return cls(name, code=(update({feature: value}),), imports=imports)
 
 
 def update(values: dict[str, str]) -> str:
-    """The statement that gives features other values.
+    """Return the statement that sets features.
 
     >>> update({"label": "record['label'] + 1"})
     "record = {**record, 'label': record['label'] + 1}"
@@ -82,35 +82,35 @@ def update(values: dict[str, str]) -> str:
     return f"record = {{**record{items}}}"
 
 
-# Beside the functions, not in them: `functools.wraps` copies what a function carries.
+# Not attributes of the functions: `functools.wraps` would copy those.
 _ORIGINS: weakref.WeakKeyDictionary[Callable[..., Any], Origin] = weakref.WeakKeyDictionary()
 
 
 def remember(function: Callable[..., Any], origin: Origin) -> Callable[..., Any]:
-    """`function`, whose origin `find_origin` gives from now on."""
+    """Register the origin of `function` for `find_origin`, and return the function."""
     _ORIGINS[function] = origin
     return function
 
 
 def find_origin(function: Any) -> Origin | None:
-    """What is known of a function that `datum.transforms` made; None for all others."""
+    """Return the origin of a function that `datum.transforms` made; None for all others."""
     while isinstance(function, functools.partial):
         function = function.func
     try:
         return _ORIGINS.get(function)
-    except TypeError:  # what cannot be hashed, or referred to weakly
+    except TypeError:  # not hashable, or without weak references
         return None
 
 
 def find_factory(function: Any) -> str | None:
-    """The name of what makes functions in `datum.transforms`; None for all others."""
+    """Return the name of a factory of `datum.transforms`; None for all others."""
     module, name = (str(getattr(function, key, "")) for key in ("__module__", "__qualname__"))
     is_ours = module.startswith(__name__.rpartition(".")[0] + ".") and "." not in name
     return name if is_ours and find_origin(function) is None else None
 
 
 def join_origins(name: str, functions: Sequence[Callable[..., Any]]) -> Origin:
-    """What is known of a function that calls several, one after the other."""
+    """Return the origin of a function that calls several, one after the other."""
     found = [find_origin(function) for function in functions]
     known = [origin for origin in found if origin is not None]
     code: list[str] = []
@@ -130,7 +130,7 @@ def join_origins(name: str, functions: Sequence[Callable[..., Any]]) -> Origin:
 
 
 def numpy_code(origin: Origin, feature: str) -> str:
-    """A function `prepare` that does with NumPy what a function for graphs does.
+    """Return the source of a NumPy function `prepare` equivalent to a function for graphs.
 
     >>> print(numpy_code(Origin.of_update("twice", "x", "record['x'] * 2"), "image"))
     def prepare(record):
@@ -146,20 +146,20 @@ Record = dict[str, Any]
 RecordFunction = Callable[[Record], Record]
 
 _INT32 = 2**31
-_MIX = 0x9E3779B1  # odd, and without a pattern: neighbours fall far apart
+_MIX = 0x9E3779B1  # odd, and without a pattern: separates neighbours
 
 
 def tensorflow() -> Any:
-    """The package, which only the functions of `datum.transforms` need."""
+    """Return the package, which only the functions of `datum.transforms` need."""
     return require("tensorflow", purpose="datum.transforms")
 
 
 def leave_as_is(
     function: Callable[..., Any], *, takes_seed: bool = False, origin: Origin | None = None
 ) -> Callable[..., Any]:
-    """`function`, which AutoGraph is not to rewrite, marked if it takes `seed=` besides.
+    """Mark `function` so that AutoGraph does not rewrite it, and whether it accepts `seed=`.
 
-    `origin` is remembered of what users are given, so that other frameworks can refuse it.
+    `origin` is registered for functions that users get, so that other frameworks can refuse them.
     """
     made: Any = tensorflow().autograph.experimental.do_not_convert(function)
     made.takes_seed = takes_seed
@@ -167,9 +167,9 @@ def leave_as_is(
 
 
 def apart(function: Callable[..., Any], *specs: Any) -> Callable[..., Any]:
-    """`function` of tensors as a single operation of the graphs that call it, traced once for all.
+    """Wrap `function` of tensors as a single operation of the calling graphs, traced only once.
 
-    A branch that is not taken costs time for each of its operations; so the rare ones are one.
+    A branch that is not taken costs time for each of its operations; so rare branches are one.
     """
     tf = tensorflow()
     traced = tf.function(
@@ -182,7 +182,7 @@ def apart(function: Callable[..., Any], *specs: Any) -> Callable[..., Any]:
 
 
 def checked(value: Any, condition: Any, *message: Any) -> Any:
-    """`value`, numbers or a string; an error within the graph unless a condition holds."""
+    """Return `value`, numbers or a string; raise an error within the graph unless `condition`."""
     tf = tensorflow()
 
     def fail_instead() -> Any:
@@ -194,10 +194,10 @@ def checked(value: Any, condition: Any, *message: Any) -> Any:
 
 
 def fail(*message: Any) -> Any:
-    """A number that is never had: an error with this message, of texts and numbers, comes first.
+    """Return a number that raises an error with this message, of texts and numbers, when computed.
 
-    Asserting would do, but has an effect besides its result: TensorFlow can then no longer save
-    the position of an iterator. Reading a text as a number has none.
+    An assertion would do, but has a side effect: TensorFlow can then no longer save the position
+    of an iterator. Reading a text as a number has none.
     """
     tf = tensorflow()
     parts = [part if isinstance(part, str) else tf.as_string(part) for part in message]
@@ -205,12 +205,12 @@ def fail(*message: Any) -> Any:
 
 
 def take(record: Record, name: str, where: str) -> Any:
-    """The feature of that name; raises SchemaError if there is none."""
+    """Return the feature of that name; raise SchemaError if there is none."""
     if not isinstance(record, Mapping):
         raise SchemaError(
             f"expected a record, a dict of features, got {type(record).__name__}",
             where=where,
-            hint="functions of records come before a record is made a tuple",
+            hint="use functions of records before a record becomes a tuple",
         )
     if name in record:
         return record[name]
@@ -224,7 +224,7 @@ def take(record: Record, name: str, where: str) -> Any:
 
 
 def check_size(where: str, height: Any, width: Any) -> None:
-    """Raises SchemaError unless both are numbers of pixels."""
+    """Raise SchemaError unless both are numbers of pixels."""
     for name, value in (("height", height), ("width", width)):
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise SchemaError(
@@ -233,7 +233,7 @@ def check_size(where: str, height: Any, width: Any) -> None:
 
 
 def random_seed(seed: int | None, given: Any) -> Any:
-    """Two integers for TensorFlow's stateless functions: drawn, or made from those `given`."""
+    """Return two integers for TensorFlow's stateless functions: random, or made from `given`."""
     tf = tensorflow()
     if given is None:
         return tf.random.uniform([2], -_INT32, _INT32 - 1, tf.int32, seed=seed)
@@ -241,12 +241,12 @@ def random_seed(seed: int | None, given: Any) -> Any:
 
 
 def fold_in(seed: Any, number: int) -> Any:
-    """Another seed for each number, by one operation: TensorFlow mixes seeds well by itself."""
+    """Return another seed for each number, by one operation: TensorFlow mixes seeds itself."""
     tf = tensorflow()
     seed = tf.convert_to_tensor(seed)
     return tf.bitwise.bitwise_xor(seed, tf.constant([0, _MIX * (number + 1) % _INT32], seed.dtype))
 
 
 def listed(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Names, of which one may be given without a list."""
+    """Return a tuple of names; a single name may be passed without a list."""
     return (names,) if isinstance(names, str) else tuple(names)

@@ -1,4 +1,4 @@
-"""Size, side and values of pixels, with the masks and boxes that belong to them."""
+"""Size, orientation and values of pixels, with their masks and boxes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
     "scale",
 ]
 
-BOXES = ("xmin", "xmax", "ymin", "ymax")  # what datasets of boxes call them, in this order
+BOXES = ("xmin", "xmax", "ymin", "ymax")  # the usual names, in this order
 _METHODS = ("area", "bicubic", "bilinear", "lanczos3", "lanczos5", "nearest")
 
 
@@ -45,11 +45,11 @@ def resize(
     masks: str | Sequence[str] = (),
     boxes: Sequence[str] = (),
 ) -> RecordFunction:
-    """A function of records that resizes an image, and masks with it without mixing their ids.
+    """Return a function of records that resizes an image, and its masks without mixing ids.
 
     Integers are rounded, and keep their dtype. `antialias` averages all pixels when an image
-    shrinks, as Pillow does, and takes some times longer. With `keep_ratio` the image is made to
-    fit, and zeros fill the rest of the height or width, on both sides; `boxes`, the names of
+    shrinks, like Pillow, and is several times slower. With `keep_ratio` the image is fitted, and
+    the rest of the height or width is filled with zeros, on both sides; `boxes`, the names of
     xmin, xmax, ymin and ymax in 0 to 1, are moved along. Works on batches of one size too.
 
     >>> import tensorflow as tf
@@ -87,7 +87,7 @@ def _resizing_code(
     masks: Sequence[str],
     boxes: Sequence[str],
 ) -> tuple[str, ...]:
-    """The same with Pillow."""
+    """Return the same with Pillow."""
     height, width = size
 
     def resized(key: str, method: str) -> str:
@@ -111,7 +111,7 @@ def _resizing_code(
 
 
 def _fit(image: Any, height: int, width: int) -> Any:
-    """Height and width of the image once it fits."""
+    """Return height and width of the image once it fits."""
     tf = tensorflow()
     sides = tf.cast(tf.shape(image)[-3:-1], tf.float64)
     scale = tf.reduce_min(tf.constant([height, width], tf.float64) / sides)
@@ -156,11 +156,11 @@ def random_flip(
     boxes: Sequence[str] = (),
     seed: int | None = None,
 ) -> Callable[..., Record]:
-    """A function of records that mirrors half of the images, left to right.
+    """Return a function of records that mirrors half of the images, left to right.
 
     `masks`, and `boxes` (the names of xmin, xmax, ymin and ymax in 0 to 1: see `BOXES`), are
-    mirrored with their image. Works on batches too, and draws for each image of one. The function
-    takes `seed=`, two integers, from which it draws then.
+    mirrored with their image. Works on batches too, with a random choice for each image. The
+    function accepts `seed=`, two integers that determine the choice.
 
     >>> import tensorflow as tf
     >>> record = {"image": tf.constant([[[1], [2]]]), "xmin": tf.constant([0.0])}
@@ -210,7 +210,7 @@ def _flipped(image: Any, is_flipped: Any) -> Any:
 
 
 def _chosen(is_flipped: Any, flipped: Any, kept: Any) -> Any:
-    """One of two columns of boxes: dense or ragged, of a record or a batch."""
+    """Return one of two columns of boxes: dense or ragged, of a record or a batch."""
     tf = tensorflow()
     if isinstance(kept, tf.RaggedTensor):
         rows = tf.gather(is_flipped, kept.value_rowids())
@@ -237,10 +237,10 @@ _CAFFE_MEAN = (103.939, 116.779, 123.68)  # of blue, green and red, in 0 to 255
 def normalize(
     name: str, mean: Sequence[float] = IMAGENET_MEAN, std: Sequence[float] = IMAGENET_STD
 ) -> RecordFunction:
-    """A function of records that takes a mean from an image, and divides by a deviation: float32.
+    """Return a function of records that subtracts a mean and divides by a deviation: float32.
 
-    Both are of values in 0 to 1: integers are divided by the largest of their type first, floats
-    are taken as they are. By default they are those of ImageNet. Works on batches too.
+    Both refer to values in 0 to 1: integers are divided by the largest of their type first, floats
+    are used unchanged. The default is that of ImageNet. Works on batches too.
 
     >>> import tensorflow as tf
     >>> record = {"image": tf.constant([[[0, 0, 255]]], tf.uint8)}
@@ -267,9 +267,9 @@ def normalize(
 
 
 def scale(name: str, low: float = 0.0, high: float = 1.0) -> RecordFunction:
-    """A function of records that maps an image to `low` ... `high`: float32.
+    """Return a function of records that maps an image to `low` ... `high`: float32.
 
-    Integers are taken as 0 to the largest of their type, floats as 0 to 1. Works on batches too.
+    Integers range from 0 to the largest of their type, floats from 0 to 1. Works on batches too.
 
     >>> import tensorflow as tf
     >>> record = {"image": tf.constant([[[0, 0, 255]]], tf.uint8)}
@@ -290,7 +290,7 @@ def scale(name: str, low: float = 0.0, high: float = 1.0) -> RecordFunction:
 
 
 def caffe(name: str) -> RecordFunction:
-    """A function of records that gives an image as the first ImageNet models want it: float32.
+    """Return a function of records that prepares an image for the first ImageNet models: float32.
 
     Red, green and blue become blue, green and red, less their means over ImageNet. Values are
     those of 8 bits, 0 to 255, also in floats. Works on batches too.

@@ -1,4 +1,4 @@
-"""Functions of records that say which features there are, and of what type."""
+"""Functions of records that select, combine and convert features."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["cast", "compose", "one_hot", "select", "supervised"]
 
 
 def compose(*functions: Callable[..., Any]) -> Callable[..., Any]:
-    """One function that calls all of them, each with what the one before gave.
+    """Return one function that calls all of them, each with the result of the one before.
 
-    It takes `seed=` if one of them does, and gives each another one made from it.
+    It accepts `seed=` if one of them does, and derives a seed for each from it.
 
     >>> import tensorflow as tf
     >>> prepare = compose(cast("label", "float32"), select("label"))
@@ -49,7 +49,7 @@ def compose(*functions: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def select(*names: str) -> RecordFunction:
-    """A function of records that keeps the named features only. Works on batches too.
+    """Return a function of records that keeps only the named features. Works on batches too.
 
     >>> select("label")({"image": 1, "label": 2})
     {'label': 2}
@@ -66,10 +66,10 @@ def select(*names: str) -> RecordFunction:
 def supervised(
     inputs: str | Sequence[str], targets: str | Sequence[str]
 ) -> Callable[[Record], tuple[Any, Any]]:
-    """A function that makes a record the pair of inputs and targets that Keras wants.
+    """Return a function that turns a record into the pair of inputs and targets for Keras.
 
-    Each is a feature, or a dict of several. Works on batches too. It comes last: what follows
-    gets no record.
+    Each is a feature, or a dict of several. Works on batches too. Use it last: its result is not
+    a record.
 
     >>> supervised("image", "label")({"image": 1, "label": 2, "id": 3})
     (1, 2)
@@ -94,9 +94,9 @@ def supervised(
 
 
 def cast(name: str, dtype: str) -> RecordFunction:
-    """A function of records that gives a feature another dtype. Works on batches too.
+    """Return a function of records that converts a feature to another dtype. Works on batches too.
 
-    Values are converted as TensorFlow does it, fractions cut off: see `scale` for images.
+    Values are converted like in TensorFlow, fractions cut off: see `scale` for images.
 
     >>> import tensorflow as tf
     >>> cast("label", "int32")({"label": tf.constant(3.0)})["label"].numpy()
@@ -115,9 +115,9 @@ def cast(name: str, dtype: str) -> RecordFunction:
 
 
 def one_hot(name: str, classes: int | Sequence[str], *, dtype: str = "float32") -> RecordFunction:
-    """A function of records that makes a class, or several, a vector of zeros with a single one.
+    """Return a function of records that one-hot encodes a feature.
 
-    `classes` is how many there are, or their names. Another number than 0 to `classes` - 1 is an
+    `classes` is the number of classes, or their names. A number outside 0 to `classes` - 1 is an
     error within the graph. Works on batches too.
 
     >>> import tensorflow as tf

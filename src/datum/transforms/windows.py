@@ -1,4 +1,4 @@
-"""Windows of encoded images, decoded and resized at once: for training, and for evaluation."""
+"""Windows of encoded images, decoded and resized together: for training, and for evaluation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from datum.transforms.graph import (
 __all__ = ["center_crop", "random_crop"]
 
 _RATIOS = (1, 2, 4, 8)  # by which a JPEG can be shrunk while it is decoded
-_ATTEMPTS = 10  # at a window that fits into the image, before all of it is taken
+_ATTEMPTS = 10  # to find a window within the image, before the whole image is used
 _COLOURS = Wanted(3)
 
 
@@ -34,14 +34,14 @@ def random_crop(
     flip: bool = True,
     seed: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that decodes a random window of an image, resized: for `decode=`, in training.
+    """Return a function for `decode=` that decodes a random window of an image, resized.
 
-    Takes the bytes of one image, and gives height x width x 3, uint8; zeros for no bytes. The
-    window has a part of the image's area and a ratio of width to height within those limits; half
-    of the windows are mirrored if `flip`. Of a JPEG only the window is decoded, at a half, a
-    quarter or an eighth of its size where it is that much larger than wanted; that also averages
-    pixels, which resizing (bilinear) leaves out. The function takes `seed=`, two integers, from
-    which all is drawn then.
+    It accepts the bytes of one image, and returns height x width x 3, uint8; zeros for no bytes.
+    The area of the window, as a part of the image's, and its ratio of width to height are within
+    these limits; half of the windows are mirrored if `flip`. For a JPEG only the window is
+    decoded, at a half, a quarter or an eighth of its size if it is that much larger than needed;
+    that also averages pixels, which resizing (bilinear) skips. The function accepts `seed=`, two
+    integers that determine all random choices. For training.
 
     >>> import tensorflow as tf
     >>> data = tf.io.encode_jpeg(tf.zeros([60, 80, 3], tf.uint8))
@@ -90,11 +90,11 @@ def random_crop(
 
 
 def center_crop(height: int, width: int, *, fraction: float = 0.875) -> Callable[[Any], Any]:
-    """A function that decodes the middle of an image, resized: for `decode=`, in evaluation.
+    """Return a function for `decode=` that decodes the centre of an image, resized.
 
-    Takes the bytes of one image, and gives height x width x 3, uint8. The window has the shape
-    that is wanted, and `fraction` of the sides of the largest such window. It is decoded as
-    `random_crop` does.
+    It accepts the bytes of one image, and returns height x width x 3, uint8. The window has the
+    proportions of the result, and `fraction` of the sides of the largest such window. It is
+    decoded like in `random_crop`. For evaluation.
 
     >>> import tensorflow as tf
     >>> data = tf.io.encode_jpeg(tf.zeros([60, 80, 3], tf.uint8))
@@ -134,7 +134,7 @@ def _origin(
     side: str = "",
     draws: bool = False,
 ) -> Origin:
-    """The same with Pillow: a window of the shape wanted, of a part of the image's sides."""
+    """Return the same with Pillow: a window of these proportions, of a part of the sides."""
     height, width = size
     return Origin.of_pixels(
         name,
@@ -151,7 +151,7 @@ def _origin(
 
 
 def _decode_window(data: Any, choose: Callable[[Any], Any], height: int, width: int) -> Any:
-    """The window that `choose` gives for an image's shape: (top, left, height, width)."""
+    """Decode the window that `choose` returns for an image's shape: (top, left, height, width)."""
     tf = tensorflow()
     data = tf.convert_to_tensor(data)
 
@@ -179,7 +179,7 @@ def _decode_window(data: Any, choose: Callable[[Any], Any], height: int, width: 
 
 @functools.cache
 def _shrinking_decoder() -> Callable[..., Any]:
-    """A window of a JPEG, shrunk while it is decoded as far as it stays larger than wanted."""
+    """Return a decoder of JPEG windows that shrinks them as far as they stay larger than needed."""
     tf = tensorflow()
 
     def decode(data: Any, window: Any, size: Any) -> Any:

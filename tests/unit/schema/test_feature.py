@@ -145,7 +145,10 @@ def test_a_negative_length_is_refused():
         (dict(dtype="int8", encoding="sparse"), "needs the length of every dimension"),
         (dict(dtype="int8", shape=(None,), encoding="sparse"), "needs the length of every"),
         (dict(dtype="float64", shape=(None,), encoding="values"), "float64 has no exact list type"),
-        (dict(dtype="int8", shape=(1, 1, 1), encoding="image"), "an image is of uint8 or uint16"),
+        (
+            dict(dtype="int8", shape=(1, 1, 1), encoding="image"),
+            "an image has dtype uint8 or",
+        ),
         (dict(dtype="uint8", shape=(None, None), encoding="image"), "(height, width, channels)"),
         (dict(dtype="uint8", shape=(0, 1, 1), encoding="image"), "(height, width, channels)"),
         (

@@ -376,7 +376,7 @@ def test_a_guess_goes_on_from_a_schema_that_was_inferred():
 
 def test_a_schema_that_could_not_be_inferred_is_refused():
     for feature in (Feature("int64", keys=("k",)), Feature("int64", default=3)):
-        with pytest.raises(SchemaError, match="feature 'x': expected what could be inferred"):
+        with pytest.raises(SchemaError, match="feature 'x': expected a feature that can"):
             SchemaGuess.from_schema(Schema({"x": feature}), records=1)
 
 

@@ -61,7 +61,7 @@ def test_pairs_for_keras():
     inputs, targets = supervised(("image", "id"), ("label",))(RECORD)
     assert list(inputs) == ["image", "id"]
     assert list(targets) == ["label"]
-    with pytest.raises(datum.SchemaError, match="before a record is made a tuple"):
+    with pytest.raises(datum.SchemaError, match="before a record becomes a tuple"):
         select("image")(supervised("image", "label")(RECORD))
 
 
