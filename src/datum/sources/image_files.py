@@ -42,6 +42,11 @@ IMAGE = Feature("uint8", (None, None, None), encoding="image")
 class UnusableRecordError(SourceError):
     """A record to reject; `where` is the file with the fault."""
 
+    def named_by(self, path: Path, line: int) -> UnusableRecordError:
+        """Return the error of a missing file at the line of the list or table that names it."""
+        problem = f"{self.problem} in {self.where}"
+        return UnusableRecordError(problem, where=f"{path}, line {line}", hint=self.hint)
+
 
 def unusable(path: Path, error: SourceError) -> UnusableRecordError:
     """Return the error of a file as the error of a record."""
@@ -232,7 +237,7 @@ def find_set_files(root: Path, folders: Sequence[str]) -> dict[str, Path]:
 
 
 def set_file_of(
-    root: Path, split: str, *, set_dir: str | None, set_path: str | None, folders: Sequence[str]
+    root: Path, split: str, set_dir: str | None, set_path: str | None, folders: Sequence[str]
 ) -> Path | None:
     """Return the list of a split; None if none was asked for and no split has one.
 

@@ -13,24 +13,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from datum.errors import Message, SourceError
-from datum.schema import Feature, Schema
+from datum.schema import Feature
 from datum.sources.cells import convert_row
 from datum.sources.files import Paths, find_files, find_split_files, fingerprint_files, open_file
-from datum.sources.nested_rows import describe_filled
 from datum.sources.options import check_table_options, pick_columns
-from datum.sources.protocol import Block, PartInfo, RowBlocks, SourceInfo, StreamedPart
+from datum.sources.protocol import Block, RowBlocks, RowPart, SourceInfo, StreamedPart
 from datum.sources.text_encoding import check_encoding
 
 __all__ = [
     "JsonError",
     "JsonLines",
-    "JsonOptions",
     "JsonText",
     "JsonWalk",
-    "RowShaper",
     "make_decoder",
 ]
 
@@ -70,7 +67,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class JsonOptions:
+class _JsonOptions:
     """How objects become rows.
 
     Attributes:
@@ -78,6 +75,7 @@ class JsonOptions:
         columns: The members to read; None for all.
         rename: New names of members.
         encoding: The encoding of the text; None for UTF-8.
+        allow_nan: Whether to accept NaN and Infinity.
         features: Features to convert texts to, by the new names.
     """
 
@@ -86,6 +84,7 @@ class JsonOptions:
     columns: Sequence[str] | None = None
     rename: Mapping[str, str] | None = None
     encoding: str | None = None
+    allow_nan: bool = False
     features: Mapping[str, Feature] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -105,10 +104,10 @@ class JsonOptions:
         return None if name in ("utf-8", "utf-8-sig") else name
 
 
-class RowShaper:
+class _RowShaper:
     """Makes rows of objects, and checks that the members asked for occur."""
 
-    def __init__(self, options: JsonOptions) -> None:
+    def __init__(self, options: _JsonOptions) -> None:
         self._options = options
         self._rename = dict(options.rename or {})
         self._wanted = set(options.columns or ()) | set(self._rename)
@@ -137,7 +136,20 @@ class RowShaper:
 MAX_LINE_BYTES = 64 * 2**20  # far above any sensible record
 
 
-class JsonLines(SourceInfo):
+class _JsonSource(SourceInfo):
+    """A source of JSON objects, which become rows by its options."""
+
+    is_table = True
+    _options: _JsonOptions
+
+    def with_features(self, features: Mapping[str, Feature]) -> Self:
+        """Return the same source, with texts converted to these features."""
+        source = copy.copy(self)
+        source._options = replace(self._options, features=dict(features))  # noqa: SLF001 - own class
+        return source
+
+
+class JsonLines(_JsonSource):
     """Records in one or more files with a JSON object on each line (.jsonl, .ndjson, also .gz).
 
     Nested objects become features named "outer/inner", and lists of objects a list for each of
@@ -157,7 +169,6 @@ class JsonLines(SourceInfo):
 
     kind = "JSON lines"
     suffixes = (".jsonl", ".ndjson")
-    is_table = True
 
     def __init__(
         self,
@@ -172,52 +183,33 @@ class JsonLines(SourceInfo):
     ) -> None:
         self._paths = find_split_files(path, split)
         self._key = key
-        self._allow_nan = allow_nan
-        self._options = JsonOptions("JsonLines", columns=columns, rename=rename, encoding=encoding)
-
-    def with_features(self, features: Mapping[str, Feature]) -> JsonLines:
-        """Return the same lines, with texts converted to these features."""
-        lines = copy.copy(self)
-        lines._options = replace(self._options, features=dict(features))  # noqa: SLF001 - of its own class
-        return lines
+        self._options = _JsonOptions(
+            "JsonLines", columns=columns, rename=rename, encoding=encoding, allow_nan=allow_nan
+        )
 
     def parts(self) -> Mapping[str, StreamedPart]:
         """Return the records of each split."""
         return {
-            name: _JsonLinesPart(paths, self._key, self._allow_nan, self._options)
+            name: _JsonLinesPart(paths, self._key, self._options)
             for name, paths in self._paths.items()
         }
 
 
-class _JsonLinesPart(PartInfo):
+class _JsonLinesPart(RowPart):
     """The lines of some files, in order."""
 
-    def __init__(
-        self, paths: list[Path], key: str | None, allow_nan: bool, options: JsonOptions
-    ) -> None:
-        self.schema: Schema | None = None
-        self.metadata: Mapping[str, Mapping[str, Any]] = {}
-        self.fingerprint: str | None = fingerprint_files(paths, key, allow_nan, options)
+    def __init__(self, paths: list[Path], key: str | None, options: _JsonOptions) -> None:
+        super().__init__(fingerprint=fingerprint_files(paths, key, options))
         self._paths = paths
         self._options = options
         self._key = key
-        self._blocks = RowBlocks(has_keys=False)
-        self._decoder = make_decoder(allow_nan=allow_nan)
-
-    @property
-    def nested(self) -> tuple[str, ...]:
-        """The features made of lists of objects, in the records read so far."""
-        return tuple(self._blocks.nested.names)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """The features in which values were filled in, in the records read so far."""
-        return describe_filled(self._blocks.nested.filled)
+        self._decoder = make_decoder(allow_nan=options.allow_nan)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the records of all lines."""
-        blocks = self._blocks = RowBlocks(has_keys=self._key is not None)
-        shaper = RowShaper(self._options)
+        blocks = RowBlocks(has_keys=self._key is not None)
+        self._lists = blocks.nested
+        shaper = _RowShaper(self._options)
         codec = self._options.codec
         for path in self._paths:
             with open_file(path) as file, _recoded(file, path, codec) as lines:
@@ -407,7 +399,7 @@ _SPLIT = re.compile(
 )
 
 
-class JsonText(SourceInfo):
+class JsonText(_JsonSource):
     """Texts and labels in JSON files of one of three shapes.
 
     - `{"id": {"text": "...", "label": {"name": value, ...}}, ...}`, the paper's shape: the id is
@@ -431,7 +423,6 @@ class JsonText(SourceInfo):
 
     kind = "texts in JSON"
     suffixes = (".json",)
-    is_table = True
 
     def __init__(
         self,
@@ -445,20 +436,15 @@ class JsonText(SourceInfo):
     ) -> None:
         self._path = Path(path)
         self._splits = splits
-        self._allow_nan = allow_nan
-        self._options = JsonOptions("JsonText", columns=columns, rename=rename, encoding=encoding)
-
-    def with_features(self, features: Mapping[str, Feature]) -> JsonText:
-        """Return the same records, with texts converted to these features."""
-        found = copy.copy(self)
-        found._options = replace(self._options, features=dict(features))  # noqa: SLF001 - of its own class
-        return found
+        self._options = _JsonOptions(
+            "JsonText", columns=columns, rename=rename, encoding=encoding, allow_nan=allow_nan
+        )
 
     def parts(self) -> Mapping[str, StreamedPart]:
         """Return the records of each split."""
         places: dict[str, list[tuple[Path, str | None]]] = {}
         for split, file in self._find_files():
-            names = _list_names(_walk(file, self._allow_nan, self._options))
+            names = _list_names(_walk(file, self._options))
             if names is None:
                 places.setdefault(split, []).append((file, None))
                 continue
@@ -468,10 +454,7 @@ class JsonText(SourceInfo):
                         f"expected a list {name!r}, got {', '.join(names)}", where=file
                     )
                 places.setdefault(name, []).append((file, name))
-        return {
-            name: _JsonTextPart(found, self._allow_nan, self._options)
-            for name, found in places.items()
-        }
+        return {name: _JsonTextPart(found, self._options) for name, found in places.items()}
 
     def _find_files(self) -> list[tuple[str, Path]]:
         """Return the files, each with the split that its name contains."""
@@ -493,8 +476,8 @@ class JsonText(SourceInfo):
         return named
 
 
-def _walk(file: Path, allow_nan: bool, options: JsonOptions) -> JsonWalk:
-    return JsonWalk(file, allow_nan=allow_nan, encoding=options.codec)
+def _walk(file: Path, options: _JsonOptions) -> JsonWalk:
+    return JsonWalk(file, allow_nan=options.allow_nan, encoding=options.codec)
 
 
 def _split_of(name: str, splits: Sequence[str] | None) -> str | None:
@@ -524,38 +507,23 @@ def _list_names(walk: JsonWalk) -> list[str] | None:
     return names or None
 
 
-class _JsonTextPart(PartInfo):
+class _JsonTextPart(RowPart):
     """The records of one split: from each file all, or those of one list."""
 
-    def __init__(
-        self, places: list[tuple[Path, str | None]], allow_nan: bool, options: JsonOptions
-    ) -> None:
-        self.schema: Schema | None = None
-        self.metadata: Mapping[str, Mapping[str, Any]] = {}
+    def __init__(self, places: list[tuple[Path, str | None]], options: _JsonOptions) -> None:
         files = [file for file, _ in places]
         names = [name for _, name in places]
-        self.fingerprint: str | None = fingerprint_files(files, names, allow_nan, options)
+        super().__init__(fingerprint=fingerprint_files(files, names, options))
         self._options = options
         self._places = places
-        self._blocks = RowBlocks(has_keys=False)
-        self._allow_nan = allow_nan
-
-    @property
-    def nested(self) -> tuple[str, ...]:
-        """The features made of lists of objects, in the records read so far."""
-        return tuple(self._blocks.nested.names)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """The features in which values were filled in, in the records read so far."""
-        return describe_filled(self._blocks.nested.filled)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the records of all files, in order."""
-        shaper = RowShaper(self._options)
-        walks = [(name, _walk(file, self._allow_nan, self._options)) for file, name in self._places]
+        shaper = _RowShaper(self._options)
+        walks = [(name, _walk(file, self._options)) for file, name in self._places]
         has_keys = all(name is None and walk.peek() == "{" for name, walk in walks)
-        blocks = self._blocks = RowBlocks(has_keys=has_keys)
+        blocks = RowBlocks(has_keys=has_keys)
+        self._lists = blocks.nested
         for (file, _), (name, walk) in zip(self._places, walks, strict=True):
             for key, line, value in _records(walk, name):
                 try:

@@ -34,7 +34,6 @@ from datum.sources.options import read_split_options
 from datum.sources.protocol import SourceInfo
 
 __all__ = [
-    "LabelTable",
     "LabelledImages",
     "LabelledSplit",
     "feature_of_values",
@@ -51,7 +50,7 @@ _BLANKS = frozenset(("", "NA", "N/A", "n/a", "#N/A", "null", "NULL", "None", "no
 
 
 @dataclass(frozen=True, slots=True)
-class LabelTable:
+class _LabelTable:
     """The rows of a CSV file.
 
     Attributes:
@@ -67,7 +66,7 @@ class LabelTable:
     faults: dict[int, str]
 
 
-def read_label_csv(path: str | os.PathLike[str], *, needed: str) -> LabelTable:
+def read_label_csv(path: str | os.PathLike[str], *, needed: str) -> _LabelTable:
     """Read a table with a column `needed`, delimited by commas, semicolons or tabs.
 
     Cells are integers, floats, booleans or text, whichever fits all cells of their column. Text is
@@ -87,7 +86,7 @@ def read_label_csv(path: str | os.PathLike[str], *, needed: str) -> LabelTable:
         name: [cell or None for cell in column] if name == needed else type_cells(column)
         for name, column in zip(header, cells, strict=True)
     }
-    return LabelTable(file, columns, numbers, faults)
+    return _LabelTable(file, columns, numbers, faults)
 
 
 def _read_text(path: Path) -> str:
@@ -224,7 +223,7 @@ class LabelledImages(SourceInfo):
         """Return the images of each split."""
         root = open_folder(self.path)
         splits = _find_splits(root) if self.splits is None else self.splits
-        options = read_split_options(LabelledSplit, splits, LabelledSplit())
+        options = read_split_options(LabelledSplit, splits)
         return {split: _make_part(root, split, given) for split, given in options.items()}
 
 
@@ -270,7 +269,7 @@ def _make_part(root: Path, split: str, options: LabelledSplit) -> FilePart:
     )
 
 
-def _schema_of(table: LabelTable) -> Schema:
+def _schema_of(table: _LabelTable) -> Schema:
     found = {
         name: feature_of_values([v for row, v in enumerate(values) if row not in table.faults])
         for name, values in table.columns.items()
@@ -282,7 +281,7 @@ def _schema_of(table: LabelTable) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class _RowMaker:
-    table: LabelTable
+    table: _LabelTable
     labels: tuple[str, ...]
     index: ImageIndex
     extension: str | None
@@ -308,7 +307,6 @@ class _RowMaker:
         try:
             file = self.index.find(name, self.extension)
         except UnusableRecordError as error:
-            problem = f"{error.problem} in {error.where}"
-            raise UnusableRecordError(problem, where=where, hint=error.hint) from None
+            raise error.named_by(table.path, table.lines[number]) from None
         row = {label: table.columns[label][number] for label in self.labels}
         return {"image": self.index.path_of(file), **row, _FILENAME: name}

@@ -113,17 +113,11 @@ class SegmentationMasks(SourceInfo):
         splits = self.splits
         if splits is None:
             splits = dict.fromkeys(find_set_files(root, _SET_FOLDERS) or ["train"], MaskSplit())
-        options = read_split_options(MaskSplit, splits, MaskSplit())
+        options = read_split_options(MaskSplit, splits)
         return {split: self._make_part(root, split, given) for split, given in options.items()}
 
     def _make_part(self, root: Path, split: str, options: MaskSplit) -> FilePart:
-        listed = set_file_of(
-            root,
-            split,
-            set_dir=options.set_dir,
-            set_path=options.set_path,
-            folders=_SET_FOLDERS,
-        )
+        listed = set_file_of(root, split, options.set_dir, options.set_path, _SET_FOLDERS)
         lines = None if listed is None else read_set_file(listed)
         pairs = _Pairs.of_paths(root) if _are_paths(lines) else _Pairs.of_folders(root, options)
         if lines is None:
@@ -234,9 +228,7 @@ class _RowMaker:
         except UnusableRecordError as error:
             if self.listed is None:
                 raise
-            where = f"{self.listed}, line {line.number}"
-            problem = f"{error.problem} in {error.where}"
-            raise UnusableRecordError(problem, where=where, hint=error.hint) from None
+            raise error.named_by(self.listed, line.number) from None
         image_path = self.pairs.images.path_of(image)
         mask_path = self.pairs.masks.path_of(mask)
         self._check_pair(image_path, mask_path)

@@ -13,7 +13,6 @@ from typing import Any, Literal, TypedDict, TypeVar
 from datum.errors import Message, SourceError, suggest
 
 __all__ = [
-    "HEADERS",
     "TableOptions",
     "check_table_options",
     "find_splits",
@@ -26,7 +25,7 @@ __all__ = [
     "splits_of_files",
 ]
 
-HEADERS = ("same", "union", "intersection")
+_HEADERS = ("same", "union", "intersection")
 _APPLIES = {
     "columns": "CSV, JSON, Parquet and Arrow",
     "rename": "CSV, JSON, Parquet and Arrow",
@@ -122,7 +121,7 @@ def _find_problem(name: str, value: Any) -> str | None:
         is_names = isinstance(value, Mapping) and _are_texts([*value, *value.values()])
         return None if is_names else "to be a dict of names"
     if name == "columns" and isinstance(value, str):
-        if value in HEADERS:
+        if value in _HEADERS:
             return None
         return 'to be a list of names, or "same", "union" or "intersection"'
     is_list = isinstance(value, Sequence) and not isinstance(value, str) and _are_texts(value)
@@ -228,12 +227,9 @@ def find_splits(names: Iterable[str]) -> dict[str, dict[str, str]]:
     return found if len(found) > 1 else {}
 
 
-def read_split_options(
-    kind: type[_Options], splits: Mapping[str, Any], defaults: _Options
-) -> dict[str, _Options]:
-    """Return the options of each split as `kind`, completed with `defaults`."""
+def read_split_options(kind: type[_Options], splits: Mapping[str, Any]) -> dict[str, _Options]:
+    """Return the options of each split as `kind`, which has the defaults."""
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    given = {name: getattr(defaults, name) for name in names}
     found: dict[str, _Options] = {}
     for split, options in splits.items():
         if isinstance(options, kind):
@@ -247,5 +243,5 @@ def read_split_options(
             if name not in names:
                 hint = suggest(name, names, f"there are {', '.join(names)}")
                 raise SourceError(f"unknown option {name!r}", where=f"split {split!r}", hint=hint)
-        found[split] = kind(**{**given, **options})
+        found[split] = kind(**options)
     return found

@@ -13,7 +13,7 @@ from datum import _core
 from datum.columns import Sparse, positions_of
 from datum.errors import Message, SourceError
 from datum.schema import Feature, Schema
-from datum.sources.nested_rows import NestedLists
+from datum.sources.nested_rows import NestedLists, describe_filled
 
 __all__ = [
     "BLOCK_RECORDS",
@@ -25,6 +25,7 @@ __all__ = [
     "PartInfo",
     "Reject",
     "RowBlocks",
+    "RowPart",
     "Rows",
     "Source",
     "SourceInfo",
@@ -235,6 +236,34 @@ def list_reported(
     """Return what all parts report under this name, without repetitions."""
     lines: Iterable[str] = (line for part in parts for line in getattr(part_info(part), what))
     return tuple(dict.fromkeys(lines))
+
+
+class RowPart(PartInfo):
+    """The part of a source of rows, whose lists of dicts are flattened.
+
+    Attributes:
+        schema, metadata, fingerprint: See `StreamedPart`.
+    """
+
+    def __init__(
+        self,
+        metadata: Mapping[str, Mapping[str, Any]] | None = None,
+        fingerprint: str | None = None,
+    ) -> None:
+        self.schema: Schema | None = None
+        self.metadata: Mapping[str, Mapping[str, Any]] = metadata or {}
+        self.fingerprint = fingerprint
+        self._lists = NestedLists()
+
+    @property
+    def nested(self) -> tuple[str, ...]:
+        """The features made of lists of dicts, in the rows read so far."""
+        return tuple(self._lists.names)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The features in which values were filled in, in the rows read so far."""
+        return describe_filled(self._lists.filled)
 
 
 class ChangedPart(PartInfo):

@@ -16,9 +16,16 @@ from numpy.typing import NDArray
 
 from datum import _core
 from datum.errors import Message, SourceError
-from datum.schema import Schema
-from datum.sources.nested_rows import SAMPLE_RECORDS, NestedLists, describe_filled
-from datum.sources.protocol import Block, Part, PartInfo, Reject, SourceInfo, as_slice, take_rows
+from datum.sources.nested_rows import SAMPLE_RECORDS, NestedLists
+from datum.sources.protocol import (
+    Block,
+    Part,
+    Reject,
+    RowPart,
+    SourceInfo,
+    as_slice,
+    take_rows,
+)
 
 __all__ = [
     "PythonRows",
@@ -316,7 +323,7 @@ def _are_names(value: Any) -> bool:
     return is_list and all(isinstance(name, str) for name in value)
 
 
-class _RowStream(PartInfo):
+class _RowStream(RowPart):
     """Rows that are read one after the other.
 
     Attributes:
@@ -331,24 +338,11 @@ class _RowStream(PartInfo):
         *,
         is_repeatable: bool = True,
     ) -> None:
-        self.schema: Schema | None = None
-        self.metadata = metadata
-        self.fingerprint: str | None = None
+        super().__init__(metadata)
         self.is_repeatable = is_repeatable
         self._open = open
         self._names = names
         self._is_used = False
-        self._nested = NestedLists()
-
-    @property
-    def nested(self) -> tuple[str, ...]:
-        """The features made of lists of dicts, in the rows read so far."""
-        return tuple(self._nested.names)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """The features in which values were filled in, in the rows read so far."""
-        return describe_filled(self._nested.filled)
 
     def blocks(self) -> Iterator[Block]:
         """Yield blocks of `BLOCK_RECORDS` rows; errors of the source are raised as SourceError."""
@@ -371,7 +365,7 @@ class _RowStream(PartInfo):
                 return
             if reader is None:
                 reader = RowReader(self._names, is_keyed=is_keyed(items[0]))
-                self._nested = reader.nested
+                self._lists = reader.nested
             yield reader.read(items, np.arange(first, first + len(items)))
             first += len(items)
 
@@ -401,7 +395,7 @@ def _raised(record: int, error: Exception) -> SourceError:
     )
 
 
-class _RowSequence(PartInfo):
+class _RowSequence(RowPart):
     """Rows by their numbers."""
 
     def __init__(
@@ -412,28 +406,17 @@ class _RowSequence(PartInfo):
         *,
         is_keyed: bool,
     ) -> None:
-        self.schema: Schema | None = None
-        self.metadata = metadata
-        self.fingerprint: str | None = None
+        super().__init__(metadata)
         self.keys: Sequence[str] | None = None
         self.stored_bytes: int | None = None
         self.is_slow_python = not isinstance(source, (list, tuple))
         self._source = source
         self._length = len(source)
         self._reader = RowReader(names, is_keyed=is_keyed)
+        self._lists = self._reader.nested
         self._reader.learn(self._find_sample())
         if is_keyed:
             self.keys = [self._reader.key_of(item, number) for number, item in enumerate(source)]
-
-    @property
-    def nested(self) -> tuple[str, ...]:
-        """The features made of lists of dicts, in the rows read so far."""
-        return tuple(self._reader.nested.names)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """The features in which values were filled in, in the rows read so far."""
-        return describe_filled(self._reader.nested.filled)
 
     def _find_sample(self) -> list[Any]:
         """Return rows from all over the source; only a few if they may be costly."""

@@ -254,7 +254,7 @@ class VocDetection(SourceInfo):
         splits = self.splits
         if splits is None:
             splits = dict.fromkeys(find_set_files(root, _SET_FOLDERS) or ["train"], VocSplit())
-        options = read_split_options(VocSplit, splits, VocSplit())
+        options = read_split_options(VocSplit, splits)
         drafts = {split: _Draft.read(root, split, given) for split, given in options.items()}
         names = self._class_names(root, drafts.values())
         return {
@@ -298,13 +298,7 @@ class _Draft:
             for file in list_files(folder)
             if file.name.lower().endswith(".xml")
         }
-        listed = set_file_of(
-            root,
-            split,
-            set_dir=options.set_dir,
-            set_path=options.set_path,
-            folders=_SET_FOLDERS,
-        )
+        listed = set_file_of(root, split, options.set_dir, options.set_path, _SET_FOLDERS)
         if listed is not None:
             lines = read_set_file(listed)
         else:
@@ -340,9 +334,7 @@ class _Draft:
         except UnusableRecordError as error:
             if self.listed is None:
                 raise
-            where = f"{self.listed}, line {line.number}"
-            problem = f"{error.problem} in {error.where}"
-            raise UnusableRecordError(problem, where=where, hint=error.hint) from None
+            raise error.named_by(self.listed, line.number) from None
 
     def find_files(self) -> list[FoundFile]:
         """Return the images and annotations of the split, as far as they exist."""
