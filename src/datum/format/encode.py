@@ -39,14 +39,12 @@ __all__ = [
     "EncodedBlock",
     "ExactRecords",
     "RowEncoder",
-    "as_schema",
     "collect",
     "collect_guessing",
     "encode",
     "fit_columns",
     "reencode",
     "stores_alike",
-    "write_sources",
 ]
 
 _Rows = list[dict[str, Any]]
@@ -242,16 +240,16 @@ def encode(
     """
     threads = thread_count(threads)
     if schema is None:
-        return write_sources(collect_guessing(data, SchemaGuess(), {}, ROUND), threads)
-    return write_sources(collect(data, as_schema(schema)), threads)
+        return _write_sources(collect_guessing(data, SchemaGuess(), {}, ROUND), threads)
+    return _write_sources(collect(data, _as_schema(schema)), threads)
 
 
-def as_schema(schema: Schema | Mapping[str, Feature]) -> Schema:
+def _as_schema(schema: Schema | Mapping[str, Feature]) -> Schema:
     """Return a schema, made of a mapping of features if necessary."""
     return schema if isinstance(schema, Schema) else Schema(schema)
 
 
-def write_sources(collection: Collection, threads: int) -> Framed:
+def _write_sources(collection: Collection, threads: int) -> Framed:
     """Encode what was collected; releases the interpreter lock."""
     sources = [source for part in collection.sources.values() for source in part]
     try:
@@ -519,7 +517,7 @@ class Collected:
 
     def encode(self) -> EncodedBlock:
         """Return the records and their statistics; releases the interpreter lock."""
-        framed = write_sources(self._collection, self._threads)
+        framed = _write_sources(self._collection, self._threads)
         uncounted = frozenset(self._uncounted)
         statistics = summarize(self._collection, uncounted=uncounted, threads=self._threads)
         for name, feature in statistics.features.items():
@@ -535,4 +533,4 @@ class Collected:
             return None
         schema = Schema({name: widened(self.schema[name]) for name in exact})
         collection = Collection(schema, self._collection.count, exact)
-        return ExactRecords(write_sources(collection, self._threads), schema)
+        return ExactRecords(_write_sources(collection, self._threads), schema)

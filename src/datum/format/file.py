@@ -6,7 +6,6 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -378,12 +377,7 @@ class RecordFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -441,22 +435,23 @@ def refuse_changes(name: str, content: _core.MappedFile) -> Iterator[None]:
         raise change_error(name, len(content), state, nbytes) from None
 
 
+_REPLACE = "to replace a file that is in use, write another one beside it and rename that"
+
+
 def change_error(file: str, expected: int, state: str, got: int) -> CorruptRecordError:
     """Return the error for a file of `expected` bytes that has changed and has `got` now."""
     if state == "cut":
         return CorruptRecordError(
             f"expected {expected} bytes, got {got}: the file was truncated while it was read",
             where=file,
-            hint="restore it; to replace a file that is in use, write another one beside it and"
-            " rename that",
+            hint=f"restore it; {_REPLACE}",
             damage=Damage(file, got, expected, 0, "torn payload"),
         )
     if state == "rewritten":
         return CorruptRecordError(
             "the file was written to while it was read",
             where=file,
-            hint="read it again; to replace a file that is in use, write another one beside it and"
-            " rename that",
+            hint=f"read it again; {_REPLACE}",
         )
     return CorruptRecordError(
         f"expected {expected} bytes, got a disk error for some of them",

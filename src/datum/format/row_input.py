@@ -20,7 +20,6 @@ from datum.schema.infer import MAX_LISTED_VALUES
 __all__ = [
     "GivenPlan",
     "GuessedPlan",
-    "RowPlan",
     "collect_rows",
     "is_collectable",
     "row_feature",
@@ -109,7 +108,7 @@ _MANY_WIDER = 8  # consecutive rows that widened the features
 _Sources = dict[str, list[_core.ColumnInput]]
 
 
-class RowPlan(Protocol):
+class _RowPlan(Protocol):
     """The features that rows are collected under, and the reaction to rows that do not fit."""
 
     ignores_none: bool
@@ -135,7 +134,7 @@ class RowPlan(Protocol):
         ...
 
 
-def collect_rows(rows: list[Any], plan: RowPlan) -> _Sources:
+def collect_rows(rows: list[Any], plan: _RowPlan) -> _Sources:
     """Collect natively; for a row that does not fit, make it plain, widen, or use Python.
 
     Rows with values that are not plain are replaced in the list.

@@ -37,7 +37,6 @@ __all__ = [
     "PreparedImage",
     "encode_image",
     "encode_png",
-    "is_portable",
     "prepare",
 ]
 
@@ -171,7 +170,7 @@ _COLOUR_TYPES = {3: 2, 4: 6}  # of a PNG, by channels
 _SUB = 1  # the PNG filter that stores differences to the previous pixel
 
 
-def is_portable(data: bytes, header: ImageHeader, channels: int | None) -> bool:
+def _is_portable(data: bytes, header: ImageHeader, channels: int | None) -> bool:
     """Return whether all readers decode an image to the same pixels, with these channels.
 
     None for the channels means those of the image. Colours converted to grey are not portable:
@@ -328,7 +327,7 @@ def _prepare_bytes(data: bytes, feature: Feature | None, options: ImageOptions) 
 def _make_portable(data: bytes, header: ImageHeader, feature: Feature | None) -> PreparedImage:
     """Return the bytes unchanged, or a PNG of the same pixels if readers would disagree on them."""
     wanted = None if feature is None else feature.shape[-1]
-    if is_portable(data, header, wanted):
+    if _is_portable(data, header, wanted):
         return PreparedImage(data, header)
     if wanted != 1 and header.has_palette and header.channels == 3:
         image = open_image(data, header.format)

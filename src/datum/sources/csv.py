@@ -29,7 +29,6 @@ __all__ = [
     "CsvRequest",
     "CsvScan",
     "CsvTable",
-    "changed_error",
 ]
 
 PIECE_BYTES = 8 * 2**20  # of text at a time, if it is not kept in memory
@@ -289,7 +288,7 @@ class CsvScan:
         for file, piece in pieces if is_reread else ():
             for name, bits in self._look(file, piece, {}).items():
                 if self.seen[name] | bits != self.seen[name]:
-                    raise changed_error(file)
+                    raise _changed_error(file)
         columns = self._take_columns(pieces)
         rejects: list[Reject] = []
         numbers = []
@@ -440,7 +439,7 @@ def _positions(file: CsvFile) -> dict[str, int]:
     return {name: at for at, name in enumerate(file.header)}
 
 
-def changed_error(file: CsvFile) -> SourceError:
+def _changed_error(file: CsvFile) -> SourceError:
     """Return the error for a file that has changed since it was scanned."""
     return SourceError("the file has changed since it was scanned", where=file.path)
 
@@ -601,7 +600,7 @@ class _StreamedCsv(PartInfo):
                 yield self._scan.take_block([(file, piece)], first, is_reread=True)
                 first += piece.records
             if file.crc != crc:
-                raise changed_error(file)
+                raise _changed_error(file)
 
 
 def _load(scan: CsvScan, files: Sequence[CsvFile]) -> TablePart:

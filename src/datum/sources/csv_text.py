@@ -25,10 +25,7 @@ __all__ = [
     "CsvFile",
     "CsvPiece",
     "CsvSettings",
-    "FirstRow",
     "OtherEncodingError",
-    "judge_first_row",
-    "number_names",
 ]
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -40,7 +37,7 @@ _SEEN_LACKING = 16 | 64  # bits of the core: blank, absent
 
 
 @dataclass(frozen=True, slots=True)
-class FirstRow:
+class _FirstRow:
     """The result of looking for a header.
 
     Attributes:
@@ -52,7 +49,7 @@ class FirstRow:
     is_sure: bool
 
 
-def judge_first_row(cells: Sequence[str], below: _core.CsvText) -> FirstRow:
+def _judge_first_row(cells: Sequence[str], below: _core.CsvText) -> _FirstRow:
     """Compare the first row with those below.
 
     A text above numbers is a name. If all columns of numbers have a number in the first row, it
@@ -60,7 +57,7 @@ def judge_first_row(cells: Sequence[str], below: _core.CsvText) -> FirstRow:
     there are only texts, it is a record if each of its cells occurs again in its column.
     """
     if below.rows == 0:
-        return FirstRow(is_header=True, is_sure=True)
+        return _FirstRow(is_header=True, is_sure=True)
     every = list(range(len(cells)))
     looks = below.look(every, ["empty"] * len(cells))
     numeric = [
@@ -71,9 +68,9 @@ def judge_first_row(cells: Sequence[str], below: _core.CsvText) -> FirstRow:
     for at in numeric:
         is_empty = not cells[at].strip()
         if is_empty and at == 0 and not looks[at][0] & _SEEN_LACKING:
-            return FirstRow(is_header=True, is_sure=True)  # an index column without a name
+            return _FirstRow(is_header=True, is_sure=True)  # an index column without a name
         if not is_empty and not _is_value(cells[at]):
-            return FirstRow(is_header=True, is_sure=True)
+            return _FirstRow(is_header=True, is_sure=True)
     columns = {at: below.take(at, looks[at][0]) for at in every if _has_values(looks[at][0])}
     if any(cells[at].strip() for at in numeric):
         return _judge_numbers(cells, numeric, below, columns)
@@ -91,22 +88,22 @@ def _is_value(cell: str) -> bool:
 
 def _judge_numbers(
     cells: Sequence[str], numeric: Sequence[int], below: _core.CsvText, columns: dict[int, Any]
-) -> FirstRow:
+) -> _FirstRow:
     """Judge a first row that has a number, or nothing, in all columns of numbers."""
     first = [cells[at].strip() for at in numeric]
     if not all(cell.isdecimal() for cell in first):
-        return FirstRow(is_header=False, is_sure=True)
+        return _FirstRow(is_header=False, is_sure=True)
     numbers = [int(cell) for cell in first]
     second = [below.field(0, at).decode(errors="replace").strip() for at in numeric]
     is_counted = numbers in (list(range(len(numbers))), list(range(1, len(numbers) + 1)))
     if is_counted and len(numbers) > 2 and not _are_counted(second):
-        return FirstRow(is_header=True, is_sure=False)
+        return _FirstRow(is_header=True, is_sure=False)
     are_years = all(number in _YEARS for number in numbers) and len(set(numbers)) == len(numbers)
     is_beyond = all(_is_beyond(int(cells[at]), columns.get(at)) for at in numeric)
     has_others = len(numeric) < len(cells) and not all(
         cell.isdecimal() and int(cell) in _YEARS for cell in second
     )
-    return FirstRow(is_header=are_years and (is_beyond or has_others), is_sure=False)
+    return _FirstRow(is_header=are_years and (is_beyond or has_others), is_sure=False)
 
 
 def _are_counted(cells: Sequence[str]) -> bool:
@@ -126,15 +123,15 @@ def _is_beyond(number: int, column: Any) -> bool:
     return not len(floats) or not floats.min() <= number <= floats.max()
 
 
-def _judge_texts(cells: Sequence[str], below: _core.CsvText, columns: dict[int, Any]) -> FirstRow:
+def _judge_texts(cells: Sequence[str], below: _core.CsvText, columns: dict[int, Any]) -> _FirstRow:
     """Judge by texts alone: a name occurs once, a value of a category again and again."""
     again = [
         cell in _texts(below, at, columns.get(at)) for at, cell in enumerate(cells) if cell.strip()
     ]
     if again and all(again):
-        return FirstRow(is_header=False, is_sure=False)
+        return _FirstRow(is_header=False, is_sure=False)
     are_names = all(_NAME.fullmatch(cell.strip()) for cell in cells if cell.strip())
-    return FirstRow(is_header=True, is_sure=are_names and not any(again))
+    return _FirstRow(is_header=True, is_sure=are_names and not any(again))
 
 
 def _texts(below: _core.CsvText, at: int, column: Any) -> set[str]:
@@ -144,7 +141,7 @@ def _texts(below: _core.CsvText, at: int, column: Any) -> set[str]:
     return {below.field(row, at).decode(errors="replace") for row in rows}
 
 
-def number_names(cells: Sequence[str]) -> list[str]:
+def _number_names(cells: Sequence[str]) -> list[str]:
     """Name columns: the second `x` becomes `x_2`, a column without a name `column_<n>`."""
     names: dict[str, None] = {}
     given = set(cells)
@@ -362,10 +359,10 @@ class CsvFile:
                 break
         cells = [cell.decode(errors="replace") for cell in below.header]
         if self.settings.header is None:
-            first = judge_first_row(cells, below)
+            first = _judge_first_row(cells, below)
             names = self.settings.names
             if names is not None:  # mostly passed for files without a header
-                first = FirstRow(
+                first = _FirstRow(
                     list(names) == cells or (first.is_header and first.is_sure), is_sure=True
                 )
             self.has_header = first.is_header
@@ -374,7 +371,7 @@ class CsvFile:
             self.has_header = False
         return 0 if self.has_header else len(cells)
 
-    def _note_header(self, first: FirstRow, cells: list[str]) -> None:
+    def _note_header(self, first: _FirstRow, cells: list[str]) -> None:
         shown = ", ".join(repr(cell) for cell in cells[:3]) + (", ..." if len(cells) > 3 else "")
         if not first.is_header and self.settings.names is None:
             named = "'column_1'" if len(cells) == 1 else f"'column_1' to 'column_{len(cells)}'"
@@ -435,7 +432,9 @@ class CsvFile:
                     f"expected `names` for {len(names)} columns, got {len(given)}", where=self.path
                 )
             names = list(given)
-        return rename_columns(number_names(names), dict(self.settings.rename), where=str(self.path))
+        return rename_columns(
+            _number_names(names), dict(self.settings.rename), where=str(self.path)
+        )
 
     def _read_header(self, cells: list[bytes], text: NDArray[np.uint8]) -> list[str]:
         where = f"{self.path}: line {1 + self.settings.skip_rows}"

@@ -32,13 +32,8 @@ from datum.sources.protocol import (
 )
 
 __all__ = [
-    "ImageColumn",
-    "ImageColumns",
     "ImageTable",
-    "find_image_columns",
-    "sample_block",
     "with_image_columns",
-    "wrap_part",
 ]
 
 _SAMPLE_RECORDS = 256  # of each part, spread over it
@@ -47,7 +42,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class ImageColumn:
+class _ImageColumn:
     """A column of paths that is stored as images.
 
     Attributes:
@@ -64,7 +59,7 @@ class ImageColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageColumns:
+class _ImageColumns:
     """The columns of some parts that contain paths of images, with notes and warnings.
 
     Attributes:
@@ -74,7 +69,7 @@ class ImageColumns:
         is_confined: Whether a path that leads out of its root makes a bad record.
     """
 
-    columns: tuple[ImageColumn, ...] = ()
+    columns: tuple[_ImageColumn, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     is_confined: bool = False
@@ -141,7 +136,7 @@ def with_image_columns(
     roots = roots if confined is None else dict.fromkeys(roots, confined)
     peeked = {split: _peek(part) if split in roots else part for split, part in parts.items()}
     samples = {split: _sample(peeked[split]) for split in roots}
-    found = find_image_columns(
+    found = _find_image_columns(
         samples,
         roots,
         features or {},
@@ -158,12 +153,12 @@ def with_image_columns(
             hint="ImageTable(table, path_column='path', root='images') names column and folder",
         )
     return {
-        split: wrap_part(split, part, found) if split in roots else part
+        split: _wrap_part(split, part, found) if split in roots else part
         for split, part in peeked.items()
     }
 
 
-def find_image_columns(
+def _find_image_columns(
     samples: Mapping[str, Mapping[str, Sequence[Any]]],
     roots: Mapping[str, Path | None],
     features: Mapping[str, Feature],
@@ -171,7 +166,7 @@ def find_image_columns(
     is_complete: bool = False,
     keep: Iterable[str] = (),
     is_confined: bool = False,
-) -> ImageColumns:
+) -> _ImageColumns:
     """Find the columns of images by samples of each part; see `with_image_columns`."""
     kept = {name for name, one in features.items() if one.encoding != "image"} | set(keep)
     names = list(dict.fromkeys(name for sample in samples.values() for name in sample))
@@ -199,7 +194,7 @@ def find_image_columns(
             warnings.append(_missing(name, values, roots, count, present))
     columns = _name_columns(chosen, set(names) - set(chosen), features, is_complete=is_complete)
     notes = tuple(map(_describe, columns))
-    return ImageColumns(columns, notes, tuple(warnings), is_confined)
+    return _ImageColumns(columns, notes, tuple(warnings), is_confined)
 
 
 def _name_columns(
@@ -208,7 +203,7 @@ def _name_columns(
     features: Mapping[str, Feature],
     *,
     is_complete: bool,
-) -> tuple[ImageColumn, ...]:
+) -> tuple[_ImageColumn, ...]:
     """Name features: a single column becomes `image`; several, or a specified one, keep names."""
     found = []
     for name, roots in chosen.items():
@@ -216,11 +211,11 @@ def _name_columns(
         image, text = ("image", "filename") if is_only else (name, f"{name}_filename")
         is_free = text not in others and (text not in chosen or is_only)
         is_wanted = not is_complete or text in features
-        found.append(ImageColumn(name, image, text if is_free and is_wanted else None, roots))
+        found.append(_ImageColumn(name, image, text if is_free and is_wanted else None, roots))
     return tuple(found)
 
 
-def _describe(column: ImageColumn) -> str:
+def _describe(column: _ImageColumn) -> str:
     paths = "" if column.text is None else f", the paths as {column.text!r}"
     return (
         f"{column.name!r} names image files: stored as {column.image!r}{paths}"
@@ -367,7 +362,7 @@ def _sample(part: Any) -> dict[str, list[Any]]:
         first = part.first
         if first is None:
             return {}
-        return sample_block(_spread_block(first), part.schema, part.metadata)
+        return _sample_block(_spread_block(first), part.schema, part.metadata)
     if not isinstance(part, IndexedPart) or not _may_name_images(part) or not len(part):
         return {}
     few = _read_sample(part, _FIRST_RECORDS)
@@ -379,7 +374,7 @@ def _sample(part: Any) -> dict[str, list[Any]]:
 
 def _read_sample(part: IndexedPart, count: int) -> dict[str, list[Any]]:
     numbers = np.unique(np.linspace(0, len(part) - 1, min(count, len(part))).astype(np.int64))
-    return sample_block(part.read(numbers), part.schema, part.metadata)
+    return _sample_block(part.read(numbers), part.schema, part.metadata)
 
 
 def _spread_block(block: Block) -> Block:
@@ -394,10 +389,10 @@ def _spread_block(block: Block) -> Block:
     return replace(block, data=sampled, numbers=block.numbers[at])
 
 
-def sample_block(
+def _sample_block(
     block: Block, schema: Schema | None, metadata: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, list[Any]]:
-    """Return the values of a block that `find_image_columns` uses to decide."""
+    """Return the values of a block that `_find_image_columns` uses to decide."""
     if isinstance(block.data, Stored):
         return {}
     if isinstance(block.data, list):
@@ -433,7 +428,7 @@ def _texts(column: Any, names: Sequence[str] | None = None) -> list[Any]:
 class _Change:
     """Replaces paths with images in a block; picklable."""
 
-    columns: tuple[tuple[ImageColumn, Path, Sequence[str] | None], ...]
+    columns: tuple[tuple[_ImageColumn, Path, Sequence[str] | None], ...]
     is_confined: bool = False
 
     def __call__(self, block: Block) -> Block:
@@ -509,7 +504,7 @@ class _Change:
         return {**changed, **texts}
 
 
-def wrap_part(split: str, part: Part, found: ImageColumns) -> Part:
+def _wrap_part(split: str, part: Part, found: _ImageColumns) -> Part:
     """Return the part with images in place of the paths in the columns found."""
     if not found.columns and not found.warnings:
         return part
@@ -521,7 +516,7 @@ def wrap_part(split: str, part: Part, found: ImageColumns) -> Part:
 class _WithImages(ChangedPart):
     """A part with images in place of paths."""
 
-    def __init__(self, split: str, part: Part, found: ImageColumns) -> None:
+    def __init__(self, split: str, part: Part, found: _ImageColumns) -> None:
         super().__init__(part)
         self.change = found.change_of(split, part.metadata)
         self.schema = part.schema and found.change_schema(part.schema)
@@ -539,7 +534,7 @@ class _WithImages(ChangedPart):
 class _ImageStream(_WithImages):
     """A stream; changes to its images are not detected."""
 
-    def __init__(self, split: str, part: Part, found: ImageColumns) -> None:
+    def __init__(self, split: str, part: Part, found: _ImageColumns) -> None:
         super().__init__(split, part, found)
         if found.columns:
             self.fingerprint = None
@@ -552,7 +547,7 @@ class _ImageStream(_WithImages):
 class _ImageIndex(_WithImages):
     """Records in any order; those without keys take their first path as one."""
 
-    def __init__(self, split: str, part: IndexedPart, found: ImageColumns) -> None:
+    def __init__(self, split: str, part: IndexedPart, found: _ImageColumns) -> None:
         super().__init__(split, part, found)
         if found.columns and not part.is_slow_python and len(part):
             self._scan_files(part)
@@ -653,5 +648,5 @@ class ImageTable(SourceInfo):
                     " paths have this name",
                     hint="rename it, or leave it out",
                 )
-        chosen = ImageColumn(column, "image", "filename", {split: root})
-        return wrap_part(split, part, ImageColumns((chosen,), is_confined=self.root is not None))
+        chosen = _ImageColumn(column, "image", "filename", {split: root})
+        return _wrap_part(split, part, _ImageColumns((chosen,), is_confined=self.root is not None))

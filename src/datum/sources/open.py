@@ -48,7 +48,6 @@ __all__ = [
     "as_source",
     "detect",
     "find_table_roots",
-    "group_by_split",
     "source_with",
     "table_folder",
 ]
@@ -150,7 +149,7 @@ def _table(suffix: str, paths: Any, options: Mapping[str, Any], place: Path) -> 
     return source
 
 
-def group_by_split(
+def _group_by_split(
     files: Sequence[Path], options: Mapping[str, Any]
 ) -> list[Path] | dict[str, list[Path]]:
     """Group files of one kind by the split in their names; one table if a name has none.
@@ -338,7 +337,7 @@ def _detect_tables(
         return None
     ((suffix, names),) = tables.items()
     files = [folder.path / name for name in names]
-    paths = folder.path if suffix == ".json" else group_by_split(files, options)
+    paths = folder.path if suffix == ".json" else _group_by_split(files, options)
     return _table(suffix, paths, options, folder.path)
 
 
@@ -361,7 +360,7 @@ def _detect_parquet(folder: _Folder, options: Mapping[str, Any]) -> Source | Non
             hint=f"name one of them: {str(folder.path / first)!r}",
         )
     for files in found.values():
-        return _table(".parquet", group_by_split(files, options), options, folder.path)
+        return _table(".parquet", _group_by_split(files, options), options, folder.path)
     return None
 
 
@@ -533,7 +532,7 @@ def _from_pattern(pattern: str, problem: str | None, table: Mapping[str, Any]) -
     if len(files) == 1:
         return one
     try:
-        return type(one)(group_by_split(files, table), **table)  # type: ignore[call-arg]
+        return type(one)(_group_by_split(files, table), **table)  # type: ignore[call-arg]
     except TypeError:
         raise SourceError(
             f"expected one file of {kinds[0]}, got {len(files)}", where=pattern
