@@ -1,7 +1,7 @@
-// Writes from the end of a block to its start.
+// A writer from the end of a block to its start.
 //
 // Protocol buffers put the length of a message before its content. Written backwards, the content
-// comes first, so that every length is known when its turn comes.
+// comes first, so that every length is known when it is written.
 #pragma once
 
 #include <bit>
@@ -11,12 +11,12 @@
 
 namespace datum {
 
-// How many bytes `value` takes as a varint.
+// The size of `value` as a varint.
 inline size_t varint_bytes(uint64_t value) {
   return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7;
 }
 
-// The caller has made sure that there is room.
+// The caller ensures that there is room.
 class BackwardWriter {
  public:
   explicit BackwardWriter(uint8_t* end) : at_(end) {}
@@ -33,7 +33,7 @@ class BackwardWriter {
     for (; value >= 0x80; value >>= 7) *out++ = static_cast<uint8_t>(value | 0x80);
     *out = static_cast<uint8_t>(value);
   }
-  // The tag and length of a field whose content was written from `end` to here.
+  // Writes the tag and length of a field whose content was written from `end` to here.
   void put_head(uint32_t tag, const uint8_t* end) {
     put_varint(static_cast<uint64_t>(end - at_));
     put_byte(static_cast<uint8_t>(tag));

@@ -14,7 +14,7 @@
 namespace datum {
 namespace {
 
-// Only by what is known without reading the index: the caller must not wait for a disk.
+// Uses only what is known without reading the index: the caller must not wait for a disk.
 void read_ahead(const ShardSet& shards, std::span<const int64_t> numbers) {
   if (!shards.has_large_frames()) return;
   for (const int64_t number : numbers) {
@@ -46,7 +46,7 @@ struct BatchLoader::State {
   const int64_t process = getpid();
   std::atomic<bool> is_closed{false};
 
-  std::mutex mutex;  // guards everything below, and every ticket but the one in work
+  std::mutex mutex;  // guards everything below, and every ticket except those in progress
   std::condition_variable has_work;
   std::condition_variable has_result;
   std::deque<TicketPointer> waiting;
@@ -64,7 +64,7 @@ struct BatchLoader::State {
       threads.reserve(count);
       for (size_t i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
     } catch (const std::exception&) {
-      // No more threads to be had: those there are do it all, or `take` does.
+      // No more threads available: the existing ones do all the work, or `take` does.
     }
   }
 

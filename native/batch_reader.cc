@@ -10,11 +10,11 @@ namespace datum {
 namespace {
 
 constexpr size_t kLine = 64;
-// How far ahead memory is asked for: long enough for it to answer, short enough for its queue.
+// How far ahead memory is prefetched: early enough to arrive, short enough for the queue.
 constexpr size_t kHeadersAhead = 16;
 constexpr size_t kPayloadsAhead = 3;
-constexpr size_t kPrefetchedBytes = 2048;  // what comes after the processor foresees itself
-constexpr size_t kRowsPerCheck = 256;      // of a file: to look at it costs as much as some rows
+constexpr size_t kPrefetchedBytes = 2048;  // the processor prefetches the rest itself
+constexpr size_t kRowsPerCheck = 256;      // checking a file costs as much as several rows
 
 int64_t now_ms() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -28,7 +28,7 @@ BatchReader::BatchReader(const Plan& plan, const ShardSet& shards, bool skips_da
   for (const ColumnSpec& spec : plan.columns()) has_slices_ |= spec.cell == Cell::kSlice;
 }
 
-// Rows are read in stretches, so that a batch of any size holds few files open at a time.
+// Rows are read in stretches, so that a batch of any size keeps few files open at a time.
 BatchFault BatchReader::read(std::span<const int64_t> numbers, const std::atomic<bool>& stop,
                              Batch& batch) {
   guard_mapped_files();
@@ -55,8 +55,8 @@ BatchFault BatchReader::read(std::span<const int64_t> numbers, const std::atomic
   return parse(batch);
 }
 
-// Finds the runs of as many rows as may be read together, from `end` on, which becomes their end.
-// Each pass asks for the memory that the next one reads, so that records wait for it together.
+// Finds the runs of as many rows as may be read together, from `end` on, and advances `end`. Each
+// pass prefetches the memory that the next one reads, so that records wait for it together.
 BatchFault BatchReader::find_runs(std::span<const int64_t> numbers, size_t& end) {
   for (; end < end_; ++end) {
     const size_t run = shards_.find_run(numbers[end]);
@@ -92,7 +92,7 @@ void BatchReader::unpin_all() {
   pin_of_.fill(0);
 }
 
-// What was copied counts only if its files are still those that were opened.
+// Copies count only if the files have not changed since they were opened.
 BatchFault BatchReader::check_files() const {
   const int64_t now = now_ms();
   const bool is_cheap = found_.size() >= kRowsPerCheck * pinned_.size();
@@ -107,7 +107,7 @@ BatchFault BatchReader::check_files() const {
   return {};
 }
 
-// Finds the payload of each row, and checks its header: only then is its length to be believed.
+// Finds the payload of each row, and checks its header, which makes its length trustworthy.
 void BatchReader::find_frames(size_t begin, size_t end) {
   std::optional<FramePlace> ahead[kHeadersAhead];
   const auto look_ahead = [&](size_t row) {
@@ -153,7 +153,7 @@ bool BatchReader::copy_payloads(size_t begin, size_t end, const std::atomic<bool
     if (found.payload == nullptr) continue;
     const size_t start = payloads.size();
     uint8_t* copy = payloads.extend(found.length);
-    // Of the copy: what is parsed is what was checked, whatever happens to the file.
+    // Checks the copy: what is parsed is what was checked, even if the file changes.
     const uint32_t crc = crc32c_copy(found.payload, found.length, copy);
     if (!crc_matches(crc, found.payload + found.length)) {
       payloads.truncate(start);
@@ -200,7 +200,7 @@ BatchFault BatchReader::parse(Batch& batch) {
   return {};
 }
 
-// Each record on its own: one that is malformed leaves columns in no state to go on with.
+// Parses each record on its own: a malformed one leaves columns in an undefined state.
 void BatchReader::drop_malformed(const Buffer& payloads) {
   const RecordRun run = copied(payloads);
   std::vector<Column> columns;

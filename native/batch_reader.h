@@ -1,4 +1,4 @@
-// The records of some numbers, gathered from their shards and parsed into columns.
+// Records by number, gathered from their shards and parsed into columns.
 #pragma once
 
 #include <array>
@@ -18,12 +18,12 @@ struct DamagedRow {
   DamageKind kind;
 };
 
-// Columns of the records that are sound.
+// Columns of the intact records.
 struct Batch {
   std::vector<Column> columns;
-  Buffer payloads;                 // what slices are counted in; empty if there are none
-  std::vector<DamagedRow> damage;  // rows that are not there
-  std::vector<int64_t> rows;       // if so: those that are
+  Buffer payloads;                 // slices point into it; empty if there are none
+  std::vector<DamagedRow> damage;  // rows that are missing
+  std::vector<int64_t> rows;       // the rows present, if some are missing
 };
 
 // Why there is no batch.
@@ -32,8 +32,8 @@ struct BatchFault {
     kNone,
     kDamaged,   // `row` and `damage`
     kMismatch,  // `mismatch` says how a record does not fit the plan, or that it is malformed
-    kNotOpen,   // the place of `run` is not known, or holds something else by now
-    kChanged,   // a file of `run` was `state` while it was read, and has `bytes`
+    kNotOpen,   // the location of `run` is unknown, or has changed
+    kChanged,   // a file of `run` is in `state` since it was read, and has `bytes`
     kStopped,
   };
 
@@ -45,26 +45,26 @@ struct BatchFault {
   uint64_t bytes = 0;
 };
 
-// Reads one batch after the other; each thread has its own.
+// Reads one batch after the other; each thread has its own reader.
 class BatchReader {
  public:
-  // Damaged records are left out if `skips_damage`, otherwise the first bad row is a fault.
+  // Skips damaged records if `skips_damage`; otherwise the first bad row is a fault.
   BatchReader(const Plan& plan, const ShardSet& shards, bool skips_damage);
 
-  // The numbers are of the set. Ends early once `stop` is set.
+  // The numbers must be in the set. Ends early once `stop` is set.
   BatchFault read(std::span<const int64_t> numbers, const std::atomic<bool>& stop, Batch& batch);
 
  private:
-  static constexpr size_t kMaxPinned = 256;  // runs that one batch uses at a time
+  static constexpr size_t kMaxPinned = 256;  // runs in use by one batch at a time
 
-  // A run that is in use, and stays open for so long.
+  // A run that is kept open while it is in use.
   struct Pinned {
     size_t number;
     ShardRunPointer run;
   };
   struct Found {
     const ShardRun* run;
-    uint64_t place;          // in the run
+    uint64_t place;          // position in the run
     const uint8_t* payload;  // null if damaged
     size_t length;
   };
@@ -85,14 +85,14 @@ class BatchReader {
   bool skips_damage_;
   bool has_slices_ = false;
   std::vector<Pinned> pinned_;
-  // Where a run is in `pinned_`, plus one: in the first place from its number on that is not taken.
+  // The position of a run in `pinned_`, plus one: a hash table with linear probing.
   std::array<uint16_t, 4 * kMaxPinned> pin_of_{};
   std::vector<Found> found_;
-  std::vector<int64_t> starts_;  // of the payloads that were copied
+  std::vector<int64_t> starts_;  // of the copied payloads
   std::vector<int64_t> lengths_;
   std::vector<int64_t> rows_;  // and their rows
   std::vector<DamagedRow> damage_;
-  size_t end_ = 0;  // rows from here on are of no interest
+  size_t end_ = 0;  // rows from here on are ignored
 };
 
 }  // namespace datum

@@ -5,10 +5,10 @@
 namespace datum {
 namespace {
 
-// What may be filled in for absent values beyond what the records themselves take: a schema of a
-// few bytes could ask for any amount.
+// Limits of blanks for absent values beyond the size of the records: a schema of a few bytes could
+// ask for any amount of memory.
 constexpr size_t kMaxBlankBytes = size_t{1} << 30;
-constexpr size_t kMaxGrowth = 16;  // the bytes of a cell for each byte of a record, at most
+constexpr size_t kMaxGrowth = 16;  // cell bytes for each byte of a record
 
 }  // namespace
 
@@ -25,9 +25,9 @@ ColumnBuilder::ColumnBuilder(const ColumnSpec& spec, Column& column, size_t rows
   constexpr size_t kSmall = 64;  // never empty, so that no null pointer is ever copied to
   column.values.reserve(kSmall);
   if (is_fixed_) {
-    // Required values cannot take more room than the records: a float takes four bytes, an integer
-    // or a byte string at least one. The first record that is too small ends the parsing, so that
-    // the rows before it are all that is stored.
+    // Required values cannot be larger than the records: a float takes four bytes, an integer or a
+    // byte string at least one. The first record that is too small ends the parsing, so that only
+    // the rows before it are stored.
     const size_t wire_bytes = spec.cell == Cell::kFloat32 ? 4 * spec.unit : spec.unit;
     size_t stored_rows = rows;
     if (spec.is_optional) {
@@ -68,7 +68,7 @@ ColumnBuilder::Fast ColumnBuilder::choose_fast(const ColumnSpec& spec) {
   }
 }
 
-// Before the values would outgrow their memory: room for all rows, if they go on as so far.
+// Reserves memory for all rows, extrapolated from those so far, before values outgrow it.
 void ColumnBuilder::reserve_ahead(size_t row, size_t bytes) {
   constexpr size_t kSampleRows = 8;
   Buffer& values = column_.values;
@@ -180,7 +180,7 @@ bool ColumnBuilder::fill_absent(size_t row) {
   return true;
 }
 
-// Room for `count` cells: in the row's place, or at the end.
+// Returns room for `count` cells: at the row's fixed position, or at the end.
 uint8_t* ColumnBuilder::reserve_cells(size_t count) {
   return is_fixed_ ? fixed_ : column_.values.extend(count * cell_bytes(spec_.cell));
 }
@@ -242,7 +242,7 @@ Outcome ColumnBuilder::append_slices(const Pieces& list, size_t count) {
   return outcome;
 }
 
-// A raw tensor is one byte string that holds one unit, or any number of them.
+// A raw tensor is one byte string of one unit, or of any number of them.
 Outcome ColumnBuilder::append_raw(const Pieces& list, size_t count) {
   if (count != 1) return {FaultCode::kCount, 0, 1, static_cast<int64_t>(count)};
   ByteSpan raw;

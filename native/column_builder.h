@@ -14,15 +14,15 @@ enum class FaultCode : uint8_t {
   kNone,
   kMalformed,  // not a valid message
   kKind,       // another kind than the column's; expected and got are Kinds
-  kCount,      // another number of values; for kVariable `expected` is what must divide it
+  kCount,      // another number of values; for kVariable `expected` must divide it
   kMissing,    // a required key is absent, or has no kind set
   kRange,      // `got` does not fit the column's cell
   kRawBytes,   // a raw value of another size than expected
   kText,       // a text that is not UTF-8
-  kBlank,      // what stands for absent values would take too much memory; `got` is for how many
+  kBlank,      // blanks for absent values would take too much memory; `got` is their number
 };
 
-// How adding a value went; a value is some number of units.
+// The result of adding a value, which consists of units.
 struct Outcome {
   FaultCode code = FaultCode::kNone;
   size_t units = 0;
@@ -32,7 +32,7 @@ struct Outcome {
   bool is_sound() const { return code == FaultCode::kNone; }
 };
 
-// Decodes the varint that fills `chunk` exactly; `end` bounds what may be read.
+// Decodes the varint that fills `chunk` exactly; reads no further than `end`.
 inline bool decode_single(ByteSpan chunk, const uint8_t* end, uint64_t& value) {
   const uint8_t* at = chunk.data();
   if (chunk.size() <= 8 && end - at >= 8 && !chunk.empty()) {
@@ -49,19 +49,19 @@ inline bool decode_single(ByteSpan chunk, const uint8_t* end, uint64_t& value) {
 
 class ColumnBuilder {
  public:
-  // Sizes the column for `rows` records of `payload_bytes` in all, in `buffer`.
+  // Sizes the column for `rows` records of `payload_bytes` in total, in `buffer`.
   ColumnBuilder(const ColumnSpec& spec, Column& column, size_t rows, size_t payload_bytes,
                 ByteSpan buffer);
 
-  // Starts the value of `row`; what an earlier entry of the same row left is dropped.
+  // Starts the value of `row`; drops the value of an earlier entry of the same row.
   void begin_value(size_t row) {
     fixed_ = fixed_start_ + row * fixed_bytes_;
     if (seen_row_ == row) drop_value(row);
     seen_row_ = row;
   }
-  // Takes the whole value of `row` from a single packed chunk (or single byte string) of the
-  // column's kind. False, with nothing taken, if it needs the calls below to do it, or to report
-  // why it cannot be done.
+  // Adds the whole value of `row` from a single packed chunk (or single byte string) of the
+  // column's kind. Returns false, with nothing added, if that needs the calls below, which also
+  // report faults.
   bool take_chunk(size_t row, ByteSpan chunk) {
     if (seen_row_ == row) return false;
     if (fast_ == Fast::kFloat) {
@@ -81,22 +81,22 @@ class ColumnBuilder {
   Outcome append_list(Kind kind, const Pieces& list);
   // Ends a step of a feature list that added `units`.
   void end_step(size_t units);
-  // Ends the value of `row`: `units`, or steps, were added.
+  // Ends the value of `row`, of this many units or steps.
   void end_value(size_t row, size_t units) {
     if (is_fixed_) return;
     splits_[row + 1] = splits_[row] + static_cast<int64_t>(units);
   }
-  // Fills in for a row that has no value; false if it must have one.
+  // Fills in a blank or default for an absent value; false if the value is required.
   bool fill_absent(size_t row);
 
-  // Whether there is no memory for the rows, so that none can be added.
+  // Whether the rows do not fit into memory, so that none can be added.
   bool is_too_large() const { return is_too_large_; }
   const ColumnSpec& spec() const { return spec_; }
   bool has_value(size_t row) const { return seen_row_ == row; }
   void forget_value() { seen_row_ = SIZE_MAX; }
 
  private:
-  // What `take_chunk` does with a chunk.
+  // How `take_chunk` handles a chunk.
   enum class Fast : uint8_t { kNone, kFloat, kInteger, kCopy, kCopyMany, kIntegers, kSlice };
   static Fast choose_fast(const ColumnSpec& spec);
 
@@ -111,11 +111,11 @@ class ColumnBuilder {
 
   const ColumnSpec& spec_;
   Column& column_;
-  ByteSpan buffer_;  // slices are counted from its start
+  ByteSpan buffer_;  // slices are relative to its start
   int64_t* splits_ = nullptr;
   uint8_t* fixed_start_ = nullptr;  // kFixed: the values of all rows
-  uint8_t* fixed_ = nullptr;        // and where that of the current row goes
-  size_t fixed_bytes_ = 0;          // of a row; 0 in other layouts, which have no such values
+  uint8_t* fixed_ = nullptr;        // kFixed: the value of the current row
+  size_t fixed_bytes_ = 0;          // kFixed: the size of a row; 0 in other layouts
   size_t rows_;
   size_t payload_bytes_;
   size_t unit_bytes_;

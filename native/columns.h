@@ -1,4 +1,4 @@
-// What parsing is asked for (ColumnSpec), and what it yields (Column).
+// The request of a parse (ColumnSpec), and its result (Column).
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ class Buffer {
   void reserve(size_t bytes) {
     if (bytes > capacity_) reallocate(bytes);
   }
-  // Adds room for `bytes` more and returns where they start.
+  // Adds room for `bytes` more and returns its start.
   uint8_t* extend(size_t bytes) {
     const size_t start = size_;
     if (bytes > capacity_ - size_) {
@@ -46,7 +46,7 @@ class Buffer {
   }
   void truncate(size_t bytes) { size_ = bytes; }
 
-  // Gives the memory away; it goes back with `release_block`.
+  // Releases ownership of the memory; free it with `release_block`.
   uint8_t* release() {
     uint8_t* data = data_;
     data_ = nullptr;
@@ -79,8 +79,8 @@ enum class Cell : uint8_t {
   kUint32,
   kUint64,
   kFloat32,
-  kSlice,  // the place of a byte string: u64 start, u64 length
-  kRaw,    // bytes taken over as they are
+  kSlice,  // a byte string: u64 start, u64 length
+  kRaw,    // bytes copied unchanged
 };
 
 struct Slice {
@@ -129,7 +129,7 @@ struct ColumnSpec {
   Cell cell = Cell::kInt64;
   size_t unit = 1;                       // values in a unit; for kRaw, bytes in a unit
   bool is_text = false;                  // kSlice: whether strings must be UTF-8
-  bool is_optional = false;              // absent records get `default_value`, or zeros
+  bool is_optional = false;              // absent values become `default_value`, or zeros
   std::vector<uint8_t> default_value{};  // cells; kFixed: empty or one unit
 
   bool is_sequence() const { return layout == Layout::kSteps || layout == Layout::kNestedSteps; }

@@ -126,7 +126,7 @@ DATUM_CRC_TARGET inline uint32_t step8(uint32_t crc, uint64_t word) { return __c
 DATUM_CRC_TARGET inline uint32_t step1(uint32_t crc, uint8_t byte) { return __crc32cb(crc, byte); }
 #endif
 
-// Reads a word or a byte, once: the compiler must not read it again for the copy.
+// Reads a word or a byte exactly once: the compiler must not read it again for the copy.
 template <typename Word, bool kCopies>
 inline Word take(const uint8_t* data, [[maybe_unused]] uint8_t* copy, size_t at) {
   Word word;
@@ -164,8 +164,8 @@ template <bool kCopies>
 DATUM_CRC_TARGET uint32_t extend_streams(uint32_t crc, const uint8_t* data, size_t size,
                                          uint8_t* copy) {
   crc = ~crc;
-  // Streams further apart need fewer joins, but the processor foresees less of what they read: from
-  // memory, strides of 512 or 4096 bytes take two to three times as long.
+  // Streams further apart need fewer joins, but hardware prefetching works less well: from memory,
+  // strides of 512 or 4096 bytes take two to three times as long.
   extend_three_streams<256, kCopies>(crc, data, size, copy);
   extend_three_streams<64, kCopies>(crc, data, size, copy);
   size_t at = 0;

@@ -8,7 +8,7 @@
 
 namespace datum {
 
-// `copy` is where the bytes go, or null.
+// `copy` is the destination of the bytes, or null.
 using Crc32cFunction = uint32_t (*)(uint32_t crc, const uint8_t* data, size_t size, uint8_t* copy);
 
 struct Crc32cImplementation {
@@ -16,18 +16,18 @@ struct Crc32cImplementation {
   Crc32cFunction extend;
 };
 
-// What this processor can run, the fastest first; the portable "table" is always last.
+// The implementations for this processor, the fastest first; the portable "table" is always last.
 std::span<const Crc32cImplementation> crc32c_implementations();
 
-// The CRC of the bytes that gave `crc`, followed by `data`.
+// Extends `crc` by `data`.
 uint32_t crc32c_extend(uint32_t crc, const uint8_t* data, size_t size);
 
-// Copies bytes that somebody else may be changing; the CRC is that of the copy.
+// Copies bytes that others may be changing; the CRC is that of the copy.
 uint32_t crc32c_copy(const uint8_t* data, size_t size, uint8_t* copy);
 
 inline uint32_t crc32c(const uint8_t* data, size_t size) { return crc32c_extend(0, data, size); }
 
-// TFRecord stores CRCs rotated and offset, so that the CRC of data holding CRCs stays sound.
+// TFRecord stores CRCs rotated and offset, because the CRC of data with CRCs in it is weak.
 inline uint32_t mask_crc(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
 
 }  // namespace datum

@@ -13,13 +13,13 @@ namespace datum {
 namespace {
 
 constexpr int64_t kMaxExact = int64_t{1} << 53;
-constexpr size_t kTalliedOdd = 64;  // cells of a chunk that show a column to be text
+constexpr size_t kTalliedOdd = 64;  // odd cells of a chunk after which a column is text
 
 std::string_view as_view(ByteSpan text) {
   return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
 
-// 1 or 0 for the words of a truth value, -1 for any other.
+// Returns 1 or 0 for the words of a boolean, -1 for any other.
 int read_bool(ByteSpan text) {
   const std::string_view view = as_view(text);
   if (view == "true" || view == "True" || view == "TRUE") return 1;
@@ -42,7 +42,7 @@ class Numbers {
   }
 
   void add_bool(int value) { store(static_cast<int64_t>(value)); }
-  void skip() { store(int64_t{0}); }  // all zeros are a zero of either type
+  void skip() { store(int64_t{0}); }  // a zero of either type
 
  private:
   template <typename T>
@@ -71,7 +71,7 @@ void Numbers::make_double() {
   is_double_ = true;
 }
 
-// Whether all are digits, the first of them a zero.
+// Returns whether all are digits, the first of them a zero.
 bool is_code(ByteSpan text) {
   return text.size() > 1 && text[0] == '0' && std::all_of(text.begin(), text.end(), [](uint8_t c) {
            return static_cast<uint8_t>(c - '0') < 10;
@@ -83,7 +83,7 @@ uint32_t seen_of(CsvType wanted) {
   return wanted == CsvType::kInt64 ? kSeenInteger : kSeenFloat;
 }
 
-// 1 or 0 for a truth value where one was asked for, -1 for anything else.
+// Returns 1 or 0 for a boolean where one was requested, -1 for anything else.
 int read_wanted_bool(ByteSpan text) {
   std::string word(as_view(text));
   for (char& letter : word) {
@@ -98,7 +98,7 @@ int read_wanted_bool(ByteSpan text) {
   return -1;
 }
 
-// Stores what a cell holds as the type that was asked for; false if it is none.
+// Stores a cell as the requested type; false if it does not fit.
 bool read_wanted(CsvType wanted, ByteSpan text, uint8_t point, uint8_t* out) {
   if (wanted == CsvType::kBool) {
     const int64_t value = read_wanted_bool(text);
@@ -204,7 +204,7 @@ void CsvColumns::convert_text(CsvChunk& chunk, size_t column, Draft& draft, CsvL
 }
 
 void CsvColumns::tally(ByteSpan text, size_t row, CsvLook& look) const {
-  if (look.odd > kTalliedOdd && look.odd > look.regular) return;  // text, and meant to be
+  if (look.odd > kTalliedOdd && look.odd > look.regular) return;  // intended as text
   if (read_number(text, reading_.point).kind != NumberKind::kNone || read_bool(text) >= 0) {
     ++look.regular;
   } else if (is_code(text)) {
@@ -247,7 +247,7 @@ std::vector<CsvLook> CsvColumns::look(const std::vector<size_t>& columns,
   drafts_.resize(rows_.columns);
   for (const size_t column : columns) {
     Draft& draft = drafts_.at(column);
-    draft.values.extend(8 * rows_.rows);  // of these two, memory not written to costs nothing
+    draft.values.extend(8 * rows_.rows);  // memory that is not written to costs nothing
     draft.slices.extend(16 * rows_.rows);
     draft.present.extend(rows_.rows);
     draft.looks.assign(rows_.chunks.size(), {});

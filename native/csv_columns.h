@@ -1,4 +1,4 @@
-// The fields of CSV rows as columns: what type each column is of, and its values.
+// The fields of CSV rows as typed columns.
 #pragma once
 
 #include <algorithm>
@@ -13,23 +13,23 @@
 
 namespace datum {
 
-// What was seen in a column, as bits: those of several texts are joined with "or".
+// The kinds of cells in a column, as bits: those of several texts are joined with "or".
 enum CsvSeen : uint32_t {
   kSeenBool = 1,
   kSeenInteger = 2,
-  kSeenWide = 4,  // an integer that a double cannot hold
+  kSeenWide = 4,  // an integer that a double cannot represent
   kSeenFloat = 8,
-  kSeenBlank = 16,  // a word for no number, such as NA: text in a column of text
+  kSeenBlank = 16,  // a word such as NA: no value in a column of numbers, text in a column of text
   kSeenText = 32,
   kSeenAbsent = 64,  // a row without a value
 };
 
 enum class CsvType : uint8_t { kEmpty, kBool, kInt64, kFloat64, kText };
 
-// The narrowest type that holds every value seen exactly.
+// The narrowest type that represents every value exactly.
 CsvType csv_type_of(uint32_t seen);
 
-// A few words.
+// A small set of words.
 class CsvWords {
  public:
   explicit CsvWords(std::vector<std::string>&& words) : words_(std::move(words)) {
@@ -48,24 +48,24 @@ class CsvWords {
   uint64_t lengths_ = 0;
 };
 
-// How cells are read, apart from their positions.
+// How cells are converted.
 struct CsvReading {
-  CsvWords absent{{}};  // have no value
-  CsvWords blank{{}};   // have none in columns of numbers and truth values
-  uint8_t point = '.';  // before the fraction of a number
+  CsvWords absent{{}};  // words for no value
+  CsvWords blank{{}};   // words for no value in columns of numbers and booleans
+  uint8_t point = '.';  // the decimal separator
 };
 
-// What was seen in a column.
+// The result of scanning a column.
 struct CsvLook {
   uint32_t seen = 0;
-  // Of a column that is no numbers, though some cells are: how many look like numbers or truth
-  // values, how many do not, the first row that does not, and how many are numbers but for leading
-  // zeros, as codes are. Where the others are many, the rest is not counted.
+  // For a column of text with some numbers: how many cells look like numbers or booleans, how many
+  // do not, the first row that does not, and how many are numbers except for leading zeros.
+  // Counting stops once there are many of the others.
   size_t regular = 0;
   size_t odd = 0;
   size_t first_odd = 0;
   size_t codes = 0;
-  std::vector<size_t> bad{};  // rows whose cells are not of the type that was wanted
+  std::vector<size_t> bad{};  // rows whose cells do not fit the requested type
 };
 
 struct CsvColumn {
@@ -74,7 +74,7 @@ struct CsvColumn {
   Buffer present;  // a byte for each row; empty if all rows have a value
 };
 
-// Columns of one text. They read `text` as long as they live, and `take` rewrites it.
+// Columns of one text. They refer to `text` while they exist, and `take` rewrites it.
 class CsvColumns {
  public:
   CsvColumns(uint8_t* text, CsvRows&& rows, CsvReading&& reading, size_t threads)
@@ -84,22 +84,22 @@ class CsvColumns {
 
   const CsvRows& rows() const { return rows_; }
 
-  // What is seen in each of these columns; their values are made at the same time. `wanted` is the
-  // type that each is to have whatever it holds, or kEmpty for the one that fits.
+  // Scans these columns, and converts their values at the same time. `wanted` is the requested type
+  // of each, or kEmpty to infer it.
   std::vector<CsvLook> look(const std::vector<size_t>& columns, const std::vector<CsvType>& wanted);
 
-  // Where in the text a field starts, and what it holds.
+  // The offset of a field in the text, and its content.
   size_t offset(size_t row, size_t column) const;
   std::string field(size_t row, size_t column) const;
 
-  // A column that was looked at, once; `seen` is what was seen here and in other texts.
+  // Returns a column that was scanned, once; `seen` combines the kinds of this and other texts.
   CsvColumn take(size_t column, uint32_t seen);
 
  private:
-  // Values of one column: 8 bytes a row, as integers or, in chunks that hold floats, doubles.
+  // Values of one column: 8 bytes a row, integers or, in chunks with floats, doubles.
   struct Draft {
     Buffer values;
-    Buffer slices;  // of chunks that hold text
+    Buffer slices;  // of chunks with text
     Buffer present;
     std::vector<CsvLook> looks;  // by chunk
   };

@@ -1,4 +1,4 @@
-// The bytes that CSV text is taken apart at, found many at a time.
+// The delimiters, quotes and line ends of CSV text, found many at a time.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ namespace datum {
 
 constexpr uint8_t kCsvQuote = '"';
 
-// The places of delimiters, quotes and line ends, 64 bytes at a time.
+// Finds delimiters, quotes and line ends, 64 bytes at a time.
 class CsvMarks {
  public:
   CsvMarks(ByteSpan text, uint8_t delimiter) : text_(text), delimiter_(delimiter) {}
@@ -27,7 +27,7 @@ class CsvMarks {
     if (position % 64 != 0) mask_ &= ~uint64_t{0} << (position % 64);
   }
 
-  // The next place; the size of the text if there is none.
+  // Returns the next position; the size of the text if there is none.
   size_t next() {
     while (mask_ == 0) {
       block_ += 64;
@@ -78,7 +78,7 @@ class CsvMarks {
     return mask;
   }
 
-  // Sets the high bit of each byte that is another.
+  // Sets the high bit of each byte that differs.
   static uint64_t differ(uint64_t word, uint8_t byte) {
     constexpr uint64_t kLow = 0x7f * kEight;
     const uint64_t difference = word ^ (byte * kEight);

@@ -12,7 +12,7 @@
 namespace datum {
 namespace {
 
-constexpr size_t kMaxColumns = 1 << 20;  // of a header that is meant
+constexpr size_t kMaxColumns = 1 << 20;  // of a sensible header
 
 bool is_line_end(uint8_t byte) { return byte == '\n' || byte == '\r'; }
 
@@ -37,7 +37,7 @@ class Lexer {
     expected_fields = chunk.fields.size() + chunk.fields.size() / 16;
   }
 
-  // The names in the first row, and where the next one starts; false if it is incomplete.
+  // Reads the names in the first row, and where the next row starts; false if it is incomplete.
   bool read_header(size_t& end, std::vector<std::string>& names) {
     CsvChunk row;
     marks_.seek(0);
@@ -54,10 +54,10 @@ class Lexer {
   }
 
   bool is_last;
-  size_t expected_fields = 0;  // of the next chunk, going by the last one
+  size_t expected_fields = 0;  // of the next chunk, estimated from the last one
 
  private:
-  // Looks through a run of text once, so that its rows need not be looked through one by one.
+  // Checks a run of text as a whole, so that most rows need no check of their own.
   void check(size_t begin, size_t end) {
     end = std::clamp(end, begin, text_.size());
     const ByteSpan run = text_.subspan(begin, end - begin);
@@ -69,7 +69,7 @@ class Lexer {
     return !run.empty() && std::memchr(run.data(), 0, run.size()) != nullptr;
   }
 
-  // False when the row is incomplete.
+  // Returns false if the row is incomplete.
   bool read_row(CsvChunk& chunk) {
     const size_t begin = chunk.end;
     const size_t before = chunk.fields.size();
@@ -104,7 +104,7 @@ class Lexer {
     return false;
   }
 
-  // Appends the fields of the row at chunk.end and moves that on; none for an empty line or a
+  // Appends the fields of the row at chunk.end and advances it; none for an empty line or a
   // comment.
   bool read_fields(CsvChunk& chunk) {
     size_t start = chunk.end;
@@ -135,7 +135,7 @@ class Lexer {
     return end_row(chunk, at);
   }
 
-  // Returns where the field that starts at `start` is ended.
+  // Returns where the field that starts at `start` ends.
   size_t read_field(CsvChunk& chunk, size_t start) {
     size_t at = marks_.next();
     size_t inset = 0;
@@ -151,7 +151,7 @@ class Lexer {
       while (is_quote(at)) at = marks_.next();
     }
     if (++found_ > max_fields_) return at;
-    // Of a row beyond the limit, which is refused, the fields may be cut short.
+    // The fields of a row beyond the limit, which is refused, may be cut short.
     const size_t length = std::min<size_t>(at - start - 2 * inset, (uint32_t{1} << 31) - 1);
     const size_t place = start + inset - chunk.begin;
     chunk.fields.push_back({static_cast<uint32_t>(place),
@@ -161,7 +161,7 @@ class Lexer {
 
   bool is_quote(size_t at) const { return at < text_.size() && text_[at] == kCsvQuote; }
 
-  // The quote that closes a field; the size of the text if there is none.
+  // Returns the quote that closes a field; the size of the text if there is none.
   size_t find_close(bool& is_escaped) {
     for (;;) {
       size_t at = marks_.next();
@@ -187,16 +187,16 @@ class Lexer {
   ByteSpan text_;
   const CsvOptions& options_;
   size_t columns_;
-  size_t max_fields_;  // of a row that are kept; the others are counted
+  size_t max_fields_;  // fields of a row to keep; the others are only counted
   CsvMarks marks_;
   size_t found_ = 0;  // fields of the row
   bool is_clean_ = false;
   size_t checked_to_ = 0;
-  bool is_unclosed_ = false;  // whether a quoted field of the row runs to the end of the text
+  bool is_unclosed_ = false;  // whether a quoted field of the row extends to the end of the text
 };
 
-// The start of a line in the piece of text at `at`, best one that an even number of quotes comes
-// before; where the piece ends if no line does.
+// Guesses the start of a line in the piece of text at `at`, preferably one with an even number of
+// quotes before it; the end of the piece if it has no line.
 size_t guess_start(ByteSpan text, size_t at, size_t size, bool is_inside) {
   const size_t end = std::min(text.size(), at + size);
   size_t fallback = end;
@@ -218,8 +218,7 @@ bool has_odd_quotes(const uint8_t* text, size_t size) {
   return is_odd != 0;
 }
 
-// Where rows may be expected to start, about a chunk apart. Stray quotes mislead this; `mend`
-// sets it right.
+// Guesses the starts of rows about a chunk apart. Stray quotes mislead it; `mend` corrects that.
 std::vector<size_t> guess_bounds(ByteSpan text, size_t begin, const CsvOptions& options) {
   const size_t size = options.chunk_bytes;
   const size_t pieces = std::max<size_t>(1, (text.size() - begin) / size);
@@ -241,11 +240,11 @@ std::vector<size_t> guess_bounds(ByteSpan text, size_t begin, const CsvOptions& 
   return bounds;
 }
 
-// Reads again each chunk that does not start where the one before ended, or ended too early.
+// Reads a chunk again if it does not start where the one before ended, or ended too early.
 void mend(Lexer& lexer, std::vector<CsvChunk>& chunks, const std::vector<size_t>& bounds) {
   size_t begin = bounds[0];
   for (size_t i = 0; i < chunks.size(); ++i) {
-    if (begin < bounds[i]) {  // no row is complete from there on
+    if (begin < bounds[i]) {  // no complete row follows
       chunks[i] = CsvChunk{.begin = begin, .end = begin};
     } else if (chunks[i].begin != begin || chunks[i].end < bounds[i + 1]) {
       lexer.read_chunk(chunks[i], begin, bounds[i + 1]);
@@ -283,7 +282,7 @@ CsvRows read_csv_rows(ByteSpan text, const CsvOptions& options) {
   run_parallel(std::min(options.threads, found.chunks.size()), [&](size_t) {
     size_t expected_fields = 0;
     for (size_t i = next++; i < found.chunks.size(); i = next++) {
-      // A wrong guess may take all the rest for a quoted field: it does not get to see it.
+      // A wrong guess may read all the rest as a quoted field: bound what it sees.
       const size_t horizon = std::min(text.size(), bounds[i + 1] + options.chunk_bytes);
       Lexer lexer(text.first(horizon), options, found.columns);
       lexer.is_last = options.is_last && horizon == text.size();
@@ -327,7 +326,7 @@ size_t count_csv_lines(ByteSpan text) {
     const size_t end = std::min(start + kRun, text.size());
     uint8_t ends = 0;
     for (size_t i = start; i < end; ++i) ends += text[i] == '\n';
-    uint8_t returns = 0;  // that no LF follows
+    uint8_t returns = 0;  // CR not followed by LF
     for (size_t i = start; i < std::min(end, text.size() - 1); ++i) {
       returns += static_cast<uint8_t>(text[i] == '\r') & static_cast<uint8_t>(text[i + 1] != '\n');
     }

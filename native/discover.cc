@@ -70,7 +70,7 @@ bool Discovery::add(ByteSpan payload) {
   }
   sort(context);
   sort(lists);
-  // Once to see that all is sound, once to count.
+  // Once to validate, once to count.
   if (!measure(context, false, nullptr) || !measure(lists, true, nullptr)) return false;
   measure(context, false, &context_);
   measure(lists, true, &lists_);
@@ -94,7 +94,7 @@ void Discovery::sort(Entries& entries) {
                    [](const Entry& a, const Entry& b) { return a.key < b.key; });
 }
 
-// Counts what the entries hold; of entries with one key only the last, though all must be sound.
+// Counts the entries; only the last of those with the same key counts, though all must be valid.
 bool Discovery::measure(const Entries& entries, bool are_lists, Features* features) {
   Pieces value;
   for (size_t i = 0; i < entries.size(); ++i) {

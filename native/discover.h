@@ -1,4 +1,4 @@
-// Keys of serialized records without a schema: their kinds and lengths.
+// Discovery of the keys of serialized records: their kinds and lengths.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ struct CountRange {
 };
 
 struct FeatureStats {
-  uint64_t records = 0;    // that have the key
-  uint64_t kinds[4] = {};  // times each Kind was found, kUnset included (of records, or of steps)
+  uint64_t records = 0;    // records that have the key
+  uint64_t kinds[4] = {};  // occurrences of each Kind, including kUnset (in records, or in steps)
   CountRange values;       // in a record, or in a step
   CountRange steps;        // in a record; feature lists only
   CountRange bytes;        // of a byte string
@@ -40,7 +40,7 @@ class Discovery {
  public:
   using Features = std::map<std::string, FeatureStats, std::less<>>;
 
-  // False when the payload is not a well-formed message: nothing of it is counted.
+  // Returns false if the payload is not a well-formed message: nothing of it is counted.
   bool add(ByteSpan payload);
 
   uint64_t records() const { return records_; }
@@ -50,7 +50,7 @@ class Discovery {
   const Features& lists() const { return lists_; }
 
  private:
-  // Small, for a record can have one for every two bytes.
+  // Small, since a record can have one for every two bytes.
   struct Entry {
     std::string_view key;
     ByteSpan bytes;

@@ -1,4 +1,4 @@
-// The types of a feature's elements, as they are in memory before they are written.
+// The types of a feature's elements in memory, before they are written.
 #pragma once
 
 #include <bit>
@@ -23,17 +23,17 @@ enum class Element : uint8_t {
   kFloat32,
   kFloat64,
   kComplex,  // of any width
-  kTime,     // int64; the lowest value stands for no time
+  kTime,     // int64; the lowest value means no time
   kBytes,
   kText,
-  kFile,  // bytes that are known for a file's
+  kFile,  // bytes known to be a file
 };
 
 constexpr bool is_string(Element element) {
   return element == Element::kBytes || element == Element::kText;
 }
 
-// A number of 16 bits that C++ has no type for.
+// A 16-bit number without a C++ type.
 struct Half {
   uint16_t bits;
 };
@@ -41,8 +41,8 @@ struct Bfloat {
   uint16_t bits;
 };
 
-// Exact for every bit pattern, the payloads of NaNs included. Without branches, so that compilers
-// convert many at once: the exponent is put right by a product that rounds nothing.
+// Exact for every bit pattern, including the payloads of NaNs. Without branches, so that compilers
+// vectorize it: a multiplication that never rounds corrects the exponent.
 inline float to_float(Half half) {
   const uint32_t magnitude = static_cast<uint32_t>(half.bits & 0x7fff) << 13;
   const uint32_t finite = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
@@ -55,7 +55,7 @@ inline float to_float(Bfloat number) {
   return std::bit_cast<float>(static_cast<uint32_t>(number.bits) << 16);
 }
 
-// Calls `use(T{})` with the type of an element that is a number, not a complex one.
+// Calls `use(T{})` with the type of an element that is a real number.
 template <typename Use>
 auto with_number(Element element, Use&& use) {
   switch (element) {

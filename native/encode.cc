@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMinRowsPerThread = 256;  // below this a thread costs more than it saves
 constexpr size_t kMaxRecordBytes = (size_t{1} << 31) - 1;  // protobuf's own limit
 
-// Consecutive values of one source that go into one Feature.
+// Consecutive values of one source in one Feature.
 struct Range {
   size_t first;  // cells
   size_t count;
@@ -53,7 +53,7 @@ bool is_present(const ColumnSource& source, size_t row) {
   return source.present == nullptr || source.present[row] != 0;
 }
 
-// How many bytes the BytesList, FloatList or Int64List of a range takes.
+// Returns the size of the BytesList, FloatList or Int64List of a range.
 size_t list_bytes(const ColumnSource& source, Range range) {
   if (source.cell == Cell::kRaw) return field_bytes(range.count);
   if (range.count == 0) return 0;
@@ -72,7 +72,7 @@ size_t list_bytes(const ColumnSource& source, Range range) {
   return field_bytes(total);
 }
 
-// How many bytes the value of one row takes: a Feature, or a FeatureList of them.
+// Returns the size of the value of one row: a Feature, or a FeatureList of them.
 size_t value_bytes(const ColumnSource& source, size_t row) {
   if (!source.is_sequence()) return field_bytes(list_bytes(source, row_range(source, row)));
   size_t total = 0;
@@ -105,11 +105,11 @@ class RecordEncoder {
   }
 
  private:
-  // Of a source whose values always take the same room, all of an entry that comes before them.
+  // For a source whose values always have the same size: everything in an entry before them.
   static std::string constant_head(const ColumnSource& source) {
     const bool is_constant = source.cell == Cell::kFloat32 || source.cell == Cell::kRaw;
     if (source.layout != Layout::kFixed || !is_constant || source.unit == 0) return {};
-    constexpr size_t kHeads = 64;  // five tags and lengths are less
+    constexpr size_t kHeads = 64;  // more than five tags and lengths take
     std::string room(source.key.size() + kHeads + body_bytes(source), '\0');
     auto* start = reinterpret_cast<uint8_t*>(room.data());
     uint8_t* end = start + room.size();
@@ -127,7 +127,7 @@ class RecordEncoder {
     return source.unit * cell_bytes(source.cell);
   }
 
-  // All of a map entry that comes before a value that was written from `end` to here.
+  // Writes everything of a map entry before a value that was written from `end` to here.
   static void put_entry_head(BackwardWriter& out, const ColumnSource& source, const uint8_t* end) {
     out.put_head(kFieldTwoBytes, end);
     const uint8_t* key_end = out.position();
@@ -208,10 +208,10 @@ class RecordEncoder {
 
   std::span<const ColumnSource> context_;
   std::span<const ColumnSource> lists_;
-  std::vector<std::string> heads_;  // of `context_`; empty where they are not constant
+  std::vector<std::string> heads_;  // of `context_`; empty if not constant
 };
 
-// Whether `splits` climbs from 0 or more to at most `limit`.
+// Returns whether `splits` increases from 0 or more to at most `limit`.
 bool are_splits_sound(const int64_t* splits, size_t entries, size_t limit) {
   if (entries == 0 || splits[0] < 0) return false;
   for (size_t i = 1; i < entries; ++i) {
@@ -220,7 +220,7 @@ bool are_splits_sound(const int64_t* splits, size_t entries, size_t limit) {
   return static_cast<size_t>(splits[entries - 1]) <= limit;
 }
 
-// Lays out frames for payloads of these sizes, and lets `write(row, end)` fill in each of them.
+// Lays out frames for payloads of these sizes; `write(row, end)` writes each payload.
 template <typename Write>
 void write_frames(const std::vector<size_t>& sizes, size_t parts, Encoded& encoded, Write&& write) {
   const size_t rows = sizes.size();

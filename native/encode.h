@@ -1,4 +1,4 @@
-// Columns into serialized, framed records, over several threads.
+// Columns encoded as serialized, framed records, by several threads.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace datum {
 
-// The values to write for one key. The caller keeps the memory alive and holds to the layout:
-// `splits` has rows + 1 entries, `inner_splits` steps + 1, both checked by `encode_records`.
+// The values to write for one key. The caller keeps the memory alive and adheres to the layout:
+// `splits` has rows + 1 entries, `inner_splits` steps + 1, both validated by `encode_records`.
 struct ColumnSource {
   std::string key;
   Kind kind = Kind::kInt64;
@@ -24,7 +24,7 @@ struct ColumnSource {
   const int64_t* splits = nullptr;
   const int64_t* inner_splits = nullptr;
   size_t inner_count = 0;            // entries in `inner_splits`
-  const uint8_t* present = nullptr;  // one byte for each row; null when all are there
+  const uint8_t* present = nullptr;  // one byte for each row; null if all are present
 
   bool is_sequence() const { return layout == Layout::kSteps || layout == Layout::kNestedSteps; }
 };
@@ -36,13 +36,13 @@ struct EncodeFault {
   size_t row = 0;
 };
 
-// Records with their lengths and CRCs around them.
+// Records framed by their lengths and CRCs.
 struct Encoded {
   Buffer framed;
-  std::vector<uint64_t> offsets;  // where each record starts
+  std::vector<uint64_t> offsets;  // the start of each record
 };
 
-// Whether `source` holds what `rows` rows need.
+// Checks whether `source` fits `rows` rows.
 EncodeError check_source(const ColumnSource& source, size_t rows);
 
 // Writes `rows` records with sorted keys: Examples, or SequenceExamples when a source is a
@@ -50,7 +50,7 @@ EncodeError check_source(const ColumnSource& source, size_t rows);
 EncodeFault encode_records(std::vector<ColumnSource> sources, size_t rows, size_t threads,
                            Encoded& encoded);
 
-// Frames payloads that are serialized already.
+// Frames serialized payloads.
 void frame_payloads(const std::vector<ByteSpan>& payloads, Encoded& encoded);
 
 }  // namespace datum

@@ -1,12 +1,12 @@
-// What an entry of the record before looked like, so that the same form is known at a glance.
+// The form of an entry of the previous record, to recognise the same form quickly.
 //
 // A map entry in the common form is a head, and one packed chunk (or one byte string) as body:
 //
 //   0a <entry> 0a <key> key... 12 <value> TT <list> 0a <body> body...
 //
-// with five lengths in it. From one record to the next the head is the same, but for the four that
-// count the body: each is a constant more than its size. Comparing the head as a few words replaces
-// six bounds-checked reads.
+// with five lengths in it. From one record to the next the head is the same, except for the four
+// lengths that include the body: each differs from its size by a constant. Comparing the head as a
+// few words replaces six bounds-checked reads.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class EntryMemo {
     words_ = 0;
     if (head_size > 8 * kMaxWords) return;
     std::array<uint8_t, 8 * kMaxWords> head{};
-    std::array<uint8_t, 8 * kMaxWords> counts{};  // 1 where a byte counts the body
+    std::array<uint8_t, 8 * kMaxWords> counts{};  // 1 for a byte that includes the body
     std::memcpy(head.data(), at, head_size);
     fixed_size_ = body.size();
     max_size_ = 0;
@@ -42,7 +42,7 @@ class EntryMemo {
     head_size_ = static_cast<uint32_t>(head_size);
     words_ = static_cast<uint32_t>((head_size + 7) / 8);
     for (size_t w = 0; w < kMaxWords; ++w) {
-      // The last word ends with the head, so that none reaches beyond it.
+      // The last word ends with the head, so that none extends beyond it.
       offsets_[w] = static_cast<uint8_t>(std::min(8 * w, head_size - 8));
       std::memcpy(&head_[w], head.data() + offsets_[w], 8);
       std::memcpy(&counts_[w], counts.data() + offsets_[w], 8);
@@ -51,13 +51,13 @@ class EntryMemo {
 
   void forget() { words_ = 0; }
 
-  // Whether the bytes from `at` to `end` start with an entry of the remembered form; if so `body`
-  // is its chunk.
+  // Returns whether the bytes from `at` to `end` start with an entry of the remembered form; if so,
+  // sets `body` to its chunk.
   bool match(const uint8_t* at, const uint8_t* end, ByteSpan& body) const {
     const auto left = static_cast<size_t>(end - at);
     if (words_ == 0 || left < head_size_) return false;
     uint64_t size = at[head_size_ - 1];
-    if (size > max_size_) size = 0;  // lengths of several bytes are compared as they stand
+    if (size > max_size_) size = 0;  // lengths of several bytes are compared unchanged
     uint64_t difference = differs(at, 0, size) | differs(at, 1, size) | differs(at, 2, size);
     for (uint32_t w = 3; w < words_; ++w) difference |= differs(at, w, size);
     size += fixed_size_;

@@ -5,12 +5,12 @@
 namespace datum {
 namespace {
 
-// This many times the bytes of the stream may be checksummed in vain. Honest files need about one
-// pass; the bound keeps a file made of false headers from costing quadratic time.
+// How many times the bytes of the stream may be checksummed without result. Regular files need
+// about one pass; the limit keeps a file of false headers from costing quadratic time.
 constexpr uint64_t kMaxWastedPasses = 16;
 
-constexpr uint64_t kCopyBytes = 64 * 1024;           // at a time, where a file is damaged
-constexpr uint64_t kMaxReserved = 16 * 1024 * 1024;  // on the strength of a guess
+constexpr uint64_t kCopyBytes = 64 * 1024;           // copied at a time if a file is damaged
+constexpr uint64_t kMaxReserved = 16 * 1024 * 1024;  // reserved on an estimate
 
 uint64_t load_u64(const uint8_t* at) {
   uint64_t value;
@@ -28,7 +28,7 @@ bool header_crc_matches(const uint8_t* header) {
   return mask_crc(crc32c(header, 8)) == load_u32(header + 8);
 }
 
-// How many bytes the frame of a payload takes; saturates instead of wrapping.
+// Returns the size of the frame of a payload; saturates instead of wrapping.
 uint64_t frame_size(uint64_t payload_bytes) {
   return payload_bytes > UINT64_MAX - kFrameBytes ? UINT64_MAX : payload_bytes + kFrameBytes;
 }
@@ -112,8 +112,8 @@ Scanner::Copied Scanner::copy_record(ByteSpan rest, uint64_t max_bytes, Buffer& 
   return Copied::kRecord;
 }
 
-// Records are copied one by one as long as they are sound; where one is not, pieces are copied for
-// `scan`, until it finds others.
+// Records are copied one by one as long as they are intact; at damage, pieces are copied for
+// `scan`, until it finds intact ones again.
 void scan_copy(ByteSpan file, Scanner& scanner, size_t max_records, uint64_t max_bytes,
                CopiedRecords& found) {
   Buffer& bytes = found.bytes;
@@ -121,12 +121,12 @@ void scan_copy(ByteSpan file, Scanner& scanner, size_t max_records, uint64_t max
   found.base = scanner.position();
   scanner.set_stream_bytes(file.size());
   if (const uint64_t seen = scanner.records_seen(); seen > 0) {
-    // What records take that are like those before, and some more.
+    // Estimated from the records so far, with some reserve.
     const uint64_t mean = found.base / seen + found.base / seen / 16 + 1;
     const uint64_t max = std::min({max_bytes, kMaxReserved, file.size() - found.base});
     bytes.reserve(static_cast<size_t>(max_records > max / mean ? max : max_records * mean));
   }
-  uint64_t refused = UINT64_MAX;  // where there is no sound record
+  uint64_t refused = UINT64_MAX;  // where there is no intact record
   while (records.size() < max_records && !scanner.fatal() && scanner.position() < file.size()) {
     const uint64_t position = scanner.position();
     if (records.empty() && position >= found.base + bytes.size()) {
@@ -181,7 +181,7 @@ Scanner::Step Scanner::read_one(ByteSpan rest, bool last, RecordRef& record) {
     return Step::kNeedMore;
   }
   if (options_.check_payloads && !payload_crc_matches(rest.data(), length)) {
-    // The length is trusted when what follows it looks right; else the payload itself was cut.
+    // The length is trusted if what follows it is valid; otherwise the payload was truncated.
     const ByteSpan next = rest.subspan(static_cast<size_t>(size));
     if (next.size() < kHeaderBytes && !last) {
       bytes_wanted_ = size + kHeaderBytes;
@@ -196,13 +196,13 @@ Scanner::Step Scanner::read_one(ByteSpan rest, bool last, RecordRef& record) {
   return Step::kRecord;
 }
 
-// How many bytes the stream has from `position()` on, as far as is known.
+// Returns the bytes of the stream from `position()` on, as far as known.
 uint64_t Scanner::bytes_left(ByteSpan rest, bool last) const {
   if (last) return rest.size();
   return options_.stream_bytes == UINT64_MAX ? UINT64_MAX : options_.stream_bytes - position_;
 }
 
-// Where damage that is not stepped over ends, as far as is known; the same for any piece.
+// Returns the end of damage that is not skipped, as far as known; the same for any piece.
 uint64_t Scanner::fatal_end(ByteSpan rest, DamageKind kind) const {
   if (kind == DamageKind::kPayloadChecksum) return position_ + frame_size(load_u64(rest.data()));
   const bool is_torn = kind == DamageKind::kTornHeader || kind == DamageKind::kTornPayload;
@@ -211,7 +211,7 @@ uint64_t Scanner::fatal_end(ByteSpan rest, DamageKind kind) const {
                   options_.stream_bytes == UINT64_MAX ? 0 : options_.stream_bytes);
 }
 
-// `certain_bytes` is how much is known to be lost; 0 means that a search is needed.
+// `certain_bytes` are known to be lost; 0 means that a search is needed.
 Scanner::Step Scanner::on_damage(ByteSpan rest, bool last, DamageKind kind,
                                  uint64_t certain_bytes) {
   open_damage_ = Damage{position_, position_ + rest.size(), number_, kind};
@@ -228,7 +228,7 @@ Scanner::Step Scanner::on_damage(ByteSpan rest, bool last, DamageKind kind,
   return resynchronise(rest, last);
 }
 
-// Looks for the next position that holds a whole record: right header, right payload.
+// Searches for the next position of an intact record: valid header, valid payload.
 Scanner::Step Scanner::resynchronise(ByteSpan rest, bool last) {
   size_t at = static_cast<size_t>(search_from_ - position_);
   for (; !has_given_up_ && at + kHeaderBytes <= rest.size(); ++at) {
@@ -247,14 +247,14 @@ Scanner::Step Scanner::resynchronise(ByteSpan rest, bool last) {
   }
   if (last) return finish_damage(position_ + rest.size());
   if (has_given_up_) at = rest.size();
-  // Nothing in this piece: drop it, but keep a header that may be cut at its end.
+  // Nothing in this piece: drop it, but keep a header that may be truncated at its end.
   position_ += at;
   search_from_ = position_;
   bytes_wanted_ = kHeaderBytes;
   return Step::kNeedMore;
 }
 
-// Counts bytes that were checksummed in vain, up to `stream_end`; false when it is too much.
+// Counts bytes that were checksummed without result, up to `stream_end`; false if too many.
 bool Scanner::may_checksum(uint64_t bytes, uint64_t stream_end) {
   wasted_bytes_ += bytes;
   return wasted_bytes_ / kMaxWastedPasses <= stream_end;

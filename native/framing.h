@@ -1,4 +1,4 @@
-// TFRecord framing: length, CRC of length, payload, CRC of payload. Finds records, survives damage.
+// TFRecord framing: length, CRC of length, payload, CRC of payload; recovers from damage.
 #pragma once
 
 #include <cstddef>
@@ -31,19 +31,19 @@ inline void write_frame_footer(uint8_t* out, const uint8_t* payload, size_t payl
 
 enum class Recovery : uint8_t {
   kStrict,  // stop at the first damage
-  kTail,    // drop a torn last record, stop at any other damage
-  kSkip,    // step over every damage, to the next record that is whole
+  kTail,    // drop a truncated last record, stop at any other damage
+  kSkip,    // skip all damage, to the next intact record
 };
 
 enum class DamageKind : uint8_t {
   kTornHeader,       // 1 to 11 bytes where a header should be
-  kTornPayload,      // the header is sound, but the data ends before the record does
+  kTornPayload,      // the header is valid, but the data ends before the record does
   kLengthChecksum,   // the length does not match its CRC
   kPayloadChecksum,  // the payload does not match its CRC
-  kOversized,        // the length is sound but above what the caller allows
-  // By number only:
+  kOversized,        // the length is valid but above the caller's limit
+  // Only when reading by number:
   kLost,       // the start of the record is unknown
-  kMalformed,  // the record is sound, but holds no message
+  kMalformed,  // the record is intact, but not a message
 };
 
 struct Damage {
@@ -58,7 +58,7 @@ struct ScanOptions {
   bool check_lengths = true;   // the CRC of each length
   bool check_payloads = true;  // the CRC of each payload
   uint64_t max_record_bytes = UINT64_MAX;
-  uint64_t stream_bytes = UINT64_MAX;  // of all pieces, if it is known: a longer record is torn
+  uint64_t stream_bytes = UINT64_MAX;  // of all pieces, if known: a longer record is truncated
 };
 
 struct RecordRef {
@@ -67,9 +67,9 @@ struct RecordRef {
   uint64_t number;  // in the stream; each damaged range counts as one record
 };
 
-// Finds the records of one stream that is handed over in pieces.
+// Finds the records of one stream that is passed in pieces.
 //
-// Each call sees the bytes from `position()` on, as many as there are; records cut off by the end
+// Each call gets the bytes from `position()` on, as many as there are; records truncated by the end
 // of the piece are left for the next call unless the piece is `last`. The scanner allocates only
 // the list of records it found.
 class Scanner {
@@ -80,22 +80,22 @@ class Scanner {
   void scan(ByteSpan piece, bool last, size_t max_records, std::vector<RecordRef>& records);
 
   // Copies the next record of a file, of which `rest` starts at `position()`, and finds it in the
-  // copy, unless its frame has more than `max_bytes`, or is not sound: `scan` reports it.
+  // copy, unless its frame is larger than `max_bytes` or damaged: `scan` reports it.
   enum class Copied : uint8_t { kRecord, kTooLarge, kNothing };
   Copied copy_record(ByteSpan rest, uint64_t max_bytes, Buffer& out, RecordRef& record);
 
-  // Where the next piece has to start.
+  // The position at which the next piece must start.
   uint64_t position() const { return position_; }
   uint64_t records_seen() const { return number_; }
-  // Where what is not read yet starts: the damage that is being searched, or `position()`.
+  // The start of the unread part: of the damage being searched, or `position()`.
   uint64_t unread_from() const { return open_damage_ ? open_damage_->offset : position_; }
-  // Set when damage was met that the recovery mode does not step over: the scan is over.
+  // Set at damage that the recovery mode does not skip: the scan is over.
   const std::optional<Damage>& fatal() const { return fatal_; }
-  // Damage that was stepped over since this was last asked.
+  // The damage skipped since the last call.
   std::vector<Damage> take_damage() { return std::exchange(damage_, {}); }
-  // How many bytes from `position()` the scanner must see to make progress.
+  // How many bytes from `position()` the scanner needs to make progress.
   uint64_t bytes_wanted() const { return bytes_wanted_; }
-  // The size of the stream, once it is known.
+  // Sets the size of the stream, once it is known.
   void set_stream_bytes(uint64_t bytes) { options_.stream_bytes = bytes; }
 
  private:
@@ -113,40 +113,40 @@ class Scanner {
   uint64_t position_ = 0;
   uint64_t number_ = 0;
   uint64_t bytes_wanted_ = kHeaderBytes;
-  std::optional<Damage> open_damage_;  // a search for the next whole record is under way
-  uint64_t search_from_ = 0;           // stream offset where that search goes on
-  uint64_t wasted_bytes_ = 0;          // payload bytes checksummed in vain so far
+  std::optional<Damage> open_damage_;  // while searching for the next intact record
+  uint64_t search_from_ = 0;           // the stream offset at which the search continues
+  uint64_t wasted_bytes_ = 0;          // payload bytes checksummed without result so far
   bool has_given_up_ = false;          // too many of them: the rest of the stream is lost
   std::optional<Damage> fatal_;
   std::vector<Damage> damage_;
 };
 
-// Records of a file, and the bytes that hold them.
+// Records of a file, and the bytes that contain them.
 struct CopiedRecords {
   Buffer bytes;
-  uint64_t base = 0;  // where they start in the file
+  uint64_t base = 0;  // their start in the file
   std::vector<RecordRef> records;
 };
 
-// Copies what follows in a file, and finds up to `max_records` records in the copy; fewer, but at
-// least one, if they have more than `max_bytes`; where a file is damaged, 64 KiB more. What is
-// checked is what is kept, whatever happens to the file.
+// Copies the next part of a file, and finds up to `max_records` records in the copy; fewer, but at
+// least one, if they exceed `max_bytes`; in a damaged file, 64 KiB more. The bytes that are checked
+// are those that are kept, even if the file changes.
 void scan_copy(ByteSpan file, Scanner& scanner, size_t max_records, uint64_t max_bytes,
                CopiedRecords& found);
 
-// Whether `bytes` starts with a header whose CRC is right.
+// Returns whether `bytes` starts with a header whose CRC is valid.
 bool has_valid_header(ByteSpan bytes);
 
-// What is wrong with the frame at `offset`, its payload left aside. `length` is what the payload
-// should have; without one, what the header says is put there.
+// Returns the fault of the frame at `offset`, apart from its payload. `length` is the expected
+// length of the payload; if empty, it is set to that in the header.
 std::optional<DamageKind> check_frame(ByteSpan file, uint64_t offset,
                                       std::optional<uint64_t>& length);
 
-// Whether the CRC of a payload is the one that `footer` points at.
+// Returns whether the CRC of a payload is the one at `footer`.
 bool crc_matches(uint32_t crc, const uint8_t* footer);
 
-// What is wrong with the record at `offset` that should have `length` bytes of payload, if
-// anything. Both CRCs are checked.
+// Returns the fault, if any, of the record at `offset` with an expected payload of `length` bytes.
+// Checks both CRCs.
 std::optional<DamageKind> check_record(ByteSpan file, uint64_t offset, uint64_t length);
 
 }  // namespace datum

@@ -26,7 +26,7 @@ void gather(ByteSpan data, std::span<const int64_t> starts, std::span<const int6
   std::vector<size_t> places(starts.size() + 1);
   for (size_t i = 0; i < starts.size(); ++i) {
     if (starts[i] < 0 || starts[i] > limit || sizes[i] < 0 || sizes[i] > limit - starts[i]) {
-      throw std::out_of_range("a piece lies outside the data");
+      throw std::out_of_range("a piece is outside the data");
     }
     places[i + 1] = places[i] + static_cast<size_t>(sizes[i]);
   }

@@ -14,8 +14,8 @@ namespace datum {
 void gather(ByteSpan data, std::span<const int64_t> starts, std::span<const int64_t> sizes,
             size_t threads, Buffer& out);
 
-// The hash of a record's key: FNV-1a of its bytes, mixed as SplitMix64 does. It decides splits,
-// so it never changes.
+// The hash of a record's key: FNV-1a of its bytes, mixed like SplitMix64. It decides splits, so it
+// must never change.
 uint64_t hash_key(ByteSpan key);
 
 }  // namespace datum

@@ -1,4 +1,4 @@
-// The index of a shard: where each record starts.
+// The index of a shard: the offset of each record.
 #pragma once
 
 #include <cstddef>
@@ -29,19 +29,19 @@ enum class IndexFault : uint8_t {
 
 struct IndexView {
   uint64_t records = 0;
-  uint64_t stream_bytes = 0;       // of the shard, decompressed if it is compressed
-  uint32_t shard_crc = 0;          // of the whole file, as stored on disk; 0 if unknown
-  const uint8_t* table = nullptr;  // `records` little-endian u64 offsets, perhaps unaligned
+  uint64_t stream_bytes = 0;       // of the shard, decompressed
+  uint32_t shard_crc = 0;          // of the whole file on disk; 0 if unknown
+  const uint8_t* table = nullptr;  // `records` little-endian u64 offsets, possibly unaligned
 };
 
-// Checks every field, both checksums and the order of the offsets.
+// Validates every field, both checksums and the order of the offsets.
 IndexFault read_index(ByteSpan file, IndexView& view);
 
-// Checks the header alone, and that the file has room for the offsets: they are not looked at.
+// Validates only the header, and that the file has room for the offsets.
 IndexFault read_index_header(ByteSpan file, IndexView& view);
 
-// The whole file for records that start at `offsets` and fill `stream_bytes` without gaps.
-// The caller guarantees that `offsets_are_sound`.
+// Returns the whole file for records that start at `offsets` and fill `stream_bytes` without gaps.
+// The caller guarantees `offsets_are_sound`.
 std::vector<uint8_t> write_index(std::span<const uint64_t> offsets, uint64_t stream_bytes,
                                  uint32_t shard_crc = 0);
 

@@ -15,10 +15,10 @@
 namespace datum {
 namespace {
 
-// Mappings, as the handler sees them: it may run at any moment in any thread, so that nothing here
-// is ever locked or freed.
+// The mappings visible to the handler, which may run at any moment in any thread, so that nothing
+// here is ever locked or freed.
 struct Guard {
-  std::atomic<uintptr_t> begin{0};  // 0 if it is free, 1 while it is being taken
+  std::atomic<uintptr_t> begin{0};  // 0 if free, 1 while it is being claimed
   std::atomic<uintptr_t> end{0};
   std::atomic<bool> has_lost_bytes{false};
 };
@@ -32,7 +32,7 @@ std::atomic<size_t> next_guard{0};
 
 const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 
-// The number of a free guard; `kMaxMappedFiles` if there is none.
+// Returns the number of a free guard; `kMaxMappedFiles` if there is none.
 size_t take_guard() {
   for (size_t tried = 0; tried < kMaxMappedFiles; ++tried) {
     const size_t at = next_guard.fetch_add(1, std::memory_order_relaxed) % kMaxMappedFiles;
@@ -54,7 +54,7 @@ void release_guard(size_t at) {
 
 struct sigaction previous_actions[2];
 std::atomic<const struct sigaction*> previous_action{nullptr};
-std::atomic<uintptr_t> chaining_thread{0};  // calls the handler that was there before
+std::atomic<uintptr_t> chaining_thread{0};  // the thread that calls the previous handler
 
 uintptr_t this_thread() {
   const pthread_t self = pthread_self();
@@ -72,7 +72,7 @@ bool is_lost_page(const siginfo_t& info) {
   return info.si_code > 0;  // not sent by a process
 }
 
-// Replaces everything after an address of a mapping by zeros; false if it is in no mapping.
+// Replaces everything after an address of a mapping with zeros; false if it is in no mapping.
 bool replace_lost_pages(uintptr_t address) {
   for (Guard& guard : guards) {
     const uintptr_t begin = guard.begin.load();
@@ -104,7 +104,7 @@ void on_bus_error(int number, siginfo_t* info, void* context) {
   }
   const struct sigaction* previous = previous_action.load();
   const uintptr_t self = this_thread();
-  // One that was installed after this one, and calls it in turn, must not do so for ever.
+  // A handler that was installed after this one, and calls it, must not do so endlessly.
   const bool is_circle = chaining_thread.load() == self;
   const bool is_handler =
       previous != nullptr && ((previous->sa_flags & SA_SIGINFO) != 0 ||
@@ -128,14 +128,14 @@ void install_handler() {
   if (sigaction(SIGBUS, nullptr, &current) != 0) return;
   if ((current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == on_bus_error) return;
   static std::atomic_flag is_installing = ATOMIC_FLAG_INIT;
-  if (is_installing.test_and_set()) return;  // another thread does; nobody waits, for a fork's sake
+  if (is_installing.test_and_set()) return;  // another thread does; never wait, because of forks
   const bool is_first = previous_action.load() != &previous_actions[0];
   struct sigaction& kept = previous_actions[is_first ? 0 : 1];
   kept = current;
   previous_action.store(&kept);
   struct sigaction ours = {};
   ours.sa_sigaction = on_bus_error;
-  // SA_NODEFER: a handler that was there before may raise the signal to end the process.
+  // SA_NODEFER: a previous handler may raise the signal to end the process.
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&ours.sa_mask);
   sigaction(SIGBUS, &ours, nullptr);
@@ -168,7 +168,7 @@ void guard_mapped_files() {
 }
 
 int MappedFile::open(const std::filesystem::path& path, size_t max_copied) {
-  // Not blocking: a FIFO would wait for a writer before it could be refused.
+  // Not blocking: opening a FIFO would wait for a writer before it could be refused.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return errno;
   struct stat status;
@@ -192,7 +192,7 @@ int MappedFile::copy(int descriptor, size_t size) {
         pread(descriptor, copy_.data() + done, size - done, static_cast<off_t>(done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno;
-    if (got == 0) break;  // it was cut a moment ago: `version` says so, by its size
+    if (got == 0) break;  // just truncated: the size in `version` shows it
     done += static_cast<size_t>(got);
   }
   copy_.resize(done);

@@ -1,9 +1,9 @@
-// A file mapped into memory, to be read only, that survives the loss of its bytes.
+// A read-only memory-mapped file that survives the loss of its bytes.
 //
-// Whoever cuts a file takes its pages out of every mapping: to touch one of them is SIGBUS, which
-// ends the process. A handler of that signal puts zeros in the place of pages that a mapping of
-// this class has lost, and marks it. So every use is: copy, then ask `state`; what was copied
-// counts only if nothing happened to the file.
+// Truncating a file removes its pages from every mapping: touching one of them raises SIGBUS, which
+// ends the process. A handler of that signal puts zeros in place of pages that a mapping of this
+// class has lost, and marks it. So every use is: copy, then check `state`; the copy counts only if
+// the file has not changed.
 #pragma once
 
 #include <cstddef>
@@ -26,17 +26,17 @@ struct FileVersion {
   bool operator==(const FileVersion&) const = default;
 };
 
-// What became of a file since it was opened.
+// The state of a file since it was opened.
 enum class FileState : uint8_t {
   kSame,
-  kCut,         // it is shorter
-  kRewritten,   // it has other bytes
-  kGrown,       // it is longer; what it had may be as it was
-  kUnreadable,  // some of it could not be read, though it is as long as it was
+  kCut,         // truncated
+  kRewritten,   // with other bytes
+  kGrown,       // longer; the old bytes may be unchanged
+  kUnreadable,  // some of it could not be read, though its size is the same
 };
 
-// The file stays mapped, though not open, for as long as this lives: thousands of shards would
-// otherwise use up the descriptors that a process may have.
+// The file stays mapped, though not open, while this exists: thousands of shards would otherwise
+// exhaust the file descriptors of a process.
 class MappedFile {
  public:
   MappedFile() = default;
@@ -44,22 +44,22 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();
 
-  // Maps a regular file, or copies one of at most `max_copied` bytes: that takes no map, and
-  // nothing can happen to it. Returns 0, or the number of the system's error.
+  // Maps a regular file, or copies one of at most `max_copied` bytes, which needs no mapping and
+  // cannot change. Returns 0, or an errno.
   int open(const std::filesystem::path& path, size_t max_copied = 0);
 
-  // Bytes that the file loses become zeros.
+  // Bytes that the file loses read as zeros.
   ByteSpan bytes() const { return {data_, size_}; }
   const FileVersion& version() const { return version_; }
   const std::filesystem::path& path() const { return path_; }
 
-  // Whether bytes that were asked for are lost: costs nothing, but may miss some.
+  // Whether bytes that were read are lost: free, but may miss some.
   bool has_lost_bytes() const;
-  // What became of the file; `bytes_now` is its size. Another file that took its name is of no
-  // concern. Asks the system.
+  // Returns the state of the file; sets `bytes_now` to its size. Another file that took its name is
+  // ignored. Makes a system call.
   FileState state(uint64_t& bytes_now) const;
 
-  // Hands back the pages of the first bytes; whoever needs them gets them again.
+  // Releases the pages of the first bytes; they are read again when needed.
   void drop_pages(size_t end) const;
   void drop_pages() const { drop_pages(size_); }
 
@@ -79,13 +79,13 @@ class MappedFile {
   FileVersion version_;
 };
 
-// How many files are mapped in this process, and may be.
+// The number of files mapped in this process, and the limit.
 size_t mapped_files();
 constexpr size_t kMaxMappedFiles = 16 * 1024;  // Linux lets a process have 65,530 maps of all kinds
 
-// Makes sure that the handler is the first to hear of SIGBUS. Others install theirs at any time
-// (faulthandler of Python, for one), so whoever is about to read calls this; it costs little if
-// it was called within the same millisecond.
+// Makes sure that the handler is the first to receive SIGBUS. Others may install theirs at any time
+// (for example Python's faulthandler), so call this before reading; it costs little within a
+// millisecond of the last call.
 void guard_mapped_files();
 
 }  // namespace datum

@@ -11,7 +11,7 @@
 namespace datum {
 namespace {
 
-constexpr size_t kMinKept = 16 * 1024;  // smaller ones the system handles well
+constexpr size_t kMinKept = 16 * 1024;  // the system handles smaller ones well
 constexpr size_t kMaxKeptInAll =
     256 * 1024 * 1024;  // a few batches of images; memory stays bounded
 
@@ -29,22 +29,22 @@ constexpr bool kKeepBlocks = true;
 
 // The header just before each block.
 struct Prefix {
-  void* start;  // of what the system gave
+  void* start;  // of the memory from the system
   size_t capacity;
 };
 static_assert(sizeof(Prefix) <= kBlockAlignment);
 
 Prefix& prefix_of(void* block) { return static_cast<Prefix*>(block)[-1]; }
 
-// Rounded up so that batches of about one size use the same blocks: a quarter of a power of two.
+// Rounds up so that batches of similar size use the same blocks: to a quarter of a power of two.
 size_t round_up(size_t bytes) {
   if (bytes < kMinKept || bytes > SIZE_MAX / 2) return bytes;
   const size_t step = std::bit_floor(bytes) / 4;
   return (bytes + step - 1) / step * step;
 }
 
-// Free blocks by capacity. Whoever does not get the lock at once goes to the system instead: nobody
-// waits, and a process that was forked while the lock was held cannot hang.
+// Free blocks by capacity. A thread that does not get the lock immediately uses the system instead:
+// nobody waits, and a process that was forked while the lock was held cannot hang.
 class Pool {
  public:
   void* take(size_t capacity) {
@@ -75,7 +75,7 @@ class Pool {
  private:
   struct Blocks {
     std::vector<void*> blocks;
-    uint64_t used = 0;  // when it was last asked for, or came back
+    uint64_t used = 0;  // when it was last requested or returned
   };
   using Sizes = std::map<size_t, Blocks>;
 
@@ -86,7 +86,7 @@ class Pool {
     return block;
   }
 
-  // Of the size that nobody has used for the longest time.
+  // Drops a block of the size that was unused for the longest time.
   void drop_one() {
     Sizes::value_type* oldest = nullptr;
     for (Sizes::value_type& size : free_) {
@@ -115,7 +115,7 @@ void* allocate_block(size_t bytes, size_t& capacity) {
   if (kKeepBlocks && capacity >= kMinKept) {
     if (void* block = pool().take(capacity)) return block;
   }
-  // Aligned by hand: the system takes several times as long for small blocks with an alignment.
+  // Aligned by hand: the system is several times slower for small aligned blocks.
   constexpr size_t kExtra = 2 * kBlockAlignment;
   if (capacity > SIZE_MAX - kExtra) throw std::bad_alloc();
   void* start = ::operator new(capacity + kExtra);

@@ -1,7 +1,7 @@
-// Large blocks of memory, kept for a while when they are given back.
+// Large blocks of memory, kept for a while after they are released.
 //
-// Batches come and go thousands of times a second. Left to the system, each new one costs a page
-// fault for every 4 KiB, which can take as long as filling it.
+// Batches come and go thousands of times a second. With the system's allocator, each new one costs
+// a page fault for every 4 KiB, which can take as long as filling it.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@ namespace datum {
 
 constexpr size_t kBlockAlignment = 64;  // for SIMD, and for frameworks that adopt memory
 
-// A block of at least `bytes`; `capacity` is set to its size. Throws std::bad_alloc.
+// Returns a block of at least `bytes`; sets `capacity` to its size. Throws std::bad_alloc.
 void* allocate_block(size_t bytes, size_t& capacity);
 
-// Gives a block back, from any thread; null is fine.
+// Releases a block, from any thread; null is fine.
 void release_block(void* block) noexcept;
 
 }  // namespace datum

@@ -4,7 +4,7 @@ namespace datum {
 
 namespace {
 
-// How many varints a packed chunk holds; false when the last is cut off or one is over-long.
+// Counts the varints of a packed chunk; false if the last is truncated or one is over-long.
 bool count_varints(ByteSpan chunk, size_t& count) {
   constexpr int kMaxVarint = 10;
   int length = 0;
@@ -31,7 +31,7 @@ bool is_utf8(ByteSpan text) {
     }
     const uint8_t lead = *at++;
     if (lead < 0x80) continue;
-    // The lead byte says how many bytes follow, and narrows the range of the first of them.
+    // The lead byte determines how many bytes follow, and the range of the first of them.
     uint8_t low = 0x80;
     uint8_t high = 0xbf;
     int more;
@@ -91,7 +91,7 @@ bool read_feature(ByteSpan piece, Kind& kind, Pieces& list) {
     ByteSpan bytes;
     if (!reader.read_bytes(bytes)) return false;
     const Kind found = static_cast<Kind>(field);
-    if (found != kind) {  // the last kind wins, but what it replaces must be sound too
+    if (found != kind) {  // the last kind wins, but what it replaces must be valid too
       size_t ignored;
       if (!count_values(list, kind, ignored)) return false;
       list.clear();

@@ -1,4 +1,4 @@
-// The messages of tf.train.Example and tf.train.SequenceExample, taken apart without copying.
+// The messages tf.train.Example and tf.train.SequenceExample, read without copying.
 //
 //   Example         { Features features = 1; }
 //   SequenceExample { Features context = 1; FeatureLists feature_lists = 2; }
@@ -32,7 +32,7 @@ using Pieces = std::vector<ByteSpan>;
 bool is_utf8(ByteSpan text);
 
 // Calls `visit(ByteSpan)` for each length-delimited field `tag`; other fields are skipped.
-// False when the message is malformed or a visit returns false.
+// Returns false if the message is malformed or a visit returns false.
 template <typename Visit>
 bool for_each_field(ByteSpan message, uint32_t tag, Visit&& visit) {
   WireReader reader(message);
@@ -49,15 +49,15 @@ bool for_each_field(ByteSpan message, uint32_t tag, Visit&& visit) {
   return true;
 }
 
-// Takes a map entry apart: the last key, and every piece of the value. Other fields are refused:
-// one protobuf runtime keeps such an entry, another drops it, and TensorFlow rejects the record.
+// Splits a map entry: the last key, and every piece of the value. Other fields are refused: one
+// protobuf runtime keeps such an entry, another drops it, and TensorFlow rejects the record.
 bool read_entry(ByteSpan entry, ByteSpan& key, Pieces& value);
 
-// Takes a Feature apart: which kind was set last, and every piece of its list. Call it for each
-// piece of the Feature in turn, starting with kUnset and no pieces.
+// Splits a Feature: the kind that was set last, and every piece of its list. Call it for each piece
+// of the Feature in turn, starting with kUnset and no pieces.
 bool read_feature(ByteSpan piece, Kind& kind, Pieces& list);
 
-// Walks the values of a FloatList or Int64List piece: `packed(ByteSpan)` for each packed chunk,
+// Visits the values of a FloatList or Int64List piece: `packed(ByteSpan)` for each packed chunk,
 // `single(uint64_t)` for each unpacked value.
 template <typename Packed, typename Single>
 bool walk_numbers(ByteSpan piece, Kind kind, Packed&& packed, Single&& single) {
@@ -81,7 +81,7 @@ bool walk_numbers(ByteSpan piece, Kind kind, Packed&& packed, Single&& single) {
   return true;
 }
 
-// How many values the pieces of a list hold; false when they are malformed.
+// Counts the values in the pieces of a list; false if they are malformed.
 bool count_values(const Pieces& list, Kind kind, size_t& count);
 
 }  // namespace datum

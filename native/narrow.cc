@@ -5,9 +5,9 @@
 namespace datum {
 namespace {
 
-constexpr size_t kAtOnce = 256;  // numbers that are looked at without branches
+constexpr size_t kAtOnce = 256;  // numbers checked without branches
 
-// Whether any float is of 2^24 or more, or none of the finite ones.
+// Returns whether any finite float is of 2^24 or more.
 bool has_far(const float* floats, size_t count) {
   constexpr auto kFrom = std::bit_cast<int32_t>(static_cast<float>(kWideFrom));
   int32_t found = 0;
@@ -18,7 +18,7 @@ bool has_far(const float* floats, size_t count) {
   return found != 0;
 }
 
-// Whether any number changed; NaN stays what it is.
+// Returns whether any number changed; NaN does not count.
 bool has_changed(std::span<const double> numbers, const float* floats) {
   uint64_t bits = 0;
   for (size_t i = 0; i < numbers.size(); ++i) {

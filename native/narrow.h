@@ -1,4 +1,4 @@
-// Doubles as float32, and numbers that float32 changes too much to serve.
+// Doubles as float32, and numbers that float32 changes too much.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace datum {
 constexpr double kWideFrom = 0x1p24;
 constexpr size_t kNoneWide = std::numeric_limits<size_t>::max();
 
-// Not 0 if a number may be of 2^24 or more, which float32 may not hold; compilers look at many at
-// once where these are joined with "or".
+// Not 0 if a number may be of 2^24 or more, which float32 may not represent; compilers vectorize
+// these joined with "or".
 template <typename T>
 uint64_t far_bits(T number) {
   constexpr uint64_t kFrom = uint64_t{1} << 24;
@@ -31,7 +31,8 @@ uint64_t far_bits(T number) {
   }
 }
 
-// Whether float32 cannot serve a number: it overflows, or is of 2^24 or more and changes.
+// Returns whether float32 cannot represent a number well enough: it overflows, or is of 2^24 or
+// more and changes.
 template <typename T>
 bool is_wide(T number) {
   if (far_bits(number) == 0) return false;
@@ -44,10 +45,10 @@ bool is_wide(T number) {
   }
 }
 
-// Where the first such number is, or kNoneWide.
+// Returns the position of the first such number, or kNoneWide.
 template <typename T>
 size_t find_wide(std::span<const T> numbers) {
-  constexpr size_t kAtOnce = 256;  // looked at without branches
+  constexpr size_t kAtOnce = 256;  // checked without branches
   for (size_t first = 0; first < numbers.size(); first += kAtOnce) {
     const auto some = numbers.subspan(first, std::min(kAtOnce, numbers.size() - first));
     uint64_t far = 0;
@@ -64,7 +65,7 @@ struct Narrowing {
   size_t first_wide = kNoneWide;
 };
 
-// Every number of `from` as float32, from `to` on.
+// Converts every number of `from` to float32, from `to` on.
 Narrowing narrow(std::span<const double> from, float* to);
 
 }  // namespace datum

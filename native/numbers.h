@@ -1,4 +1,4 @@
-// Packed varints to integers of any width, checked for range.
+// Packed varints decoded to integers of any width, with range checks.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ constexpr uint64_t kContinuationBits = 0x8080808080808080ull;
 
 enum class NumberFault : uint8_t { kNone, kMalformed, kRange };
 
-// int64 from the wire into T: uint64 is two's complement, narrower types must hold the value.
+// Stores an int64 from the wire as T: uint64 is two's complement, narrower types must fit.
 template <typename T>
 bool store_number(uint64_t wire, T* out) {
   const auto value = static_cast<int64_t>(wire);
@@ -39,8 +39,8 @@ inline uint64_t gather_sevens(uint64_t word) {
   return (word & 0x000000000fffffffull) | ((word & 0x0fffffff00000000ull) >> 4);
 }
 
-// Decodes varints for as long as a word of eight bytes holds a whole one. It mostly holds two of at
-// most four bytes each, which are put side by side and gathered at once.
+// Decodes varints as long as a word of eight bytes contains a whole one. It mostly contains two of
+// at most four bytes each, which are placed side by side and gathered together.
 inline const uint8_t* decode_words(const uint8_t* at, const uint8_t* end, uint64_t*& out) {
   while (end - at >= 8) {
     uint64_t word;
@@ -74,8 +74,8 @@ inline const uint8_t* decode_words(const uint8_t* at, const uint8_t* end, uint64
   return at;
 }
 
-// Decodes all varints of `chunk` to `out` and moves it past the last; there must be room for one
-// number a byte. On kRange `bad` is the value that did not fit.
+// Decodes all varints of `chunk` to `out` and advances it; there must be room for one number per
+// byte. On kRange `bad` is the value that did not fit.
 template <typename T>
 NumberFault decode_varints(ByteSpan chunk, T*& out, uint64_t& bad) {
   const uint8_t* at = chunk.data();

@@ -1,4 +1,4 @@
-// Runs a few independent pieces of work, one thread each.
+// Independent pieces of work, one thread each.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ void run_parallel(size_t pieces, Work&& work) {
   try {
     for (; started + 1 < pieces; ++started) threads.emplace_back(guarded, started);
   } catch (const std::system_error&) {
-    // No more threads to be had: the rest runs here.
+    // No more threads available: the rest runs here.
   }
   for (size_t piece = started; piece < pieces; ++piece) guarded(piece);
   for (std::thread& thread : threads) thread.join();
@@ -35,7 +35,7 @@ void run_parallel(size_t pieces, Work&& work) {
   }
 }
 
-// The bounds of `pieces` runs over items of the given weights, about equally heavy.
+// Returns the bounds of `pieces` runs over items of these weights, about equally heavy.
 template <typename Weight>
 std::vector<size_t> split_evenly(size_t items, size_t pieces, Weight&& weight) {
   double total = 0;

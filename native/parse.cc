@@ -8,7 +8,7 @@
 namespace datum {
 namespace {
 
-// Below this a thread costs more to start than it saves.
+// Below this, starting a thread costs more than it saves.
 constexpr size_t kMinBytesPerThread = 256 * 1024;
 
 // Appends the later part of a column to the earlier.
@@ -17,7 +17,7 @@ void append_column(const ColumnSpec& spec, const Column& part, Column& whole) {
     if (from.size() > 0) std::memcpy(to.extend(from.size()), from.data(), from.size());
   };
   const auto append_splits = [](const Buffer& from, Buffer& to) {
-    const size_t count = from.size() / 8 - 1;  // the leading 0 is the end of what is there
+    const size_t count = from.size() / 8 - 1;  // without the leading 0, the end of what is there
     int64_t last;
     std::memcpy(&last, to.data() + to.size() - 8, 8);
     auto* out = reinterpret_cast<int64_t*>(to.extend(8 * count));

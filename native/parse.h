@@ -1,4 +1,4 @@
-// A run of records into columns, over several threads.
+// A run of records parsed into columns, by several threads.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@ struct RecordRun {
   ByteSpan operator[](size_t i) const {
     return buffer.subspan(static_cast<size_t>(starts[i]), static_cast<size_t>(lengths[i]));
   }
-  // Whether every payload is within the buffer; to be checked before anything else.
+  // Whether every payload is within the buffer; must be checked first.
   bool is_sound() const;
 };
 
-// Fills one column for each of the plan, or reports the fault of the first record that has one.
+// Fills one column for each of the plan, or returns the fault of the first record that has one.
 // The result does not depend on `threads`.
 Fault parse_records(const Plan& plan, const RecordRun& records, size_t threads,
                     std::vector<Column>& columns);

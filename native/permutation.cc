@@ -6,7 +6,7 @@ namespace datum {
 namespace {
 
 constexpr uint64_t kFewRecords = 65536;
-constexpr size_t kLanes = 4;  // places worked on at once: each is one long chain of steps
+constexpr size_t kLanes = 4;  // positions processed together: each is one long dependency chain
 
 uint64_t mix(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -14,7 +14,7 @@ uint64_t mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// The least integer whose square is not below `number`, which is less than 2^63.
+// Returns the least integer whose square is not below `number`, which is less than 2^63.
 uint64_t ceil_sqrt(uint64_t number) {
   // A double is only near; the steps make it exact.
   auto root = static_cast<uint64_t>(std::sqrt(static_cast<double>(number)));
@@ -79,7 +79,7 @@ inline void Permutation::backward(std::array<uint64_t, kCount>& x) const {
   }
 }
 
-// Each place goes through once at least, and again until it is one of the records.
+// Each position passes at least once, and again until it is one of the records.
 template <typename Pass>
 void Permutation::put_through(std::span<const int64_t> in, int64_t* out, Pass pass) const {
   const auto finish = [&](uint64_t x) {

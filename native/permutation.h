@@ -1,6 +1,6 @@
-// A permutation of 0..records-1 for each 64-bit key, computed place by place without a table.
+// A permutation of 0..records-1 for each 64-bit key, computed point by point without a table.
 //
-// The places are written as pairs and put through a Feistel network whose halves are numbers
+// Positions are written as pairs and passed through a Feistel network whose halves are numbers
 // below `a` and `b` instead of bit strings. All arithmetic is on unsigned 64-bit integers.
 //
 //   mix(z):   z ^= z >> 30;  z *= 0xbf58476d1ce4e5b9 (mod 2^64)
@@ -13,7 +13,7 @@
 //   For i = 0, 2, 4, ..., rounds - 2:
 //     left  = (left  + F(i,     right, a)) mod a
 //     right = (right + F(i + 1, left,  b)) mod b
-//   x becomes left * b + right. If that is not below `records`, it is put through again.
+//   x becomes left * b + right. If that is not below `records`, the steps are repeated.
 //   `rounds` is 32 if records < 65536, otherwise 8.
 //
 // a * b is at most a - 1 more than `records`, so a second pass is rare when there are many. Adding
@@ -34,11 +34,11 @@ class Permutation {
   // `records` from 1 to 2^63 - 1.
   Permutation(uint64_t records, uint64_t key);
 
-  // Which record comes at each position. All numbers are in range; the result may be put in their
-  // place.
+  // Computes the record at each position. All numbers must be in range; the result may overwrite
+  // the input.
   void records_at(std::span<const int64_t> positions, int64_t* records) const;
 
-  // At which position each record comes.
+  // Computes the position of each record.
   void positions_of(std::span<const int64_t> records, int64_t* positions) const;
 
  private:

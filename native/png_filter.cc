@@ -9,7 +9,7 @@ namespace {
 
 enum Filter : uint8_t { kNone, kSub, kUp, kAverage, kPaeth };
 
-// The one of the three that is nearest to left + up - corner.
+// Returns the one of the three that is nearest to left + up - corner.
 uint8_t paeth(uint8_t left, uint8_t up, uint8_t corner) {
   const int to_left = std::abs(up - corner);
   const int to_up = std::abs(left - corner);
@@ -57,7 +57,7 @@ bool undo_png_filters(ByteSpan filtered, size_t row_bytes, size_t pixel_bytes, u
           undo_up(row, row_bytes, above, out);
           break;
         }
-        [[fallthrough]];  // above the first row there is nothing but zeros
+        [[fallthrough]];  // the row above the first is zero
       case kNone:
         std::memcpy(out, row, row_bytes);
         break;
@@ -66,7 +66,7 @@ bool undo_png_filters(ByteSpan filtered, size_t row_bytes, size_t pixel_bytes, u
           undo_paeth(row, row_bytes, pixel_bytes, above, out);
           break;
         }
-        [[fallthrough]];  // of left, 0 and 0 it is always left that is nearest
+        [[fallthrough]];  // of left, 0 and 0, left is always the nearest
       case kSub:
         undo_sub(row, row_bytes, pixel_bytes, out);
         break;

@@ -8,9 +8,9 @@
 
 namespace datum {
 
-// Undoes the filters of rows that were inflated: for each row its filter, then `row_bytes` bytes.
-// Writes the pixels to `out`, which must not overlap. False if `filtered` is not made of whole rows
-// with known filters; what `out` holds then does not matter. `pixel_bytes` is at least 1.
+// Undoes the filters of inflated rows: for each row its filter, then `row_bytes` bytes. Writes the
+// pixels to `out`, which must not overlap. Returns false if `filtered` is not whole rows with known
+// filters; `out` is then undefined. `pixel_bytes` is at least 1.
 bool undo_png_filters(ByteSpan filtered, size_t row_bytes, size_t pixel_bytes, uint8_t* out);
 
 }  // namespace datum

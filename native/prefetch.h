@@ -1,4 +1,4 @@
-// Asks the processor for memory that will be needed soon.
+// Prefetching of memory that will be needed soon.
 #pragma once
 
 namespace datum {

@@ -18,7 +18,7 @@ bool is_kind_tag(uint32_t tag) {
   return (tag & 7) == static_cast<uint32_t>(WireType::kBytes) && (tag >> 3) <= 3;
 }
 
-// Whether `list` is one field 1 of bytes: a packed chunk, or a single byte string.
+// Returns whether `list` is one field 1 of bytes: a packed chunk, or a single byte string.
 bool is_single_chunk(ByteSpan list, ByteSpan& chunk) {
   WireReader reader(list);
   uint32_t tag;
@@ -32,7 +32,7 @@ Plan::Plan(std::vector<ColumnSpec> columns) : columns_(std::move(columns)) {
   for (size_t i = 0; i < columns_.size(); ++i) {
     const ColumnSpec& spec = columns_[i];
     if (spec.unit > kMaxUnit || (spec.unit == 0 && !spec.has_fixed_units())) {
-      throw std::invalid_argument("a column of units too large, or of empty ones");
+      throw std::invalid_argument("the units of a column are too large, or empty");
     }
     Map& map = spec.is_sequence() ? sequences_ : context_;
     map.emplace(spec.key, static_cast<int32_t>(i));
@@ -122,7 +122,7 @@ bool RecordParser::parse_map(ByteSpan bytes, Map& map) {
   return true;
 }
 
-// Takes entries for as long as they look like those of the record before.
+// Reads entries as long as they look like those of the previous record.
 const uint8_t* RecordParser::parse_known_entries(const uint8_t* at, const uint8_t* end, Map& map) {
   const size_t count = map.guesses.size();
   const Guess* guesses = map.guesses.data();
@@ -146,7 +146,7 @@ bool RecordParser::has_kind(int32_t column, Kind kind) const {
   return column < 0 || builders_[static_cast<size_t>(column)].spec().kind == kind;
 }
 
-// An entry in the common form: one key, then one value with one list.
+// Parses an entry in the common form: one key, then one value with one list.
 bool RecordParser::parse_entry(const uint8_t* tag_at, ByteSpan entry, Map& map, Guess& guess) {
   WireReader reader(entry);
   uint32_t tag;
@@ -201,7 +201,7 @@ bool RecordParser::parse_context_value(int32_t column, const Pieces& value) {
     if (!read_feature(piece, kind, list_pieces_)) return malformed();
   }
   ColumnBuilder& builder = begin_value(column);
-  if (kind == Kind::kUnset) {  // as good as absent, also when an earlier entry had a value
+  if (kind == Kind::kUnset) {  // equivalent to absent, even if an earlier entry had a value
     builder.forget_value();
     --seen_count_;
     return true;
@@ -239,7 +239,7 @@ bool RecordParser::parse_sequence_value(int32_t column, const Pieces& value) {
   return is_finished;
 }
 
-// A mismatch is noted, not raised: protobuf lets a later entry of the same key replace this one.
+// Mismatches are noted, not raised: protobuf lets a later entry of the same key replace this one.
 bool RecordParser::finish_value(int32_t column, const Outcome& outcome) {
   if (outcome.code == FaultCode::kMalformed) return malformed();
   if (outcome.is_sound()) {

@@ -1,4 +1,4 @@
-// One serialized Example or SequenceExample into the columns of a plan.
+// One serialized Example or SequenceExample parsed into the columns of a plan.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace datum {
 
-// Which columns to fill, found by key. Context and feature lists have their own names.
+// The columns to fill, by key. Context and feature lists have separate names.
 class Plan {
  public:
   explicit Plan(std::vector<ColumnSpec> columns);
@@ -44,7 +44,7 @@ struct Fault {
 // Parses records one after the other into columns.
 class RecordParser {
  public:
-  // For `rows` records of `payload_bytes` in all, in `buffer`.
+  // For `rows` records of `payload_bytes` in total, in `buffer`.
   RecordParser(const Plan& plan, std::vector<Column>& columns, size_t rows, size_t payload_bytes,
                ByteSpan buffer);
 
@@ -52,15 +52,15 @@ class RecordParser {
   const Fault& fault() const { return fault_; }
 
  private:
-  // The entry at one position of the record before: most often the next record has it there too.
+  // The entry at one position of the previous record: the next record mostly has it there too.
   struct Guess {
     ByteSpan key;
     int32_t column;
     EntryMemo memo;
   };
-  static constexpr size_t kMaxGuesses = 2048;  // bounds the memory a hostile record can ask for
+  static constexpr size_t kMaxGuesses = 2048;  // bounds the memory for a malicious record
 
-  // A map that is being read, and the guesses at its entries.
+  // A map being read, and the guesses for its entries.
   struct Map {
     bool is_sequence;
     int32_t nameless = -1;  // the column of the empty key

@@ -10,12 +10,12 @@
 namespace datum {
 namespace {
 
-// How often it is asked what became of a file: with few of them nearly for each batch, with many so
-// seldom that all together cost some percent of the time.
+// How often a file is checked for changes: with few of them for nearly each batch, with many so
+// seldom that all checks together take a few percent of the time.
 constexpr int64_t kMaxCheckMs = 20;
 constexpr size_t kChecksPerMs = 16;
-constexpr uint64_t kDropBytes = 256 * 1024 * 1024;  // to drop more often costs time to map again
-constexpr size_t kMaxCopied = 16 * 1024;            // to read a small file is faster than to map it
+constexpr uint64_t kDropBytes = 256 * 1024 * 1024;  // dropping more often costs time to map again
+constexpr size_t kMaxCopied = 16 * 1024;            // reading a small file is faster than mapping
 
 uint64_t load_u64(const uint8_t* at) {
   uint64_t value;
@@ -132,7 +132,7 @@ bool ShardSet::contains(std::span<const int64_t> numbers) const {
 }
 
 size_t ShardSet::find_run(int64_t number) const {
-  // Most shards are of about one size.
+  // Most shards have about the same size.
   const auto guess =
       std::min(static_cast<size_t>(static_cast<double>(number) * runs_per_record_), runs() - 1);
   if (ends_[guess] <= number && number < ends_[guess + 1]) return guess;
@@ -191,7 +191,7 @@ ShardRunPointer ShardSet::get(size_t run) const {
 
 // Two threads may have opened the same run: the first one's stays.
 ShardRunPointer ShardSet::keep(size_t run, ShardRunPointer opened) const {
-  std::vector<ShardRunPointer> closed;  // outside of the lock
+  std::vector<ShardRunPointer> closed;  // freed outside of the lock
   if (opened->has_large_frames()) has_large_frames_.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[run];

@@ -14,7 +14,7 @@ bool is_present(const ColumnSource& source, size_t row) {
   return source.present == nullptr || source.present[row] != 0;
 }
 
-// Where a row starts among the cells, and the one before it ends.
+// Returns the start of a row among the cells, which is the end of the one before.
 size_t start_of(const ColumnSource& source, size_t row) {
   auto at = static_cast<int64_t>(row);
   if (source.layout != Layout::kFixed) at = source.splits[at];
@@ -22,7 +22,7 @@ size_t start_of(const ColumnSource& source, size_t row) {
   return static_cast<size_t>(at) * source.unit;
 }
 
-// Calls `use(first, end)` for each run of cells that rows have: all of them, mostly.
+// Calls `use(first, end)` for each run of cells of rows that are present: mostly all of them.
 template <typename Use>
 void for_each_run(const ColumnSource& source, size_t rows, Use&& use) {
   size_t row = 0;
@@ -37,7 +37,7 @@ void for_each_run(const ColumnSource& source, size_t rows, Use&& use) {
   }
 }
 
-// A few thousand integers at once: narrow ones are summed up in few bits, many at a time.
+// Adds a few thousand integers: narrow ones are summed in few bits, vectorized.
 template <typename T>
 void add_integers(const T* values, size_t count, NumberRange& range) {
   using Sum = std::conditional_t<sizeof(T) < 4, int32_t, int64_t>;
@@ -87,13 +87,13 @@ void add_times(const int64_t* values, size_t count, NumberRange& range) {
 template <typename T>
 using BitsOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
 
-// Integers in the order of the floats; the same function leads back.
+// Maps floats to integers of the same order; the same function maps back.
 template <typename T>
 T to_ordered(T bits) {
   return bits ^ ((bits >> (8 * sizeof(T) - 1)) & std::numeric_limits<T>::max());
 }
 
-// The sum in lanes that are added up in one order on every machine.
+// Sums in lanes that are added in the same order on every machine.
 template <typename T>
 double sum_floats(const T* values, size_t count) {
   constexpr size_t kLanes = 8;
@@ -110,7 +110,7 @@ double sum_floats(const T* values, size_t count) {
   return total;
 }
 
-// Floats, if all are finite: as integers, which compilers compare many at once.
+// Adds floats, if all are finite: as integers, which compilers compare vectorized.
 template <typename T>
 bool add_finite(const T* values, size_t count, NumberRange& range) {
   using Bits = BitsOf<T>;
@@ -176,7 +176,7 @@ void add_numbers(const T* values, size_t count, NumberRange& range) {
   }
 }
 
-// Counts of keys in the order they first came; stops beyond kMaxDistinct.
+// Counts keys in the order of their first occurrence; stops beyond kMaxDistinct.
 template <typename Key, typename Hash, typename Equal>
 class Counter {
  public:
@@ -262,7 +262,7 @@ void count_strings(const ColumnSource& source, size_t rows, Summary& summary) {
   if (is_kept) summary.string_counts = std::move(counter.counts);
 }
 
-// Cells of raw columns are bytes, of which elements take several.
+// The cells of raw columns are bytes, several for each element.
 template <typename T>
 void add_elements(const ColumnSource& source, size_t rows, NumberRange& range) {
   const size_t bytes = source.cell == Cell::kRaw ? 1 : sizeof(T);

@@ -1,4 +1,4 @@
-// What the values of a column are like: their range, sum, lengths, and the most frequent ones.
+// Statistics of the values of a column: range, sum, lengths, and most frequent values.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace datum {
 
-constexpr size_t kMaxDistinct = 1000;    // of more values no counts are kept
-constexpr size_t kMaxCountedBytes = 64;  // longer texts are no labels: no counts are kept of any
+constexpr size_t kMaxDistinct = 1000;    // beyond this no counts are kept
+constexpr size_t kMaxCountedBytes = 64;  // longer texts are not labels: no counts are kept
 
 struct SizeRange {
   uint64_t count = 0;
@@ -50,11 +50,11 @@ struct Summary {
   SizeRange bytes;      // of strings
   NumberRange numbers;  // of numbers
   bool has_counts = false;
-  std::vector<std::pair<int64_t, uint64_t>> integer_counts;  // in the order they first came
+  std::vector<std::pair<int64_t, uint64_t>> integer_counts;  // in the order of first occurrence
   std::vector<std::pair<ByteSpan, uint64_t>> string_counts;
 };
 
-// `source` must have passed the checks of `encode_records`. `counts` asks for the counts of scalar
+// `source` must have passed the checks of `encode_records`. `counts` requests the counts of scalar
 // integers or strings; they are dropped beyond kMaxDistinct.
 Summary summarize(const ColumnSource& source, Element element, size_t rows, bool counts);
 

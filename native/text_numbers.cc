@@ -42,7 +42,7 @@ Number read_word(ByteSpan text) {
   return number;
 }
 
-// The nearest double; false beyond the range of doubles.
+// Returns the nearest double; false beyond the range of doubles.
 bool read_nearest(ByteSpan text, uint8_t point, double& value) {
   if (point != '.') {
     std::string copy(as_view(text));
@@ -76,7 +76,7 @@ uint64_t join_digits(uint64_t eight) {
          32;
 }
 
-// What is left of a number after its sign, digit by digit.
+// The rest of a number after its sign, digit by digit.
 struct Scan {
   const uint8_t* at;
   const uint8_t* end;
@@ -96,7 +96,7 @@ struct Scan {
     count += at - start;
   }
 
-  // "e", a sign, digits; false if that is not what follows.
+  // Reads "e", a sign, digits; false if something else follows.
   bool read_exponent(int& exponent) {
     ++at;
     const bool is_negative = at < end && *at == '-';

@@ -1,4 +1,4 @@
-// Numbers in decimal text, read only where the number says as much as the text.
+// Numbers in decimal text, read only if the number preserves the text.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct Number {
 
 // An integer is `-?(0|[1-9][0-9]*)` within 64 bits; "-0" is a float, for its sign. A float has a
 // point, an exponent or both, or is one of the usual words for NaN and infinity. Leading zeros, a
-// leading plus and values beyond the range of a double are no numbers: they stay text. `point` is
-// what stands before the fraction.
+// leading plus and values beyond the range of a double are not numbers: they stay text. `point` is
+// the decimal separator.
 Number read_number(ByteSpan text, uint8_t point = '.');
 
-// The same where a number was asked for: blanks around it, leading zeros and a plus do no harm.
+// The same if a number was requested: blanks around it, leading zeros and a plus are allowed.
 Number read_wanted_number(ByteSpan text, uint8_t point = '.');
 
-// The text without blanks around it.
+// Returns the text without blanks around it.
 ByteSpan trim_blanks(ByteSpan text);
 
 }  // namespace datum

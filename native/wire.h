@@ -1,4 +1,4 @@
-// Protocol-buffer wire format: the one place that steps through untrusted message bytes.
+// Protocol-buffer wire format: the only code that reads untrusted message bytes.
 #pragma once
 
 #include <bit>
@@ -36,7 +36,7 @@ class WireReader {
   const uint8_t* position() const { return at_; }
   ByteSpan rest() const { return {at_, end_}; }
 
-  // At most ten bytes; bits beyond the 64th are dropped, as protobuf does.
+  // Reads at most ten bytes; bits beyond the 64th are dropped, like in protobuf.
   bool read_varint(uint64_t& value) {
     if (at_ < end_ && *at_ < 0x80) {
       value = *at_++;
@@ -77,12 +77,12 @@ class WireReader {
     return true;
   }
 
-  // Steps over the value of an unknown field, groups included.
+  // Skips the value of an unknown field, including groups.
   bool skip(uint32_t tag) { return skip(tag, kMaxGroupDepth); }
 
  private:
   static constexpr ptrdiff_t kMaxShortVarint = 5;  // bytes of a tag or length: 32 bits
-  // protobuf stops at 100 levels of messages and groups together; nothing real has even one group.
+  // protobuf stops at 100 levels of messages and groups together; real messages have no groups.
   static constexpr int kMaxGroupDepth = 32;
 
   bool read_long_varint(uint64_t& value) {

@@ -1,4 +1,4 @@
-// What the fuzz targets share: taking an input apart, and stopping at the first broken promise.
+// Shared code of the fuzz targets: reading an input, and stopping at the first broken promise.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline void require(bool holds, const char* promise) {
   std::abort();
 }
 
-// Takes small numbers from the front of an input; an exhausted input yields zeros.
+// Reads small numbers from the front of an input; an exhausted input yields zeros.
 class Input {
  public:
   Input(const uint8_t* data, size_t size) : rest_(data, size) {}
@@ -50,7 +50,7 @@ class Input {
   ByteSpan rest_;
 };
 
-// A copy on the heap of just these bytes, so that a read past them is seen.
+// A copy on the heap of exactly these bytes, so that reads past them are detected.
 inline std::vector<uint8_t> exact_copy(ByteSpan bytes) {
   std::vector<uint8_t> copy(bytes.begin(), bytes.end());
   copy.shrink_to_fit();

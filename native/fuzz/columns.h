@@ -70,7 +70,7 @@ inline void take_column(Input& input, size_t rows, Owned& owned) {
   }
 }
 
-// Where the cells of a row lie, given the splits of its layout.
+// Returns the cells of a row, by the splits of its layout.
 inline std::pair<size_t, size_t> cells_of(const ColumnSource& source, const int64_t* splits,
                                           const int64_t* inner, size_t row) {
   auto first = static_cast<int64_t>(row);

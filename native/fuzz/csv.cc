@@ -1,4 +1,4 @@
-// Fuzzes CSV: rows do not depend on how the text is cut, and columns lie within it.
+// Fuzzes CSV: rows do not depend on how the text is cut, and columns stay within it.
 #include "checks.h"
 #include "csv_columns.h"
 #include "csv_rows.h"
@@ -80,7 +80,7 @@ void read_columns(std::vector<uint8_t> text, CsvRows&& rows, uint32_t others) {
     if (looks[i].odd > 0) {
       require(read.offset(looks[i].first_odd, i) <= text.size(), "an odd cell lies in the text");
     }
-    // A type that was wanted is all that is seen.
+    // Only the requested type is seen.
     const bool is_free = wanted[i] == CsvType::kEmpty;
     CsvColumn column = read.take(i, looks[i].seen | (is_free ? others : 0));
     const size_t size = column.type == CsvType::kText ? 16 : column.type == CsvType::kBool ? 1 : 8;

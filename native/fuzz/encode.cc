@@ -1,4 +1,4 @@
-// Fuzzes encoding: columns of every cell and layout come back from the records written.
+// Fuzzes encoding: columns of every cell and layout are restored from the records written.
 #include "encode.h"
 
 #include <string>
@@ -98,7 +98,7 @@ void require_round_trip(const std::vector<Owned>& columns, size_t rows, const En
   }
 }
 
-// Payloads of any content are framed so that they are found again.
+// Framed payloads of any content are found again.
 void check_framing(Input input) {
   std::vector<ByteSpan> payloads;
   while (!input.rest().empty()) payloads.push_back(input.take(input.byte()));
@@ -114,7 +114,7 @@ void check_framing(Input input) {
   }
 }
 
-// Splits that fall or overshoot are refused, never followed.
+// Splits that decrease or overshoot are refused, never followed.
 void check_wrong_splits(std::vector<Owned>& columns, size_t rows, Input& input) {
   for (Owned& owned : columns) {
     for (std::vector<int64_t>* splits : {&owned.splits, &owned.inner_splits}) {

@@ -1,5 +1,5 @@
 // Fuzzes the scanner: every byte is accounted for, and neither the size of the pieces nor copying
-// changes anything.
+// changes the result.
 #include "framing.h"
 
 #include <optional>
@@ -20,7 +20,7 @@ struct Result {
   uint64_t records_seen = 0;
 };
 
-// Adds what a scan found to what the scans before it did.
+// Adds the result of a scan to those before.
 void collect(Scanner& scanner, Result& result) {
   for (const Damage& damage : scanner.take_damage()) result.damage.push_back(damage);
   require(scanner.take_damage().empty(), "damage is handed out once");
@@ -38,7 +38,7 @@ Result scan_whole(ByteSpan file, const ScanOptions& options) {
   return result;
 }
 
-// Shows the scanner ever more of the file, as a reader of a compressed stream does.
+// Passes ever more of the file to the scanner, like a reader of a compressed stream.
 Result scan_pieces(ByteSpan file, const ScanOptions& options, Input sizes) {
   Scanner scanner(options);
   Result result;
@@ -63,7 +63,7 @@ Result scan_pieces(ByteSpan file, const ScanOptions& options, Input sizes) {
   return result;
 }
 
-// Copies what is found, as a reader of a file does.
+// Copies what is found, like a reader of a file.
 Result scan_copies(ByteSpan file, const ScanOptions& options, Input sizes) {
   Scanner scanner(options);
   Result result;
@@ -177,7 +177,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
-// Makes the checksums of some frames right again, so that mutations get past them.
+// Corrects the checksums of some frames, so that mutations get past them.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned int seed) {
   size = LLVMFuzzerMutate(data, size, max_size);

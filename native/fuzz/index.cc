@@ -1,4 +1,4 @@
-// Fuzzes the index: what is accepted is sound and would be written the same again.
+// Fuzzes the index: what is accepted is valid and is written the same again.
 #include "index.h"
 
 #include "checks.h"
@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
-// Makes size and checksums right again, so that mutations get past them.
+// Corrects size and checksums, so that mutations get past them.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned int seed) {
   size = LLVMFuzzerMutate(data, size, max_size);

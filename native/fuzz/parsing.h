@@ -1,4 +1,4 @@
-// What example.cc and sequence.cc promise of parsing: the same columns by every way to get them.
+// The promises of parsing for example.cc and sequence.cc: the same columns in every way.
 #pragma once
 
 #include <string>
@@ -26,8 +26,8 @@ struct Rows {
   }
 };
 
-// Two messages, the two merged (which is what protobuf makes of their bytes in a row), and the
-// first again: keys come and go, and come again in the order they had.
+// Two messages, the two merged (protobuf's meaning of their concatenated bytes), and the first
+// again: keys disappear, and reappear in the same order.
 inline Rows make_rows(Input input) {
   const size_t split = input.byte() | size_t{input.byte()} << 8;
   const auto size = static_cast<int64_t>(input.rest().size());
@@ -50,7 +50,7 @@ inline void require_splits(const Buffer& splits, size_t rows, size_t items) {
   require(static_cast<size_t>(ends.back()) == items, "splits end at the last item");
 }
 
-// The sizes of all buffers agree, and every slice lies within the records.
+// The sizes of all buffers agree, and every slice is within the records.
 inline void require_sound(const Plan& plan, const RecordRun& run,
                           const std::vector<Column>& columns) {
   require(columns.size() == plan.columns().size(), "one column each");
@@ -96,7 +96,7 @@ inline bool same_buffer(const Buffer& a, const Buffer& b) {
   return same_bytes({a.data(), a.size()}, {b.data(), b.size()});
 }
 
-// Columns of two runs hold the same values; their slices may point into other buffers.
+// Columns of two runs have the same values; their slices may point into other buffers.
 inline void require_same(const Plan& plan, const RecordRun& a_run, const std::vector<Column>& a,
                          const RecordRun& b_run, const std::vector<Column>& b,
                          const char* promise) {
@@ -116,7 +116,7 @@ inline bool same_fault(const Fault& a, const Fault& b) {
          a.got == b.got;
 }
 
-// A record parses the same whatever was parsed before it: guesses change nothing.
+// A record is parsed the same whatever was parsed before it: guesses change nothing.
 inline void check_rows_alone(const Plan& plan, const Rows& rows, const Fault& fault) {
   const size_t sound = fault.code == FaultCode::kNone ? rows.starts.size() : fault.row;
   for (size_t i = 0; i <= sound && i < rows.starts.size(); ++i) {
@@ -151,14 +151,14 @@ inline void append_bytes(std::vector<uint8_t>& out, uint8_t tag, ByteSpan conten
   out.insert(out.end(), content.begin(), content.end());
 }
 
-// A length-delimited field, its content preceded by a field that nobody knows.
+// A length-delimited field, its content preceded by an unknown field.
 inline void append_field(std::vector<uint8_t>& out, uint8_t tag, ByteSpan content) {
   std::vector<uint8_t> longer{make_tag(15, WireType::kVarint), 1};
   longer.insert(longer.end(), content.begin(), content.end());
   append_bytes(out, tag, longer);
 }
 
-// The same message, in a form that no fast path takes; false if it is malformed.
+// Writes the same message in a form that no fast path accepts; false if it is malformed.
 inline bool write_unusually(ByteSpan payload, std::vector<uint8_t>& out) {
   WireReader reader(payload);
   while (!reader.at_end()) {
@@ -189,7 +189,7 @@ inline bool write_unusually(ByteSpan payload, std::vector<uint8_t>& out) {
   return true;
 }
 
-// The usual form is read on a fast path, any other on the general one: both give the same.
+// The usual form is read on a fast path, any other on the general one: both return the same.
 inline void check_unusual_form(const Plan& plan, const Rows& rows) {
   for (size_t i = 0; i < rows.starts.size(); ++i) {
     std::vector<uint8_t> unusual;
@@ -206,7 +206,7 @@ inline void check_unusual_form(const Plan& plan, const Rows& rows) {
   }
 }
 
-// Records are spread over threads only if they are large: an unknown field makes them so.
+// Records are spread over threads only if they are large: an unknown field makes them large.
 inline void check_threads(const Plan& plan, const Rows& rows, const Fault& fault,
                           const std::vector<Column>& columns) {
   constexpr size_t kPadding = 300 * 1024;
@@ -231,7 +231,7 @@ inline void check_threads(const Plan& plan, const Rows& rows, const Fault& fault
   require_same(plan, rows.run(), columns, padded.run(), spread, "threads give the same columns");
 }
 
-// A record is read wherever it is said to lie, or refused if that is not within the buffer.
+// A record is read at any position, or refused if that is not within the buffer.
 inline void check_place(const Plan& plan, const Rows& rows) {
   Input numbers(rows.buffer.data(), rows.buffer.size());
   const int64_t start[] = {static_cast<int64_t>(numbers.word()) >> (numbers.byte() % 64)};
@@ -259,7 +259,7 @@ inline void check_parsing(const Plan& plan, const Rows& rows) {
   if (rows.buffer.size() % 8 == 0) check_threads(plan, rows, fault, columns);  // it is slow
 }
 
-// The column that reads every value of a discovered key; false if the key has several kinds.
+// Makes the column that reads every value of a discovered key; false if the key has several kinds.
 inline bool make_spec(const std::string& key, const FeatureStats& stats, bool is_list,
                       ColumnSpec& spec) {
   const Cell cells[] = {Cell::kInt64, Cell::kSlice, Cell::kFloat32, Cell::kInt64};
@@ -277,7 +277,7 @@ inline bool make_spec(const std::string& key, const FeatureStats& stats, bool is
   return kinds == 1;
 }
 
-// What discovery accepts parses as what discovery says it is.
+// Records that discovery accepts are parsed with the discovered types.
 inline void check_discovery(const Rows& rows) {
   Discovery discovery;
   Rows sound;
@@ -324,7 +324,7 @@ struct Shape {
   size_t unit;
 };
 
-// A required key for each bit of `required`; the shapes move on along the keys with `shift`.
+// A required key for each bit of `required`; `shift` rotates the shapes along the keys.
 template <size_t kCount>
 std::vector<ColumnSpec> make_specs(const Shape (&shapes)[kCount], size_t columns, uint8_t shift,
                                    uint8_t required) {

@@ -1,5 +1,4 @@
-// Fuzzes the filters of PNG: pixels that are filtered in any way come back, and nothing else is
-// touched.
+// Fuzzes the filters of PNG: filtered pixels are restored, and nothing else is touched.
 #include "png_filter.h"
 
 #include "checks.h"
@@ -13,7 +12,7 @@ namespace {
 constexpr size_t kMaxRowBytes = 64;
 constexpr uint8_t kGuard = 0xA5;
 
-// The specification, by the letter.
+// The specification, literally.
 uint8_t predict(uint8_t filter, int left, int up, int corner) {
   switch (filter) {
     case 1:

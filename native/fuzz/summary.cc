@@ -1,4 +1,4 @@
-// Fuzzes summaries: they are those of going through the values one by one.
+// Fuzzes summaries: they equal those computed value by value.
 #include "summary.h"
 
 #include <cmath>
@@ -16,7 +16,7 @@ using datum::fuzz::take_column;
 
 namespace {
 
-// Calls `use(cell)` for each cell of the rows that are there.
+// Calls `use(cell)` for each cell of the rows that are present.
 template <typename Use>
 void for_each_cell(const ColumnSource& source, size_t rows, Use&& use) {
   for (size_t row = 0; row < rows; ++row) {

@@ -1,4 +1,4 @@
-// What the binding files share: buffers in, arrays out.
+// Shared code of the binding files: buffers in, arrays out.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -36,35 +36,35 @@ void bind_images(nb::module_& module);
 void bind_snapshot(nb::module_& module);
 void bind_loading(nb::module_& module);
 
-// Raises `datum._core.Fault` with these arguments; the Python face makes the message.
+// Raises `datum._core.Fault` with these arguments; the Python side makes the message.
 [[noreturn]] void raise_fault(nb::tuple arguments);
 
 // Raises it for a record that does not fit its plan.
 [[noreturn]] void raise_fault(const Fault& fault);
 
-// What Python calls these.
+// The names for Python.
 const char* name_of(DamageKind kind);
 const char* name_of(FileState state);
 const char* describe(IndexFault fault);
 
-// An OSError that names the file.
+// Raises an OSError that names the file.
 [[noreturn]] void raise_system_error(int number, const std::filesystem::path& path);
 
-// Raises a fault ("changed", state, bytes) if a file has not all the bytes that it had when it was
-// opened; more of them do no harm to whoever reads it on its own.
+// Raises a fault ("changed", state, bytes) if a file no longer has all the bytes that it had when
+// it was opened; additional bytes are harmless.
 void refuse_changed(const MappedFile& file);
 
-// Device, inode, bytes and time of change of a file, as Python holds them.
+// Device, inode, bytes and time of change of a file, for Python.
 using VersionTuple = std::tuple<uint64_t, uint64_t, uint64_t, int64_t>;
 inline FileVersion to_version(const VersionTuple& version) {
   const auto& [device, inode, bytes, modified_ns] = version;
   return {device, inode, bytes, modified_ns};
 }
 
-// For each column (values, splits, inner splits, present).
+// Returns (values, splits, inner splits, present) for each column.
 nb::list to_arrays(const Plan& plan, std::vector<Column>&& columns);
 
-// A view of any object with the buffer protocol, held for as long as it lives.
+// A view of any object with the buffer protocol, held while this exists.
 class BufferView {
  public:
   explicit BufferView(nb::handle object) {
@@ -90,10 +90,10 @@ std::span<const T> as_span(
   return {array.data(), array.shape(0)};
 }
 
-// Hands the memory of a buffer to NumPy without copying. Slices become pairs of int64.
+// Passes the memory of a buffer to NumPy without copying. Slices become pairs of int64.
 nb::object to_array(Cell cell, Buffer&& buffer);
 
-// Does so for buffers that are small: they have one owner, and go when all arrays are gone.
+// The same for small buffers: they share one owner, and are freed with the last array.
 class SmallArrays {
  public:
   SmallArrays();

@@ -14,7 +14,7 @@
 namespace datum::python {
 namespace {
 
-constexpr Py_ssize_t kAhead = 16;          // items that are asked for before they are looked at
+constexpr Py_ssize_t kAhead = 16;          // items to prefetch
 constexpr size_t kMaxCopiedString = 4096;  // longer ones are referenced, not copied
 
 }  // namespace
@@ -42,7 +42,7 @@ ColumnCollector::ColumnCollector(const RowFeature& wanted, size_t rows)
     source_->splits.reserve(rows + 1);
     source_->splits.push_back(0);
   } else if (rows > 0) {
-    constexpr size_t kMostAtOnce = size_t{1} << 20;  // no row may ever fit
+    constexpr size_t kMostAtOnce = size_t{1} << 20;  // perhaps no row fits
     const size_t total = rows * std::min(row_size_, kMostAtOnce / rows);
     is_string(wanted.element) ? strings_().reserve(total / sizeof(ByteSpan))
                               : values_().reserve(total);
@@ -102,7 +102,7 @@ void ColumnCollector::truncate(size_t rows) {
   source_->present.resize(rows);
 }
 
-// Which row the item `at` is of.
+// Returns the row of the item `at`.
 size_t ColumnCollector::row_of(size_t at) const {
   const size_t unit = at / std::max<size_t>(1, row_items_);
   if (!wanted_.is_variable()) return unit;
@@ -111,7 +111,7 @@ size_t ColumnCollector::row_of(size_t at) const {
   return static_cast<size_t>(after - splits.begin()) - 1;
 }
 
-// Looks for the first number that float32 cannot serve.
+// Finds the first number that float32 cannot represent well enough.
 void ColumnCollector::find_wide_value() {
   with_number(wanted_.element, [&](auto zero) {
     using Number = decltype(zero);
@@ -123,7 +123,7 @@ void ColumnCollector::find_wide_value() {
   });
 }
 
-// Doubles to the floats that are stored; the doubles that were rounded are kept, too.
+// Converts doubles to the stored floats; keeps the doubles if any was rounded.
 void ColumnCollector::narrow_values() {
   const size_t count = values_().size() / sizeof(double);
   Buffer floats;
@@ -169,7 +169,7 @@ std::vector<std::unique_ptr<ColumnInput>> ColumnCollector::finish() {
   return sources;
 }
 
-// Lists and tuples are walked down to `depth` dimensions; arrays must have all that are left.
+// Lists and tuples are traversed to `depth` dimensions; arrays must have all that are left.
 RowError ColumnCollector::append(PyObject* value, size_t depth) {
   if (PyList_Check(value) || PyTuple_Check(value)) return append_sequence(value, depth);
   if (depth == wanted_.shape.size()) return append_scalar(value);
@@ -206,7 +206,7 @@ RowError ColumnCollector::append_sequence(PyObject* value, size_t depth) {
   return RowError::kNone;
 }
 
-// How many items from the first on are floats that are taken here: the others go one by one.
+// Returns how many items from the first on are floats and were appended: the rest goes one by one.
 Py_ssize_t ColumnCollector::append_floats(PyObject* list, Py_ssize_t size) {
   if (wanted_.element != Element::kFloat64 || !wanted_.takes(Element::kFloat64)) return 0;
   const size_t before = values_().size();
@@ -223,7 +223,7 @@ Py_ssize_t ColumnCollector::append_floats(PyObject* list, Py_ssize_t size) {
   return i;
 }
 
-// The same for integers of one digit, into int64.
+// The same for integers of one digit, to int64.
 Py_ssize_t ColumnCollector::append_integers(PyObject* list, Py_ssize_t size) {
   if (wanted_.element != Element::kInt64 || !wanted_.takes(Element::kInt64)) return 0;
   const size_t before = values_().size();
@@ -266,7 +266,7 @@ void ColumnCollector::put(To value) {
   std::memcpy(values_().extend(sizeof value), &value, sizeof value);
 }
 
-// One number, if the column can hold it: integers exactly, floats rounded, but not to infinity.
+// Appends one number, if it fits the column: integers exactly, floats rounded, but not to infinity.
 template <typename From>
 RowError ColumnCollector::convert(From value) {
   if constexpr (std::is_same_v<From, bool>) {
@@ -325,7 +325,7 @@ RowError ColumnCollector::append_view(const ArrayView& view, size_t depth) {
     if (wanted >= 0 && wanted != view.shape[d]) return RowError::kShape;
   }
   if (is_string(wanted_.element) || !wanted_.takes(view.element)) return RowError::kType;
-  size_t rows = 1;  // in the dimension at hand
+  size_t rows = 1;  // in the current dimension
   for (size_t d = 0; d < view.rank && depth + d <= levels_.size(); ++d) {
     const auto length = static_cast<int64_t>(view.shape[d]);
     if (depth + d > 0) {
@@ -341,7 +341,7 @@ RowError ColumnCollector::append_view(const ArrayView& view, size_t depth) {
 
 template <typename From>
 RowError ColumnCollector::append_items(const From* from, size_t count) {
-  if constexpr (std::is_same_v<From, bool>) {  // NumPy takes any byte but 0 for true; C++ must not
+  if constexpr (std::is_same_v<From, bool>) {  // NumPy reads any byte but 0 as true; C++ must not
     const auto* bytes = reinterpret_cast<const uint8_t*>(from);
     for (size_t i = 0; i < count; ++i) {
       const RowError error = convert(bytes[i] != 0);
@@ -407,13 +407,13 @@ RowError ColumnCollector::put_string(PyObject* owner, const char* data, Py_ssize
   return RowError::kNone;
 }
 
-// Arrays of strings, by way of lists.
+// Appends arrays of strings, converted to lists.
 RowError ColumnCollector::append_strings(PyObject* array, size_t depth) {
   if (!is_string(wanted_.element)) return RowError::kType;
   const nb::object items = to_list(array);
   if (!items.is_valid()) throw nb::python_error();
   if (PyList_Check(items.ptr())) return append_sequence(items.ptr(), depth);
-  if (is_plain_array(items.ptr())) return RowError::kType;  // perhaps the same again
+  if (is_plain_array(items.ptr())) return RowError::kType;  // would recurse endlessly
   return depth == wanted_.shape.size() ? append_string(items.ptr()) : RowError::kShape;
 }
 

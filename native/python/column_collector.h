@@ -1,4 +1,4 @@
-// The values of one feature over all rows, gathered from Python objects.
+// The values of one feature over all rows, collected from Python objects.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@ namespace datum::python {
 
 enum class RowError : uint8_t { kNone, kMissing, kType, kRange, kShape, kUnknownKey };
 
-// What one feature accepts. `shape` is what a value must have; its first items may be -1. An
-// `element` of float64 with a `cell` of float32 is collected exactly and narrowed in the end.
+// The values that one feature accepts. `shape` is their shape; its first items may be -1. An
+// `element` of float64 with a `cell` of float32 is collected exactly and narrowed at the end.
 struct RowFeature {
   nb::object name;
   std::vector<std::string> keys;  // of the values, then of the row lengths of inner dimensions
   Kind kind = Kind::kInt64;
   Cell cell = Cell::kInt64;
   Element element = Element::kInt64;
-  uint32_t accepts = 0;  // a bit for each element that a value may be of
+  uint32_t accepts = 0;  // a bit for each accepted element
   bool is_optional = false;
-  bool is_skipped = false;  // left to others
-  bool is_watched = false;  // whether numbers that float32 cannot serve are looked for
+  bool is_skipped = false;  // not collected
+  bool is_watched = false;  // whether to report numbers that float32 cannot represent well enough
   std::vector<int64_t> shape;
   size_t max_array_items = 0;  // larger arrays are refused
 
   bool is_variable() const { return !shape.empty() && shape[0] < 0; }
-  // How many dimensions differ in length.
+  // The number of dimensions that differ in length.
   size_t levels() const {
     size_t count = 0;
     while (count < shape.size() && shape[count] < 0) ++count;
@@ -42,22 +42,22 @@ struct RowFeature {
   bool takes(Element given) const { return (accepts >> static_cast<unsigned>(given)) & 1; }
 };
 
-// Asks for the memory of an object that will be looked at soon.
+// Prefetches an object.
 inline void prefetch(const void* memory) { __builtin_prefetch(memory); }
 
 class ColumnCollector {
  public:
-  // `rows` is how many there may be.
+  // `rows` is the largest possible number.
   ColumnCollector(const RowFeature& wanted, size_t rows);
 
-  // The value of one more row, null if it has none. After an error the column must be truncated.
+  // Adds the value of one more row, null if it has none. After an error, truncate the column.
   RowError add(PyObject* value);
   // Keeps the first `rows` rows.
   void truncate(size_t rows);
-  // A source for each key; ends the collecting.
+  // Returns a source for each key; ends the collecting.
   std::vector<std::unique_ptr<ColumnInput>> finish();
-  // What was found about floats by then: the values as they were before they were rounded, null if
-  // none was, and the row and value of the first that float32 cannot serve.
+  // Facts about floats, after `finish`: the values before rounding, null if none was rounded, and
+  // the row and value of the first that float32 cannot represent well enough.
   std::unique_ptr<ColumnInput> take_exact() { return std::move(exact_); }
   bool is_rounded() const { return is_rounded_; }
   const std::optional<std::pair<size_t, nb::object>>& wide() const { return wide_; }
@@ -106,9 +106,9 @@ class ColumnCollector {
 
   const RowFeature& wanted_;
   std::unique_ptr<ColumnInput> source_;
-  size_t row_size_;   // what a row adds to `filled`, unless it is variable: bytes, or strings
+  size_t row_size_;   // the size of a row in `filled`, unless it is variable: bytes, or strings
   size_t row_items_;  // the same in items
-  std::vector<Level> levels_;  // of the second dimension on
+  std::vector<Level> levels_;  // from the second dimension on
   size_t missing_ = 0;
   bool is_uneven_ = false;
   bool is_rounded_ = false;

@@ -1,4 +1,4 @@
-// A ColumnSource together with whatever keeps its memory alive.
+// A ColumnSource together with the owners of its memory.
 #pragma once
 
 #include <cstring>
@@ -22,14 +22,14 @@ struct ColumnInput {
   std::vector<int64_t> splits;
   std::vector<uint8_t> present;
 
-  // Whether `splits` and `present` are as long as `rows` rows need.
+  // Whether `splits` and `present` fit `rows` rows.
   bool fits(size_t rows) const {
     const bool has_splits = column.layout != Layout::kFixed;
     return (!has_splits || splits.size() == rows + 1) &&
            (present.empty() || present.size() == rows);
   }
 
-  // Copies a short string to where it stays.
+  // Copies a short string to stable memory.
   const uint8_t* copy_string(const uint8_t* from, size_t bytes) {
     constexpr size_t kCopyBytes = 64 * 1024;
     if (bytes > copy_room) {
@@ -42,7 +42,7 @@ struct ColumnInput {
     return to;
   }
 
-  // Points `column` at the memory owned here; call once nothing grows any more.
+  // Points `column` at the memory owned here; call it once nothing grows any more.
   void adopt_own_memory() {
     column.values = values.data();
     column.values_count = values.size() / cell_bytes(column.cell);

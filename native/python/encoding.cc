@@ -50,14 +50,14 @@ void set_slices(ColumnInput& source, nb::handle object, const Int64Input& slices
     const int64_t start = slices.data()[i];
     const int64_t length = slices.data()[i + 1];
     if (start < 0 || start > limit || length < 0 || length > limit - start) {
-      throw std::out_of_range("a slice lies outside the buffer");
+      throw std::out_of_range("a slice is outside the buffer");
     }
     source.strings.emplace_back(data + start, static_cast<size_t>(length));
   }
   source.adopt_strings();
 }
 
-// The number of the first slice that is not UTF-8, or none.
+// Returns the number of the first slice that is not UTF-8, or none.
 std::optional<size_t> find_bad_text(nb::handle object, const Int64Input& slices) {
   const BufferView view(object);
   const ByteSpan bytes = view.bytes();
@@ -65,7 +65,7 @@ std::optional<size_t> find_bad_text(nb::handle object, const Int64Input& slices)
     const auto start = static_cast<size_t>(slices.data()[i]);
     const auto length = static_cast<size_t>(slices.data()[i + 1]);
     if (start > bytes.size() || length > bytes.size() - start) {
-      throw std::out_of_range("a slice lies outside the buffer");
+      throw std::out_of_range("a slice is outside the buffer");
     }
     if (!is_utf8(bytes.subspan(start, length))) return i / 2;
   }
@@ -95,7 +95,7 @@ nb::tuple as_framed(Encoded&& encoded) {
                         to_array(Cell::kInt64, std::move(offsets)));
 }
 
-// The framed records, and where each starts.
+// Returns the framed records, and the start of each.
 nb::tuple encode(nb::list list, size_t rows, size_t threads) {
   std::vector<ColumnSource> sources;
   for (nb::handle item : list) {
@@ -117,7 +117,8 @@ nb::tuple encode(nb::list list, size_t rows, size_t threads) {
   return as_framed(std::move(encoded));
 }
 
-// Doubles as float32, whether any changed, and where the first is that float32 cannot serve.
+// Returns the doubles as float32, whether any changed, and the position of the first that float32
+// cannot represent well enough.
 nb::tuple narrow_doubles(const nb::ndarray<const double, nb::ndim<1>, nb::c_contig>& doubles) {
   Buffer floats;
   Narrowing found;
@@ -131,7 +132,7 @@ nb::tuple narrow_doubles(const nb::ndarray<const double, nb::ndim<1>, nb::c_cont
   return nb::make_tuple(to_array(Cell::kFloat32, std::move(floats)), found.is_rounded, at);
 }
 
-// Where the first number is that float32 cannot serve.
+// Returns the position of the first number that float32 cannot represent well enough.
 std::optional<size_t> find_wide_number(nb::handle object, Element element) {
   const BufferView view(object);
   const ByteSpan bytes = view.bytes();

@@ -1,4 +1,4 @@
-// Numbers as they are: integers of Python, and whether another type holds a number exactly.
+// Exact numbers: Python integers, and exact conversion to other types.
 #pragma once
 
 #include <Python.h>
@@ -8,7 +8,7 @@
 
 namespace datum::python {
 
-// An integer of one digit, as most are, without a call.
+// Reads an integer of one digit, as most are, without a call.
 inline bool take_small(PyObject* value, int64_t& out) {
 #if PY_VERSION_HEX >= 0x030c0000
   const auto* number = reinterpret_cast<const PyLongObject*>(value);
@@ -24,7 +24,7 @@ inline bool take_small(PyObject* value, int64_t& out) {
 #endif
 }
 
-// Whether `To` holds an integer exactly; if so, `out` is it.
+// Returns whether `To` represents an integer exactly; if so, sets `out`.
 template <typename To, typename From>
 bool fit_integer(From value, To& out) {
   out = static_cast<To>(value);

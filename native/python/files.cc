@@ -33,7 +33,7 @@ VersionTuple version_of(const MappedFile& file) {
   return {version.device, version.inode, version.bytes, version.modified_ns};
 }
 
-// Calls `use` with some bytes of the file, and refuses what it did if the file was changed.
+// Calls `use` with some bytes of the file, and raises a fault if the file has changed.
 template <typename Use>
 void use_bytes(const MappedFile& file, uint64_t start, uint64_t size, Use use) {
   const ByteSpan bytes = file.bytes();

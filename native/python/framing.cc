@@ -29,7 +29,7 @@ constexpr const char* kIndexFaults[] = {
     "the header does not match its checksum",
     "the number of records does not match the size of the file",
     "the offsets do not match their checksum",
-    "the offsets are not those of records that follow one another",
+    "the offsets are not those of consecutive records",
 };
 
 using DamageTuple = std::tuple<uint64_t, uint64_t, uint64_t, std::string>;
@@ -51,7 +51,7 @@ void make_scanner(Scanner* scanner, const std::string& recovery, bool check_leng
       ScanOptions{recovery_named(recovery), check_lengths, check_payloads, max_record_bytes});
 }
 
-// Where a file is read in order, the disk reads ahead, and pages behind are handed back.
+// When a file is read in order, reads ahead, and releases the pages behind.
 void move_window(const MappedFile& file, uint64_t from, uint64_t to) {
   constexpr uint64_t kWindow = 16 * 1024 * 1024;
   const uint64_t window = to / kWindow;
@@ -60,7 +60,7 @@ void move_window(const MappedFile& file, uint64_t from, uint64_t to) {
   if (window > 1) file.drop_pages(static_cast<size_t>((window - 1) * kWindow));
 }
 
-// Payload starts within `buffer`, lengths, and numbers of the records found.
+// Returns payload starts within `buffer`, lengths, and numbers of the records found.
 nb::tuple scan(Scanner& scanner, nb::handle object, uint64_t skip, bool last, size_t max_records) {
   const BufferView buffer(object);
   if (skip > buffer.bytes().size()) throw std::out_of_range("`skip` is past the buffer");
@@ -76,8 +76,8 @@ nb::tuple scan(Scanner& scanner, nb::handle object, uint64_t skip, bool last, si
                         copy_to_array(records, &RecordRef::number));
 }
 
-// The same, of a file: the buffer, a copy, and where it starts in the file come first. If it may
-// have no bytes, nothing is kept but the places, counted from the start of the file.
+// The same for a file: the buffer, a copy, and its start in the file come first. With `max_bytes` 0
+// only the positions are kept, relative to the start of the file.
 nb::tuple scan_file(Scanner& scanner, const MappedFile& file, size_t max_records,
                     uint64_t max_bytes) {
   const bool copies = max_bytes > 0;
@@ -113,7 +113,7 @@ std::optional<DamageTuple> fatal_damage(const Scanner& scanner) {
   return as_tuple(*scanner.fatal());
 }
 
-// The first of the records at `offsets` that is damaged, and how; or None.
+// Returns the first damaged record at `offsets`, and its damage; or None.
 std::optional<std::tuple<size_t, std::string>> first_damage(nb::handle object,
                                                             const Int64Input& offsets,
                                                             const Int64Input& lengths) {
@@ -132,7 +132,7 @@ std::optional<std::tuple<size_t, std::string>> first_damage(nb::handle object,
   return std::tuple{i - 1, std::string(name_of(*kind))};
 }
 
-// The offsets, the stream's size and the CRC of the shard; the fault is why the file is no index.
+// Returns the offsets, the stream's size and the CRC of the shard; the fault says what is wrong.
 nb::tuple load_index(nb::handle object) {
   const BufferView buffer(object);
   IndexView view;

@@ -18,14 +18,14 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// How long Python waits for a batch before it looks for signals, such as Ctrl-C.
+// How long Python waits for a batch before it checks for signals, such as Ctrl-C.
 constexpr std::chrono::milliseconds kPatience{100};
 
 nb::object permute(const Int64Input& positions, int64_t records, uint64_t key, bool inverse) {
   Buffer out;
   const size_t count = positions.shape(0);
   auto* places = reinterpret_cast<int64_t*>(out.extend(count * sizeof(int64_t)));
-  // What is checked is a copy: other threads may write to the array once the GIL is released.
+  // Checks a copy: other threads may write to the array once the GIL is released.
   if (count > 0) std::memcpy(places, positions.data(), count * sizeof(int64_t));
   const std::span<const int64_t> in{places, count};
   for (const int64_t position : in) {
@@ -46,7 +46,7 @@ std::vector<int64_t> to_vector(const Int64Input& numbers) {
   return {span.begin(), span.end()};
 }
 
-// A copy, for the same reason.
+// Returns a copy, for the same reason.
 std::vector<int64_t> checked_numbers(const ShardSet& shards, const Int64Input& numbers) {
   std::vector<int64_t> copy = to_vector(numbers);
   if (!shards.contains(copy)) throw std::out_of_range("expected numbers within the records");
@@ -115,7 +115,7 @@ void open_at(ShardSet& shards, size_t run, const Path& path, const VersionTuple&
             .offsets = std::make_shared<const std::vector<int64_t>>(to_vector(offsets))});
 }
 
-// Run, number in the run and, if known, start and end in its file of the record of a number.
+// Returns run, number in the run and, if known, start and end in its file of a record.
 nb::tuple find_record(const ShardSet& shards, int64_t number) {
   if (!shards.contains({&number, 1})) throw std::out_of_range("expected a number of the records");
   const size_t run = shards.find_run(number);
@@ -154,7 +154,7 @@ void refuse_inherited(const BatchLoader& loader) {
   }
 }
 
-// The loader, and what Python keeps alive for it.
+// The loader, and the objects that Python keeps alive for it.
 class Loader {
  public:
   Loader(const Plan& plan, const ShardSet& shards, size_t threads, bool skips_damage)
@@ -174,7 +174,7 @@ class Loader {
     return hand_over(result);
   }
 
-  // At once, on the caller's thread.
+  // Reads immediately, on the caller's thread.
   nb::tuple read(const Int64Input& numbers) {
     refuse_inherited(loader_);
     const std::vector<int64_t> wanted = checked_numbers(shards_, numbers);

@@ -22,7 +22,7 @@ void raise_fault(nb::tuple arguments) {
 
 NB_MODULE(_core, module) {
   module.doc() = "Datum's native core: TFRecord framing and tf.train.Example, without Python.";
-  // What Python caches may outlive the interpreter's orderly end; that is no leak.
+  // Objects cached by Python may outlive the interpreter; that is not a leak.
   nanobind::set_leak_warnings(false);
   datum::python::import_numpy();
   datum::python::bind_fault(module);

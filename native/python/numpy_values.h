@@ -1,4 +1,4 @@
-// NumPy's arrays and scalars, seen through its own C interface.
+// NumPy's arrays and scalars, accessed through its C interface.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace datum::python {
 
-// Items in row-major order, aligned, in the byte order of this machine.
+// Items in row-major order, aligned, in native byte order.
 struct ArrayView {
   Element element;
   const void* items;
@@ -20,25 +20,25 @@ struct ArrayView {
 
 void import_numpy_values();
 
-// Whether `value` is an array of NumPy itself, and none of a class that may mean more by it.
+// Returns whether `value` is an array of NumPy itself, not of a subclass.
 bool is_plain_array(PyObject* value);
 
 // Whether the items of a plain array are strings or Python objects.
 bool has_objects(PyObject* array);
 
-// The array itself, or a copy in row-major order; null if its items are no numbers we know.
+// Returns the array itself, or a copy in row-major order; null if its items are not numbers.
 nb::object to_viewable(PyObject* array);
 
-// Of what `to_viewable` gave.
+// Views the result of `to_viewable`.
 ArrayView view_array(PyObject* array);
 
-// A scalar of NumPy as an array of rank 0, for as long as it lives.
+// Views a NumPy scalar as an array of rank 0, valid as long as the scalar.
 bool view_scalar(PyObject* value, ArrayView& view);
 
-// Whether `value` is a byte string, and of no class that may mean more by it.
+// Returns whether `value` is a byte string, not of a subclass.
 bool is_plain_bytes(PyObject* value);
 
-// Lists of the items of an array.
+// Converts an array to nested lists.
 nb::object to_list(PyObject* array);
 
 }  // namespace datum::python

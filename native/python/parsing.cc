@@ -21,7 +21,7 @@ constexpr const char* kFaultNames[] = {
     "", "malformed", "kind", "count", "missing", "range", "raw bytes", "text", "blank",
 };
 
-// Below this, what memory a column keeps alive with it costs less than an owner of its own.
+// Below this, keeping other columns' memory alive costs less than an owner for each column.
 constexpr size_t kSmallBatch = 4096;
 
 void make_spec(ColumnSpec* self, nb::bytes key, Kind kind, Layout layout, Cell cell, size_t unit,
@@ -41,7 +41,7 @@ void make_spec(ColumnSpec* self, nb::bytes key, Kind kind, Layout layout, Cell c
 RecordRun checked_run(const BufferView& buffer, const Int64Input& starts,
                       const Int64Input& lengths) {
   const RecordRun run{buffer.bytes(), as_span(starts), as_span(lengths)};
-  if (!run.is_sound()) throw std::out_of_range("records lie outside the buffer");
+  if (!run.is_sound()) throw std::out_of_range("records are outside the buffer");
   return run;
 }
 
@@ -59,7 +59,7 @@ nb::list parse(const Plan& plan, nb::handle object, const Int64Input& starts,
   return to_arrays(plan, std::move(columns));
 }
 
-// The byte strings at `slices` (start, length, start, length, ...) as `bytes`, or as `str`.
+// Returns the byte strings at `slices` (start, length, start, length, ...) as `bytes` or `str`.
 nb::list take_strings(nb::handle object, const Int64Input& slices, bool is_text) {
   const BufferView buffer(object);
   const auto size = static_cast<int64_t>(buffer.bytes().size());
@@ -69,7 +69,7 @@ nb::list take_strings(nb::handle object, const Int64Input& slices, bool is_text)
     const int64_t start = slices.data()[2 * i];
     const int64_t length = slices.data()[2 * i + 1];
     if (start < 0 || start > size || length < 0 || length > size - start) {
-      throw std::out_of_range("a slice lies outside the buffer");
+      throw std::out_of_range("a slice is outside the buffer");
     }
     const auto* text = reinterpret_cast<const char*>(buffer.bytes().data()) + start;
     PyObject* item = is_text ? PyUnicode_DecodeUTF8(text, length, nullptr)
@@ -80,7 +80,7 @@ nb::list take_strings(nb::handle object, const Int64Input& slices, bool is_text)
   return result;
 }
 
-// Adds records; returns how many were read before one that is malformed.
+// Adds records; returns how many precede the first malformed one.
 size_t add_records(Discovery& discovery, nb::handle object, const Int64Input& starts,
                    const Int64Input& lengths) {
   const BufferView buffer(object);

@@ -1,4 +1,4 @@
-// Rows, dicts of Python values, into sources that encode.h can write.
+// Rows, dicts of Python values, collected as sources for encode.h.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -37,7 +37,7 @@ void make_row_feature(RowFeature* self, nb::str name, std::vector<nb::bytes> key
   }
 }
 
-// Keys of rows are mostly the very objects of the rows before; else they are compared.
+// The keys of rows are mostly identical objects; otherwise they are compared.
 bool is_same_key(PyObject* key, PyObject* name) {
   if (key == name) return true;
   if (!PyUnicode_CheckExact(key) || !PyUnicode_CheckExact(name)) return false;
@@ -57,11 +57,11 @@ struct CollectedColumn {
   bool has_negative = false;      // an integer
   bool is_uneven = false;         // whether inner rows of one value differ in length
   bool is_rounded = false;        // whether float32 changed a value
-  nb::object wide = nb::none();   // row and value of the first that float32 cannot serve
+  nb::object wide = nb::none();   // row and value of the first that float32 cannot represent well
   nb::object exact = nb::none();  // the source of the values before they were narrowed
 };
 
-// Collects rows until one does not fit; then features can be changed and collecting goes on.
+// Collects rows until one does not fit; then features can be changed and collecting continues.
 class RowCollector {
  public:
   RowCollector(nb::list features, bool ignores_none) : ignores_none_(ignores_none) {
@@ -71,8 +71,8 @@ class RowCollector {
   RowCollector(const RowCollector&) = delete;
   RowCollector& operator=(const RowCollector&) = delete;
 
-  // Takes rows from the first that was not taken yet. The fault is (error, row, name); all rows
-  // before that one are kept.
+  // Collects rows from the first that was not collected yet. The fault is (error, row, name); all
+  // rows before that one are kept.
   void collect(nb::list rows) {
     for (; rows_done_ < rows.size(); ++rows_done_) {
       const nb::object row = rows[rows_done_];
@@ -87,8 +87,8 @@ class RowCollector {
     }
   }
 
-  // Other features from here on. Those that are the same objects keep what was collected; for
-  // others it is collected again, and a fault leaves everything as it was.
+  // Replaces the features. Those that are the same objects keep their values; those of others are
+  // collected again, and a fault leaves everything unchanged.
   void update(nb::list features, nb::list rows) {
     std::unordered_map<PyObject*, Slot*> kept;
     for (Slot& slot : slots_) kept.emplace(slot.feature.ptr(), &slot);
@@ -111,7 +111,7 @@ class RowCollector {
 
   size_t rows_done() const { return rows_done_; }
 
-  // For each feature what was collected, None if it is skipped.
+  // Returns the collected column of each feature, None if it is skipped.
   nb::list finish() {
     nb::list found;
     for (Slot& slot : slots_) {
@@ -185,8 +185,8 @@ class RowCollector {
     return value;
   }
 
-  // Mostly keys come in the order of the features. Their values lie all over the memory: asked for
-  // all at once, they come sooner than one by one. Nothing between runs code of Python.
+  // Keys mostly come in the order of the features. Their values are scattered in memory:
+  // prefetching all of them is faster than waiting for each. Nothing in between runs Python code.
   RowError add_row(PyObject* row, nb::object& name) {
     PyObject* key;
     PyObject* value;
@@ -237,7 +237,7 @@ class RowCollector {
 
   std::vector<Slot> slots_;
   nb::object names_;               // of all features, a set
-  std::vector<PyObject*> values_;  // of the row at hand
+  std::vector<PyObject*> values_;  // of the current row
   size_t rows_done_ = 0;
   bool ignores_none_;
 };

@@ -1,4 +1,4 @@
-// Values as they are now, out of reach of whoever goes on to change them.
+// Snapshots of values, which later changes by others do not affect.
 #include <exception>
 #include <utility>
 
@@ -12,7 +12,7 @@ bool is_unchangeable(PyObject* value) {
          PyUnicode_CheckExact(value) || PyBool_Check(value) || PyBytes_CheckExact(value);
 }
 
-// Throws, instead of running out of stack, on what holds itself.
+// Throws, instead of overflowing the stack, on containers that contain themselves.
 class Level {
  public:
   Level() {
@@ -23,17 +23,17 @@ class Level {
   Level& operator=(const Level&) = delete;
 };
 
-// Containers of Python's own are copied here, all else that can change by `copy_other`. What
-// nobody else holds (`is_ours`) nobody else can change: it is taken as it is, not copied.
+// Python's own containers are copied here, other mutable objects by `copy_other`. Objects that
+// nobody else refers to (`is_ours`) cannot be changed by others: they are used, not copied.
 nb::object snapshot(nb::object value, bool is_ours, nb::handle copy_other);
 
 nb::object snapshot_item(PyObject* item, bool is_ours, nb::handle copy_other) {
-  // The container holds it; then `is_ours` if it is the only one to.
+  // The container refers to it; so `is_ours` if that is the only reference.
   const bool is_item_ours = is_ours && Py_REFCNT(item) == 1;
   return snapshot(nb::borrow(item), is_item_ours, copy_other);
 }
 
-// What can hold nothing that holds it need not be gone through, again and again, for garbage.
+// Containers that cannot be part of a cycle need not be visited by the garbage collector.
 void untrack(nb::handle container) {
   if (PyObject_GC_IsTracked(container.ptr()) != 0) PyObject_GC_UnTrack(container.ptr());
 }
@@ -45,7 +45,7 @@ nb::object copy_dict(nb::object value, bool is_ours, nb::handle copy_other) {
   PyObject* item;
   Py_ssize_t position = 0;
   bool is_flat = true;
-  // Setting the value of a key that is there leaves the places of all as they are.
+  // Setting the value of an existing key does not move the others.
   while (PyDict_Next(copied.ptr(), &position, &key, &item)) {
     if (is_unchangeable(item)) continue;
     const bool is_list = PyList_CheckExact(item);
@@ -138,7 +138,7 @@ size_t size_of(PyObject* value) {
     while (PyDict_Next(value, &position, &key, &item)) total += size_of(item);
   } else if (PyList_CheckExact(value) || PyTuple_CheckExact(value)) {
     const Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
-    // A first number stands for all: long lists are nearly always of numbers.
+    // The first number represents all: long lists nearly always contain numbers.
     for (Py_ssize_t i = 0; i < count; ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(value, i);
       if (PyFloat_CheckExact(item) || PyLong_CheckExact(item)) {
@@ -158,13 +158,13 @@ size_t size_of_value(nb::handle value) {
     return size_of(value.ptr());
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_RecursionError)) throw;
-    return 0;  // it holds itself
+    return 0;  // it contains itself
   }
 }
 
-// Adds items of an iterator to a list, each as it is when it comes, until there are `limit` of
-// them or they take `max_bytes`. What the iterator raises is raised, with the items before it in
-// the list.
+// Appends snapshots of the items of an iterator to a list as they arrive, until there are `limit`
+// of them or they take `max_bytes`. Errors of the iterator are raised, with the items before them
+// in the list.
 void take_items(nb::handle iterator, nb::list items, size_t limit, size_t max_bytes,
                 nb::handle copy_other) {
   size_t bytes = 0;
@@ -179,7 +179,7 @@ void take_items(nb::handle iterator, nb::list items, size_t limit, size_t max_by
     try {
       kept = snapshot(std::move(item), is_ours, copy_other);
     } catch (nb::python_error& error) {
-      // It holds itself, which whoever takes its values will say.
+      // It contains itself, which is reported when its values are collected.
       if (!error.matches(PyExc_RecursionError)) throw;
     }
     items.append(kept);

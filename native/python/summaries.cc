@@ -17,7 +17,7 @@ nb::object as_sizes(const SizeRange& range) {
   return nb::make_tuple(range.count, range.lowest, range.highest, range.total);
 }
 
-// How many numbers, how many that are none or infinite, lowest, highest, and the total.
+// Returns counts of finite, NaN and infinite numbers, lowest, highest, and the total.
 nb::object as_numbers(const NumberRange& range, Element element) {
   const uint64_t seen = range.count + range.not_numbers + range.infinite;
   if (seen == 0) return nb::none();
@@ -55,9 +55,9 @@ nb::object as_counts(const Summary& summary, Element element) {
   return counts;
 }
 
-// For each (source, element, whether values are counted) a tuple (missing, lengths, bytes, numbers,
-// counts), with None where there are none.
-nb::list summarize_all(nb::list asked, size_t rows, size_t threads) {
+// Returns (missing, lengths, bytes, numbers, counts) for each (source, element, whether values are
+// counted), with None where there are none.
+nb::list summarize_all(nb::list requests, size_t rows, size_t threads) {
   struct Column {
     const ColumnInput* source;
     Element element;
@@ -65,7 +65,7 @@ nb::list summarize_all(nb::list asked, size_t rows, size_t threads) {
     Summary summary;
   };
   std::vector<Column> columns;
-  for (nb::handle item : asked) {
+  for (nb::handle item : requests) {
     columns.push_back({&nb::cast<const ColumnInput&>(item[0]),
                        nb::cast<Element>(item[1]),
                        nb::cast<bool>(item[2]),
@@ -98,7 +98,7 @@ nb::list summarize_all(nb::list asked, size_t rows, size_t threads) {
 }  // namespace
 
 void bind_summaries(nb::module_& module) {
-  module.def("summarize", summarize_all, nb::arg("asked"), nb::arg("rows"), nb::arg("threads"));
+  module.def("summarize", summarize_all, nb::arg("requests"), nb::arg("rows"), nb::arg("threads"));
 }
 
 }  // namespace datum::python

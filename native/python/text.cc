@@ -19,7 +19,7 @@ constexpr size_t kMaxTextBytes = size_t{1} << 31;  // offsets within it are 32 b
 constexpr const char* kFaults[] = {"fields", "nul", "text", "quote", "length"};
 constexpr const char* kTypes[] = {"empty", "bool", "int64", "float64", "str"};
 
-// The text is held for as long as its columns are.
+// Keeps the text alive as long as its columns.
 struct CsvText {
   TextInput text;
   CsvColumns columns;
@@ -71,7 +71,7 @@ CsvType type_of(const std::string& name) {
   throw std::invalid_argument("no such type");
 }
 
-// For each column (seen, regular, odd, first odd row, codes, bad rows).
+// Returns (seen, regular, odd, first odd row, codes, bad rows) for each column.
 nb::list look(CsvText& self, const std::vector<size_t>& columns,
               const std::vector<std::string>& wanted) {
   for (const size_t column : columns) {

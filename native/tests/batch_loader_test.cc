@@ -1,4 +1,4 @@
-// Works a loader from many threads at once, to be built with a sanitizer: batch_loader_test FOLDER
+// Uses a loader from many threads at once, to be built with a sanitizer: batch_loader_test FOLDER
 #include "batch_loader.h"
 
 #include <atomic>
@@ -20,7 +20,7 @@ using namespace datum;
 using Bytes = std::vector<uint8_t>;
 using TakeStatus = BatchLoader::TakeStatus;
 
-constexpr int64_t kRecords = 800;  // in each shard: too many bytes to be copied when it is opened
+constexpr int64_t kRecords = 800;  // in each shard: too many bytes to be copied when opened
 constexpr size_t kRuns = 4;
 constexpr std::chrono::milliseconds kPatience{100};
 
@@ -58,7 +58,7 @@ struct Shard {
   std::filesystem::path index;
 };
 
-// The last shard has a record whose payload is damaged: its first.
+// The first record of the last shard has a damaged payload.
 Shard write_shard(const std::filesystem::path& folder, size_t number) {
   Bytes file;
   std::vector<uint64_t> offsets;

@@ -1,4 +1,4 @@
-// Checks every CRC-32C this processor can run: crc32c_test EXPECTED (sse4.2, armv8 or table).
+// Checks every CRC-32C for this processor: crc32c_test EXPECTED (sse4.2, armv8 or table).
 #include "crc32c.h"
 
 #include <cstdio>
@@ -18,7 +18,7 @@ struct Vector {
   uint32_t crc;
 };
 
-// One bit after the other, straight from the definition.
+// Bit by bit, straight from the definition.
 uint32_t extend_by_definition(uint32_t crc, const uint8_t* data, size_t size) {
   crc = ~crc;
   for (size_t i = 0; i < size; ++i) {

@@ -187,7 +187,7 @@ class RowFeature:
     ) -> None: ...
 
 class CollectedColumn:
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...  # made by the core alone
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...  # only the core makes it
     @property
     def sources(self) -> list[ColumnInput]: ...
     @property
@@ -212,7 +212,7 @@ class RowCollector:
     def rows_done(self) -> int: ...
 
 def summarize(
-    asked: list[tuple[ColumnInput, Element, bool]], rows: int, threads: int
+    requests: list[tuple[ColumnInput, Element, bool]], rows: int, threads: int
 ) -> list[tuple[int, Any, Any, Any, dict[Any, int] | None]]: ...
 def gather(
     data: _Memory, starts: NDArray[np.int64], sizes: NDArray[np.int64], threads: int
