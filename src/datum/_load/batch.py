@@ -551,7 +551,7 @@ class BatchBuilder:
 
 def _nothing_sound(first: Damage, count: int) -> CorruptRecordError:
     return CorruptRecordError(
-        f"expected a sound record to fill up a batch, got {count} damaged ones",
+        f"expected an intact record to fill up a batch, got {count} damaged ones",
         where=first,
         hint="choose a larger `batch_size`, or another `remainder`",
         damage=first,

@@ -74,7 +74,7 @@ def _fill(points: NDArray[np.float64], height: int, width: int) -> NDArray[np.ui
 
 
 def _outline(points: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The points of the fine grid along the whole outline, edge after edge."""
+    """Return the points of the fine grid along the whole outline, edge after edge."""
     grid = np.trunc(points * _SCALE + 0.5).astype(np.int64)
     pieces = [
         _edge(*start, *end) for start, end in zip(grid, np.roll(grid, -1, axis=0), strict=True)

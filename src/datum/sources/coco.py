@@ -52,7 +52,7 @@ _BOXES = {"xmin": _NUMBERS, "xmax": _NUMBERS, "ymin": _NUMBERS, "ymax": _NUMBERS
 
 
 def is_coco_file(path: Path) -> bool:
-    """Whether a JSON file has COCO's keys, as far as its first bytes show."""
+    """Return whether a JSON file has COCO's keys, as far as its first bytes show."""
     try:
         with path.open("rb") as file:
             start = file.read(_START_BYTES)
@@ -62,12 +62,12 @@ def is_coco_file(path: Path) -> bool:
 
 
 def is_coco_folder(path: Path) -> bool:
-    """Whether a folder has COCO's annotations where they are by custom."""
+    """Return whether a folder has COCO's annotations where they are by custom."""
     return any(is_coco_file(file) for file in _annotation_files(path))
 
 
 def _annotation_files(root: Path) -> list[Path]:
-    """The JSON files that may be annotations, in the first place that has any."""
+    """Return the JSON files that may be annotations, in the first place that has any."""
     exports = sorted([*root.glob(_ROBOFLOW), *root.glob(f"*/{_ROBOFLOW}")])
     return (
         exports or sorted((root / _ANNOTATION_FOLDER).glob("*.json")) or sorted(root.glob("*.json"))
@@ -143,7 +143,7 @@ class CocoAnnotations(SourceInfo):
         return describe_classes(kind, parts, "labels", background=True)
 
     def parts(self) -> dict[str, FilePart]:
-        """The images of each split."""
+        """Return the images of each split."""
         root = self._root
         images = ImageIndex.of_folder(root)
         read = {split: _Annotations.read(file) for split, file in self._find_files().items()}
@@ -187,7 +187,7 @@ class CocoAnnotations(SourceInfo):
 
 
 def _tasks_of(files: Sequence[Path]) -> dict[str, dict[str, Path]]:
-    """The files of each task by the word that names their split."""
+    """Return the files of each task by the word that names their split."""
     tasks: dict[str, dict[str, Path]] = {}
     for file in files:
         named = _NAMED.fullmatch(file.name)
@@ -201,7 +201,7 @@ def _tasks_of(files: Sequence[Path]) -> dict[str, dict[str, Path]]:
 
 
 def _by_split(files: Mapping[str, Path]) -> dict[str, Path]:
-    """The files by split, without years where that leaves names that differ."""
+    """Return the files by split, without years where that leaves names that differ."""
     short = {_without_year(token): file for token, file in files.items()}
     return short if len(short) == len(files) else dict(files)
 
@@ -379,7 +379,7 @@ class _Finder:
         return found
 
     def find(self, name: str) -> FoundFile:
-        """The file of an image; raises UnusableRecordError if there is none."""
+        """Return the file of an image; raises UnusableRecordError if there is none."""
         plain = PurePosixPath(name.replace("\\", "/")).as_posix()
         for folder in self._folders:
             found = self.images.files.get(f"{folder}/{plain}" if folder else plain)
@@ -394,7 +394,7 @@ class _Finder:
         )
 
     def segments_path(self, name: str) -> Path:
-        """The PNG file of a panoptic mask, in the folder named like the annotations."""
+        """Return the PNG file of a panoptic mask, in the folder named like the annotations."""
         return self.file.with_suffix("") / PurePosixPath(name).name
 
 
@@ -460,7 +460,7 @@ class _RowMaker:
             yield f"{name}: {count_of(empty, 'box', 'boxes')} without area"
 
     def _objects_of(self, image_id: Any) -> list[dict[str, Any]]:
-        """The objects of an image; those of a panoptic mask are its segments."""
+        """Return the objects of an image; those of a panoptic mask are its segments."""
         found = self.annotations.by_image[image_id]
         if "segments" not in self.schema:
             return found
@@ -518,7 +518,7 @@ class _RowMaker:
         size: tuple[int, int],
         where: str,
     ) -> list[NDArray[np.uint8]]:
-        """The mask of each object, where they are stored or a box has to be found from one."""
+        """Return the mask of each object, where they are stored or a box has to be found from one."""
         has_boxes = all(_box_of(one) is not None for one in objects)
         if "masks" not in self.schema and (has_boxes or "segments" in self.schema):
             return []
@@ -637,7 +637,7 @@ def _box_of(one: Mapping[str, Any]) -> tuple[float, float, float, float] | None:
 
 
 def _mask_of(region: Any, height: int, width: int) -> NDArray[np.uint8]:
-    """The mask of a segmentation: polygons, a run-length code, or nothing."""
+    """Return the mask of a segmentation: polygons, a run-length code, or nothing."""
     if not region:
         return np.zeros((height, width), np.uint8)
     if isinstance(region, list):

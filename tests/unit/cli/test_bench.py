@@ -145,7 +145,7 @@ def test_damage_is_told(folder):
     shard.write_bytes(data)
     found = bench("few", *QUICK)
     assert found.exit_code == 1
-    assert f"{shard.name}: record 0 at byte 0: expected a sound record" in found.stderr
+    assert f"{shard.name}: record 0 at byte 0: expected an intact record" in found.stderr
     assert "hint:" in found.stderr
 
 

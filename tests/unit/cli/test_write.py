@@ -800,7 +800,7 @@ def test_what_was_found_is_two_lines_and_warnings(capsys):
     rows = [{f"f{i}": i for i in range(9)}, {"f0": "x"}]
     tell_plan(datum.plan(rows))
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith("found: rows from Python; train 2 records, about ")
+    assert lines[0].startswith("found: Python rows; train 2 records, about ")
     assert lines[1].startswith(
         "features: f0=int64, f1=int64, f2=int64, f3=int64, f4=int64, f5=int64"
     )

@@ -46,7 +46,7 @@ def test_filled_works_for_strings():
 @pytest.mark.parametrize("splits", [[0, 1, 3], [0, 2, 4]])
 def test_rows_of_differing_length_cannot_be_filled(splits):
     masked = Masked(Ragged(np.arange(splits[-1]), np.array(splits)), np.array([True, False]))
-    with pytest.raises(TypeError, match="expected values that make an array, got Ragged"):
+    with pytest.raises(TypeError, match="expected values that form an array, got Ragged"):
         masked.filled(0)
 
 
@@ -167,7 +167,7 @@ def test_no_row_of_an_empty_column():
     ids=str,
 )
 def test_row_splits_must_rise_from_0_to_the_number_of_values(row_splits):
-    with pytest.raises(ValueError, match="expected `row_splits` to rise from 0 to the number"):
+    with pytest.raises(ValueError, match="expected `row_splits` to increase from 0 to the number"):
         Ragged(np.arange(3), np.array(row_splits, np.int64))
 
 
@@ -472,7 +472,7 @@ def test_numpy_takes_a_column_for_an_array():
 
 
 def test_an_array_without_a_copy_is_refused():
-    with pytest.raises(ValueError, match="cannot be made into an array without copying"):
+    with pytest.raises(ValueError, match="cannot be converted to an array without copying"):
         BytesColumn.from_values([b"a"]).__array__(copy=False)
 
 

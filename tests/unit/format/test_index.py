@@ -48,7 +48,7 @@ def test_a_file_brings_back_the_same_index(tmp_path):
     [([1, 20], 40), ([0, 15], 40), ([0, 20], 35), ([0, 20, 10], 60), ([], 5), ([0, -20], 40)],
 )
 def test_offsets_that_leave_no_room_for_records_are_refused(offsets, stream_bytes):
-    with pytest.raises(ValueError, match="not those of records that follow one another"):
+    with pytest.raises(ValueError, match="not those of consecutive records"):
         Index(np.array(offsets, np.int64), stream_bytes).to_bytes()
 
 

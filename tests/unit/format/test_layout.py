@@ -426,7 +426,7 @@ def test_bytes_that_are_no_message_are_named(tmp_path):
     offset = RecordFile(path).index.offsets[1]
     message = (
         f"{path}: record 1 at byte {offset}: expected a tf.train.Example or SequenceExample,"
-        " got bytes that are no such message"
+        " got other bytes"
     )
     with pytest.raises(CorruptRecordError, match=f"^{re.escape(message)}"):
         discover(path)

@@ -743,7 +743,9 @@ def test_damage_ends_the_reading_after_the_batches_before_it(paths, threads):
     batches = iter(reader)
     for i in range(7):
         assert next(batches)["x"].tolist() == [2 * i, 2 * i + 1]
-    message = f"{paths[1]}: record 5 at byte {offset}: expected a sound record, got damage: payload"
+    message = (
+        f"{paths[1]}: record 5 at byte {offset}: expected an intact record, got damage: payload"
+    )
     with pytest.raises(CorruptRecordError, match=f"^{re.escape(message)}"):
         next(batches)
 

@@ -284,7 +284,7 @@ def test_anything_else_after_the_end_is_an_error(compression):
 @pytest.mark.parametrize("cut", [1, 3, 4, 9, 1000, INPUT_BYTES])
 def test_a_stream_that_is_cut_off_gives_what_is_there(compression, cut):
     found, error = collect(deflate(NOISE, compression)[:-cut], compression)
-    assert error == f"the {compression} stream is cut off"
+    assert error == f"the {compression} stream is truncated"
     assert NOISE.startswith(found)
     assert len(found) >= len(NOISE) - cut - 100
 

@@ -113,7 +113,7 @@ def test_with_pad_lost_records_are_replaced_and_masked() -> None:
 
 def test_with_pad_a_batch_without_a_sound_record_is_an_error() -> None:
     source = MemorySource(make_rows(5), SCHEMA, lost=(3,))
-    with pytest.raises(CorruptRecordError, match="expected a sound record to fill up a batch"):
+    with pytest.raises(CorruptRecordError, match="expected an intact record to fill up a batch"):
         finish(source, [plan([3, 3], real=1)], on_error="skip", remainder="pad")
 
 

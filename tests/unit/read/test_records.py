@@ -606,8 +606,8 @@ def test_damaged_records_are_rejects_and_the_others_are_read(part, tmp_path):
     assert found == [payload(number) for number in (13, 0, 11)]
     assert block.numbers.tolist() == [13, 0, 11]
     assert [(reject.record, reject.reason) for reject in block.rejects] == [
-        (12, "expected a sound record, got damage: payload checksum"),
-        (14, "expected a sound record, got damage: payload checksum"),
+        (12, "expected an intact record, got damage: payload checksum"),
+        (14, "expected an intact record, got damage: payload checksum"),
     ]
     assert block.rejects[0].where.startswith(f"{tmp_path / 'b'} (record 4 at byte ")
 
@@ -647,7 +647,7 @@ def test_a_file_that_is_cut_while_it_is_read_is_an_error(part, tmp_path):
     part.read(np.array([0]))
     with (tmp_path / "a").open("r+b") as file:
         file.truncate(50)
-    with pytest.raises(datum.CorruptRecordError, match="the file was cut while it was read"):
+    with pytest.raises(datum.CorruptRecordError, match="the file was truncated while it was read"):
         part.read(np.array([0]))
 
 

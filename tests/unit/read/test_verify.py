@@ -552,7 +552,7 @@ def test_damage_after_the_last_record_costs_none(found):
 def test_damage_of_a_kind_yet_unknown_is_told(found):
     found.tell_damage(Damage("a", 0, 1, 0, "something new"))
     assert found.problems[0].kind == "something new"
-    assert found.problems[0].text == "expected a sound record, got damage"
+    assert found.problems[0].text == "expected an intact record, got damage"
 
 
 def test_what_is_too_much_is_counted(found, monkeypatch):

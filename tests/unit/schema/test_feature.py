@@ -27,7 +27,7 @@ from datum.schema import (
     plain_value,
 )
 from datum.schema.feature import STRINGS, TIMES
-from datum.schema.plain import is_picture, plain_times, sparse_from_scipy
+from datum.schema.plain import is_image, plain_times, sparse_from_scipy
 
 IN_LISTS = [d for d in DTYPES if d not in ("float64", "complex64", "complex128")]
 
@@ -592,9 +592,9 @@ def test_other_values_have_plain_ones_that_stand_for_them(value, plain):
     ("value", "problem"),
     [
         (decimal.Decimal(1), "Decimal'>\nhint: schema="),
-        ({2, 1}, "set'>\nhint: make it a sorted list"),
-        ([{"a": 1}], "dict'>\nhint: a list of dicts may hold nothing else"),
-        (object(), "object'>\nhint: make it one of these, or leave it out"),
+        ({2, 1}, "set'>\nhint: convert it to a sorted list"),
+        ([{"a": 1}], "dict'>\nhint: a list of dicts may contain nothing else"),
+        (object(), "object'>\nhint: convert it to one of these, or leave it out"),
         (np.ma.masked_array([1], [True]), "expected an array without a mask"),
         (dt.time(1, tzinfo=EAST), "expected a time of day without a zone"),
     ],
@@ -620,9 +620,9 @@ def test_values_that_hold_themselves_are_refused():
     row: dict[str, object] = {}
     row["x"] = row
     for value in (endless, holder):
-        with pytest.raises(SchemaError, match="without end"):
+        with pytest.raises(SchemaError, match="endless nesting"):
             plain_value(value)
-    with pytest.raises(SchemaError, match="without end"):
+    with pytest.raises(SchemaError, match="endless nesting"):
         plain_row(row)
 
 
@@ -697,11 +697,11 @@ def test_a_row_that_cannot_be_made_plain_names_its_feature(row, feature, problem
 
 def test_pictures_are_told_by_what_they_are():
     pillow = pytest.importorskip("PIL.Image")
-    assert is_picture(pathlib.Path("a.png"))
-    assert is_picture(pillow.new("RGB", (1, 1)))
-    assert is_picture(ImageBytes(b""))
-    assert not is_picture(b"")
-    assert not is_picture("a.png")
+    assert is_image(pathlib.Path("a.png"))
+    assert is_image(pillow.new("RGB", (1, 1)))
+    assert is_image(ImageBytes(b""))
+    assert not is_image(b"")
+    assert not is_image("a.png")
 
 
 @pytest.mark.parametrize("zones", [[None, None], [EAST, dt.UTC], [EAST, None]])

@@ -466,7 +466,7 @@ def test_what_no_feature_holds_is_refused(value):
 def test_a_negative_integer_never_joins_uint64():
     guesses = [guess_value(value) for value in (np.uint64(1), -1, 0.5)]
     for order in itertools.permutations(guesses):
-        with pytest.raises(SchemaError, match="expected integers from 0 on, as one is of uint64"):
+        with pytest.raises(SchemaError, match="expected integers from 0 on, as one is uint64"):
             functools.reduce(ValueGuess.merge, order)
 
 

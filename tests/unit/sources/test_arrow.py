@@ -369,7 +369,7 @@ def test_a_typed_column_without_any_value_stays():
     ("values", "type", "hint"),
     [
         ([decimal.Decimal("1.5")], pa.decimal128(5, 2), "schema="),
-        ([[("a", 1)]], pa.map_(pa.string(), pa.int64()), "make it a struct"),
+        ([[("a", 1)]], pa.map_(pa.string(), pa.int64()), "convert it to a struct"),
     ],
 )
 def test_other_types_are_refused_with_a_way_out(values, type, hint):

@@ -10,7 +10,7 @@ import datum.sources.csv as csv_source
 from datum import Feature, Schema, _core
 from datum.errors import SourceError
 from datum.sources import CsvTable, IndexedPart, Source, StreamedPart, csv
-from datum.sources.csv import CsvScan, CsvWish
+from datum.sources.csv import CsvRequest, CsvScan
 from datum.sources.csv_text import CsvFile, CsvSettings
 from datum.sources.text_encoding import TextReader, check_encoding, other_encoding
 
@@ -358,7 +358,7 @@ def scan(tmp_path, *texts, max_bytes=10_000, key=None, columns="same", suffix=""
         content = text if isinstance(text, bytes) else text.encode()
         path.write_bytes(gzip.compress(content) if suffix else content)
         files.append(CsvFile(path, SETTINGS))
-    found = CsvScan(files, CsvWish(key, columns, {}))
+    found = CsvScan(files, CsvRequest(key, columns, {}))
     found.run(max_bytes=max_bytes)
     return found, files
 

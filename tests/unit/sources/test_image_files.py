@@ -331,9 +331,7 @@ def test_images_beside_class_folders_are_a_warning(tmp_path):
     (tmp_path / "data/notes.txt").write_text("no image")
     report = datum.write(tmp_path / "data", tmp_path / "out", progress=False)
     (warning,) = report.warnings
-    assert warning == (
-        "3 images are left out, as they lie beside the folders of classes: a.jpg, b.png, c.jpg"
-    )
+    assert warning == ("3 images are left out, outside the folders of classes: a.jpg, b.png, c.jpg")
     assert f"warning: {warning}" in str(report)
     assert report.skipped == ("notes.txt",)
     plan = datum.plan(tmp_path / "data")
@@ -414,7 +412,7 @@ def test_what_is_not_there_is_refused(index, name):
 
 
 def test_two_images_of_one_name_are_refused(index):
-    with pytest.raises(UnusableRecordError, match=r"got c\.jpg and c\.png\nhint: give"):
+    with pytest.raises(UnusableRecordError, match=r"got c\.jpg and c\.png\nhint: pass"):
         index.find("c")
     with pytest.raises(UnusableRecordError, match="got no such file"):
         index.find("c", ".webp")
@@ -501,21 +499,21 @@ def test_a_single_list_of_all_is_a_split(tmp_path):
 
 def test_the_list_of_a_split_is_where_it_is_said_to_be(tmp_path):
     write(tmp_path / "ImageSets/Main/x.txt")
-    found = set_file_of(tmp_path, "x", set_dir=None, set_path=None, folders=FOLDERS)
+    found = set_file_of(tmp_path, "x", None, None, FOLDERS)
     assert found == tmp_path / "ImageSets/Main/x.txt"
-    found = set_file_of(tmp_path, "x", set_dir="lists", set_path=None, folders=FOLDERS)
+    found = set_file_of(tmp_path, "x", "lists", None, FOLDERS)
     assert found == tmp_path / "lists/x.txt"
-    found = set_file_of(tmp_path, "x", set_dir="lists", set_path="ids.txt", folders=FOLDERS)
+    found = set_file_of(tmp_path, "x", "lists", "ids.txt", FOLDERS)
     assert found == tmp_path / "ids.txt"
-    assert set_file_of(tmp_path, "y", set_dir=None, set_path=None, folders=FOLDERS) is None
+    assert set_file_of(tmp_path, "y", None, None, FOLDERS) is None
 
 
 def test_a_split_without_a_list_beside_others_that_have_one_is_refused(tmp_path):
     write(tmp_path / "ImageSets/val.txt")
     with pytest.raises(SourceError, match="got those of val\nhint: did you mean 'val'"):
-        set_file_of(tmp_path, "vall", set_dir=None, set_path=None, folders=FOLDERS)
-    with pytest.raises(SourceError, match="hint: give its `set_dir` or `set_path`"):
-        set_file_of(tmp_path, "xyz", set_dir=None, set_path=None, folders=FOLDERS)
+        set_file_of(tmp_path, "vall", None, None, FOLDERS)
+    with pytest.raises(SourceError, match="hint: pass its `set_dir` or `set_path`"):
+        set_file_of(tmp_path, "xyz", None, None, FOLDERS)
 
 
 def test_lines_are_read_without_comments_and_flags(tmp_path):

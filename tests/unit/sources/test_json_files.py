@@ -37,7 +37,7 @@ BAD = [
     ('{"a": 1', "expected JSON, got Expecting ',' delimiter"),
     ('{"a": NaN}', "expected a number of JSON, got NaN"),
     ('{"a": 1, "a": 2}', "expected each name once, got 'a' twice"),
-    ("[" * 100_000, "expected JSON, got one that is nested too deeply"),
+    ("[" * 100_000, "expected JSON, got too deep a nesting"),
     (b'{"a": "\xff"}', "expected UTF-8"),
     ('{"a": ' + "9" * 5000 + "}", "digits"),
     ('{"a": 1}{"b": 2}', "expected JSON, got Extra data"),
@@ -190,7 +190,7 @@ def test_a_label_that_is_no_object_is_a_feature(tmp_path):
         (5, "expected an object with a text, got 5"),
         ({"label": {}}, "expected an object with a text"),
         ({"text": 5}, "expected an object with a text"),
-        ({"text": "x", "label": {"text": 1}}, "expected labels of names of their own, got 'text'"),
+        ({"text": "x", "label": {"text": 1}}, "labels need names of their own, got 'text'"),
     ],
 )
 def test_records_of_another_shape_are_rejected_by_their_ids(tmp_path, record, reason):

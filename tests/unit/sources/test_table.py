@@ -450,8 +450,8 @@ def test_an_option_of_another_kind_of_source_is_an_error(tmp_path):
         (tmp_path / "a.npy", "a.npy is a file of NumPy arrays"),
         (tmp_path / "a.parquet", "a.parquet holds Parquet"),
         (lines, "a.jsonl holds JSON Lines"),
-        ([{"x": 1}], r"the source is no file but an object of Python \(list\)"),
-        (CsvTable(save(tmp_path, "a\n1\n")), "a CsvTable, which takes its options itself"),
+        ([{"x": 1}], r"the source is not a file but a Python object \(list\)"),
+        (CsvTable(save(tmp_path, "a\n1\n")), "a CsvTable, which has options of its own"),
     ):
         for call in (lambda *a, **k: datum.write(*a, tmp_path / "out", **k), datum.plan):
             with pytest.raises(SourceError, match=f"{applies} .*{got}"):
@@ -739,7 +739,7 @@ def test_a_nearly_numeric_column_says_why_it_is_text(tmp_path):
 @pytest.mark.parametrize(
     ("cell", "advice"),
     [
-        ("--", "a `schema` that makes it a number makes bad records of those"),
+        ("--", "a `schema` that makes it a number rejects those rows"),
         ("+5", "a `schema` that makes it a number reads those, too"),
         ('"1,5"', "decimal=',' reads it as a number"),
     ],
@@ -844,7 +844,7 @@ def test_pickled_objects_are_never_unpickled(tmp_path, name):
         np.save(path, objects)
     else:
         np.savez(path, x=objects)
-    with pytest.raises(SourceError, match=rf"(?s){name}: expected arrays of NumPy.*hint: save"):
+    with pytest.raises(SourceError, match=rf"(?s){name}: expected NumPy arrays.*hint: save"):
         NumpyFile(path).parts()
 
 
@@ -852,7 +852,7 @@ def test_pickled_objects_are_never_unpickled(tmp_path, name):
 def test_files_of_something_else_are_refused(tmp_path, content):
     path = tmp_path / "a.npy"
     path.write_bytes(content)
-    with pytest.raises(SourceError, match=r"a.npy: expected arrays of NumPy"):
+    with pytest.raises(SourceError, match=r"a.npy: expected NumPy arrays"):
         NumpyFile(path).parts()
 
 
@@ -871,7 +871,7 @@ def test_an_archive_that_inflates_far_beyond_its_size_is_refused(tmp_path, monke
     told = rf"a\.npz: {size:,} bytes that inflate to 4,194,\d\d\d exceed the limit of 1,048,576"
     with pytest.raises(SourceError, match=told) as caught:
         NumpyFile(path).parts()
-    hint = str(caught.value).partition("hint: ")[2].removesuffix(" takes them")
+    hint = str(caught.value).partition("hint: ")[2].removesuffix(" reads them")
     assert len(eval(hint, {"datum": datum}).parts()["train"]) == 2**22
     with pytest.raises(SourceError, match="exceed the limit of 100"):
         NumpyFile(path, max_bytes=100).parts()

@@ -360,7 +360,7 @@ def test_parts_of_objects_are_no_objects(tmp_path):
         ("", "expected XML, got a damaged file"),
         ("<annotation>", "expected XML, got a damaged file"),
         (b"\xff\xfe\x00", "expected XML, got a damaged file"),
-        (annotation("<object><name/></object>"), "expected a name of every object"),
+        (annotation("<object><name/></object>"), "expected every object to have a name"),
         (annotation("<object><name>a</name></object>"), "object 'a': expected a bndbox"),
         (
             annotation(f"<object><name>a</name>{BOX.replace('3.5', 'x')}</object>"),

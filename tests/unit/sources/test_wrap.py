@@ -150,7 +150,7 @@ def test_columns_of_every_kind_are_cut():
 
 def test_an_indexed_split_with_fewer_records_names_both_numbers():
     limited = limit_source(Parts({"val": Indexed(3)}), {"val": 1234})
-    with pytest.raises(SourceError, match="split 'val': expected 1,234 records, got 3\nhint: ask"):
+    with pytest.raises(SourceError, match="split 'val': expected 1,234 records, got 3\nhint: pass"):
         limited.parts()
 
 

@@ -32,7 +32,12 @@ from datum.specs.code import (
     render_dict,
     render_list,
 )
-from datum.specs.tensorflow_code import Asked, Read, needs_single_records, read_feature
+from datum.specs.tensorflow_code import (
+    FeatureCode,
+    FeatureRequest,
+    needs_single_records,
+    read_feature,
+)
 from tests.unit.specs.kinds import CONTEXT, IMAGES, SEQUENCES, write_kinds
 
 
@@ -204,14 +209,14 @@ def test_files_and_their_indexes_are_given(asked: dict[str, Any], tmp_path: Path
 
 def test_what_dali_cannot_read_is_told() -> None:
     code = specs.dali({**CONTEXT, **SEQUENCES}, compression="gzip")
-    assert "# DALI reads no gzip files" in code
-    assert '# "words" is left out: DALI reads no lists of strings.' in code
-    assert '# "steps" is left out: DALI reads no feature lists of a SequenceExample.' in code
-    assert "# bytes of complex64, which DALI does not know" in code
+    assert "# DALI cannot read gzip files" in code
+    assert '# "words" is left out: DALI cannot read lists of strings.' in code
+    assert '# "steps" is left out: DALI cannot read feature lists of a SequenceExample.' in code
+    assert "# bytes of complex64, which DALI does not support" in code
 
 
-def ask(feature: Feature, *, in_sequences: bool = False, is_batched: bool = True) -> Asked:
-    return Asked("x", feature, is_batched=is_batched, in_sequences=in_sequences)
+def ask(feature: Feature, *, in_sequences: bool = False, is_batched: bool = True) -> FeatureRequest:
+    return FeatureRequest("x", feature, is_batched=is_batched, in_sequences=in_sequences)
 
 
 def test_the_list_and_the_elements_have_their_own_types() -> None:
@@ -380,9 +385,9 @@ def test_a_name_cannot_become_code() -> None:
     assert not any(line.startswith("import os") for line in code.splitlines())
 
 
-def read(feature: Feature, **options: object) -> Read:
+def read(feature: Feature, **options: object) -> FeatureCode:
     known = {"is_batched": True, "in_sequences": feature.sequence, **options}
-    return read_feature(Asked("x", feature, **known))  # type: ignore[arg-type]
+    return read_feature(FeatureRequest("x", feature, **known))  # type: ignore[arg-type]
 
 
 def specs_of(feature: Feature, **options: object) -> dict[str, str]:
@@ -459,8 +464,11 @@ def test_images_and_tensors_of_any_shape_are_read_one_by_one() -> None:
     [
         (Feature("datetime64[us]"), "microseconds since 1970-01-01, in UTC"),
         (Feature("timedelta64[s]"), "seconds"),
-        (Feature("int64", (None,), optional=True), "absent comes out empty"),
-        (Feature("int64", (None,), default=(1, 2)), "absent comes out empty; Datum gives [1, 2]"),
+        (Feature("int64", (None,), optional=True), "absent values are empty"),
+        (
+            Feature("int64", (None,), default=(1, 2)),
+            "absent values are empty; Datum returns [1, 2]",
+        ),
         (Feature("int64"), ""),
     ],
 )
@@ -542,7 +550,7 @@ def test_the_code_reads_every_kind_of_feature(tmp_path: Path) -> None:
 
 
 def test_zlib_is_told_to_be_out_of_reach() -> None:
-    assert "reads no zlib" in specs.tfrecord({"x": Feature("int64")}, compression="zlib")
+    assert "cannot read zlib" in specs.tfrecord({"x": Feature("int64")}, compression="zlib")
 
 
 def test_several_patterns_and_plain_files_are_listed() -> None:
@@ -556,5 +564,5 @@ def test_several_patterns_and_plain_files_are_listed() -> None:
 def test_colours_of_16_bits_are_noted() -> None:
     deep = Feature("uint16", (None, None, 3), encoding="image")
     mask = Feature("uint16", (None, None, 1), encoding="image")
-    assert "# Pillow gives only 8 bits" in specs.tfrecord({"photo": deep})
+    assert "# Pillow decodes only 8 bits" in specs.tfrecord({"photo": deep})
     assert "# Pillow" not in specs.tfrecord({"mask": mask})

@@ -198,7 +198,7 @@ def test_a_text_that_names_a_float_leads_to_a_schema_that_takes_it(tmp_path):
     with pytest.raises(SchemaError) as raised:
         datum.write(rows, tmp_path / "out", progress=False)
     hint = str(raised.value).partition("hint: ")[2]
-    assert say_for_shell(hint) == "--schema x=float32 takes it for a float"
+    assert say_for_shell(hint) == "--schema x=float32 reads it as a float"
     given = eval(hint.removeprefix("schema=").partition(" takes")[0], {"datum": datum})
     assert datum.write(rows, tmp_path / "out", schema=given, progress=False).records == 2
 

@@ -347,7 +347,7 @@ def test_files_without_a_split_in_their_names_are_one(tmp_path):
 
 
 def test_objects_of_python():
-    assert describe([{"x": 1}]) == ("rows from Python", {"train": ""})
+    assert describe([{"x": 1}]) == ("Python rows", {"train": ""})
     assert describe({"x": [1]})[0] == "columns in memory"
     assert describe(sources.CsvTable(__file__))[0] == "CSV table"
 

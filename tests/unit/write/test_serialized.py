@@ -267,7 +267,7 @@ def test_records_that_are_not_what_their_schema_says_are_rejects():
         (
             12,
             "place 2",
-            "expected a tf.train.Example or SequenceExample, got bytes that are no such message",
+            "expected a tf.train.Example or SequenceExample, got other bytes",
         ),
         (13, "place 3", "feature 'x': expected a value, got none"),
     ]
