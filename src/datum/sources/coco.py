@@ -518,7 +518,7 @@ class _RowMaker:
         size: tuple[int, int],
         where: str,
     ) -> list[NDArray[np.uint8]]:
-        """Return the mask of each object, where they are stored or a box has to be found from one."""
+        """Return the mask of each object, if masks are stored or boxes derived from them."""
         has_boxes = all(_box_of(one) is not None for one in objects)
         if "masks" not in self.schema and (has_boxes or "segments" in self.schema):
             return []
