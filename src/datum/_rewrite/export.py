@@ -1,4 +1,4 @@
-"""`datum.export_to`: a dataset as Parquet, JSON Lines or image files."""
+"""`datum.export_to`: a dataset as Parquet, JSON Lines, image files, COCO, YOLO or Pascal VOC."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ class ExportReport:
 
     Attributes:
         path: the folder, or the one file.
-        format: "parquet", "jsonl" or "images".
+        format: "parquet", "jsonl", "images", "coco", "yolo" or "voc".
         splits: what was made of each split.
         seconds: how long it took.
     """
@@ -127,7 +127,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069
 _DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])", re.IGNORECASE)  # no files on Windows
 _MAX_NAME_BYTES = 200  # file systems take 255, and a suffix may follow
 
-_SUFFIXES = {"parquet": (".parquet", ".pq"), "jsonl": (".jsonl", ".ndjson"), "images": ()}
+_SUFFIXES = {"parquet": (".parquet", ".pq"), "jsonl": (".jsonl", ".ndjson")}
 # Names of files, which a folder gets only by mistake.
 _OTHER_FILES = (".arrow", ".csv", ".feather", ".gz", ".json", ".tfrecord", ".tsv", ".zip", ".zst")
 _ALL_FILES = (*_OTHER_FILES, *_SUFFIXES["parquet"], *_SUFFIXES["jsonl"])
@@ -143,7 +143,7 @@ def open_target(
     case within a dataset of Datum.
     """
     out = Path(os.path.realpath(out.expanduser()))
-    is_file = out.suffix.lower() in _SUFFIXES[format]
+    is_file = out.suffix.lower() in _SUFFIXES.get(format, ())
     _check(out, format, splits, is_file=is_file, overwrite=overwrite)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -227,10 +227,12 @@ def _names_of(out: Path, split: str, format: str) -> list[Path]:
     """What is there by the names that the files of a split get."""
     if not out.is_dir():
         return []
-    if format != "images":
-        path = out / f"{split}.{format}"
-        return [path] if path.exists() else []
-    wanted = (split, f"{split}.jsonl", f"{split}.parquet", f"{split}.txt")
+    wanted = {
+        "images": (split, f"{split}.jsonl", f"{split}.parquet", f"{split}.txt"),
+        "coco": (split, "annotations"),
+        "yolo": ("images", "labels", "data.yaml"),
+        "voc": ("JPEGImages", "Annotations", "ImageSets", "classes.names"),
+    }.get(format, (f"{split}.{format}",))
     return [entry for entry in sorted(out.iterdir()) if entry.name in wanted]
 
 
@@ -348,9 +350,9 @@ def _fold(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
-ExportFormat = Literal["parquet", "jsonl", "images"]
+ExportFormat = Literal["parquet", "jsonl", "images", "coco", "yolo", "voc"]
 Told = Callable[[int, int], object]
-_FORMATS = ("parquet", "jsonl", "images")
+_FORMATS = get_args(ExportFormat)
 
 
 class _Writer(Protocol):
@@ -396,13 +398,20 @@ def export_to(
     `out/train.parquet`, where `filename` is. A class whose name a folder cannot have, or not beside
     the others, gets another one; `out/train.classes.json` then has the class of each folder.
 
+    "coco", "yolo" and "voc" make images with boxes as those formats have them, with the class
+    names: `out/annotations/instances_train.json` and `out/train/`, with masks, keypoints and
+    captions; `out/data.yaml`, `out/images/train/` and `out/labels/train/`, with keypoints or
+    corners; `out/JPEGImages/`, `out/Annotations/` and `out/ImageSets/Main/train.txt`. The features
+    have the names that `datum.write` of these formats gives them. One that the format cannot hold
+    is an error; `columns` leaves it out.
+
     `datum.write` reads back what was made: `datum.write(out, ...)` tables, class folders and masks,
     `datum.write({"train": "out/train.parquet"}, ...)` images that have other features.
 
     Args:
         dataset: a dataset, or the path of one, whoever wrote it.
         out: a folder; for one split of "parquet" or "jsonl" also a file of such a name.
-        format: "parquet", "jsonl" or "images".
+        format: "parquet", "jsonl", "images", "coco", "yolo" or "voc".
         split: one, such as "val" or "train[:10%]", or several; by default all.
         columns: the features to take; by default all.
         overwrite: whether files of the same names may be replaced.
@@ -500,6 +509,10 @@ def _writers(
         return lambda name: ParquetSplit(folder / f"{name}.parquet", schema, metadata)
     if format == "jsonl":
         return lambda name: JsonSplit(folder / f"{name}.jsonl", schema)
+    if format != "images":
+        from datum._rewrite.export_annotations import open_annotations
+
+        return open_annotations(format, folder, list(splits), schema, metadata)
     from datum._rewrite.export_images import ImageSplit
 
     folders, classes = Names(), Names()

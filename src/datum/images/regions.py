@@ -12,6 +12,7 @@ from datum.images.header import ImageError
 
 __all__ = [
     "box_of_mask",
+    "counts_of_mask",
     "mask_of_counts",
     "mask_of_polygons",
     "read_counts",
@@ -147,6 +148,30 @@ def mask_of_counts(counts: Any, height: int, width: int) -> NDArray[np.uint8]:
         raise ImageError(f"expected counts of a mask of {width} x {height} pixels, got others")
     values = np.arange(len(runs), dtype=np.uint8) & 1
     return np.repeat(values, runs).reshape(width, height).T
+
+
+def counts_of_mask(mask: NDArray[np.uint8]) -> str:
+    """Return a mask as COCO's packed run lengths; the reverse of `mask_of_counts`.
+
+    >>> counts_of_mask(np.array([[0, 1], [1, 1]], np.uint8))
+    '13'
+    """
+    flat = (mask.T.ravel() != 0).astype(np.int8)
+    turns = np.flatnonzero(np.diff(flat, prepend=np.int8(0)))  # the first run is of zeros
+    runs = np.diff(turns, prepend=0, append=len(flat)).tolist()
+    return "".join(
+        _pack(run - runs[place - 2] if place > 2 else run) for place, run in enumerate(runs)
+    )
+
+
+def _pack(value: int) -> str:
+    chars = []
+    while True:
+        bits, value = value & 0x1F, value >> 5
+        is_last = value == (-1 if bits & 0x10 else 0)
+        chars.append(chr(48 + (bits if is_last else bits | 0x20)))
+        if is_last:
+            return "".join(chars)
 
 
 def box_of_mask(mask: NDArray[np.uint8]) -> tuple[int, int, int, int]:

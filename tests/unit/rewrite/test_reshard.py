@@ -681,7 +681,7 @@ def test_files_go_into_an_empty_folder_but_not_among_others(tmp_path):
     (tmp_path / "out").mkdir()
     write_files(found, tmp_path / "out", overwrite=False)
     assert list(RecordFile(tmp_path / "out/a")) == [b"1"]
-    with pytest.raises(datum.WriteError, match="the target folder is not empty"):
+    with pytest.raises(datum.WriteError, match="expected an empty folder"):
         write_files(found, tmp_path / "out", overwrite=False)
 
 
@@ -716,5 +716,5 @@ def test_files_and_folders_of_others_are_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(datum.WriteError, match="expected a folder, got a file"):
         check_free(tmp_path / "file", overwrite=True)
-    with pytest.raises(datum.WriteError, match="the target folder is not empty"):
+    with pytest.raises(datum.WriteError, match="expected an empty folder"):
         check_free(tmp_path, overwrite=True)

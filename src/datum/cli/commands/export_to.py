@@ -20,7 +20,7 @@ from datum.errors import Message, shell_word
 
 __all__ = ["command"]
 
-_FORMATS = "parquet|jsonl|images"
+_FORMATS = "parquet|jsonl|images|coco|yolo|voc"
 
 
 def command(
@@ -60,13 +60,14 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Turn a dataset back into files: Parquet, JSON lines, or images in class folders.
+    """Turn a dataset back into files: tables, images in class folders, or images with boxes.
 
     Nothing appears at OUT before it is whole. Images keep their stored bytes; in JSON lines, images
     and byte strings are base64. What comes out can be read by datum write again.
 
         $ datum export-to photos tables
         $ datum export-to photos pictures --format images --split train
+        $ datum export-to streets boxes --format coco
         $ datum export-to photos val.jsonl --split val --columns label,filename
     """
     if not out:
