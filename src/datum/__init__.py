@@ -17,6 +17,7 @@ from datum.errors import (
     SourceError,
     SplitError,
     StateError,
+    StorageError,
     WriteError,
 )
 from datum.schema import Feature, Schema
@@ -78,6 +79,7 @@ __all__ = [
     "Split",
     "SplitError",
     "StateError",
+    "StorageError",
     "VerifyReport",
     "WriteError",
     "WritePlan",

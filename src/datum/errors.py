@@ -9,6 +9,7 @@ DatumError
 │   └── AmbiguousSourceError  several layouts fit a folder; `problem` names the one meant
 ├── SplitError (ValueError)   splits are asked for that are not there, or do not add up
 ├── StateError (ValueError)   the state of a loader is of other records, or in another order
+├── StorageError (OSError)    an object store failed, or refused; `kind` says how
 ├── WriteError (OSError)      a dataset could not be written; what was there is as it was
 └── MissingDependencyError (ImportError)
                               an optional package is needed
@@ -45,6 +46,7 @@ __all__ = [
     "SourceError",
     "SplitError",
     "StateError",
+    "StorageError",
     "Text",
     "WriteError",
     "count_of",
@@ -538,6 +540,29 @@ class SplitError(DatumError, ValueError):
 
 class StateError(DatumError, ValueError):
     """The state of a loader does not fit: it is of other records, or in another order."""
+
+
+class StorageError(DatumError, OSError):
+    """An object store failed, or refused what was asked.
+
+    Attributes:
+        kind: "missing", "denied", "credentials", "region", "name" (of a host, which is not
+            known), "connection", "timeout", "short" (an answer that was cut off), "no ranges",
+            "range", "unavailable", "exists", "changed", "unsupported", "options", "forked", or
+            "unknown".
+    """
+
+    def __init__(
+        self,
+        problem: object = "",
+        *,
+        where: object = "",
+        details: Iterable[str] = (),
+        hint: str | Sequence[str] = (),
+        kind: str = "unknown",
+    ) -> None:
+        super().__init__(problem, where=where, details=details, hint=hint)
+        self.kind = kind
 
 
 class WriteError(DatumError, OSError):
