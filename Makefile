@@ -22,6 +22,7 @@ demo: $(STAMP)demo $(STAMP)package ## from image files to a trained model, every
 
 test: $(STAMP)test $(STAMP)package ## run the tests; with CI=true, fuzz for a minute too
 	scripts/system-packages clang qemu
+	scripts/azurite
 	python -m pytest -n $(WORKERS) --dist worksteal
 ifeq ($(CI),true)
 	scripts/fuzz 60 1

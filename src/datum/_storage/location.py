@@ -72,7 +72,11 @@ class Location:
         if found is None or scheme not in _SCHEMES:
             shown = url.split("?")[0] if found is None else f"{scheme}://..."
             known = "s3://, gs://, az://, https://, http:// or file://"
-            near = suggest(scheme, _SCHEMES, shown=lambda name: f"{name}://") if found else ""
+            near = (
+                suggest(scheme, _SCHEMES, shown=lambda name: f"{name}://", cutoff=0.5)
+                if found
+                else ""
+            )
             raise StorageError(f"expected a URL of {known}", where=shown, hint=near)
         rest, sign, _ = found[2].partition("?")
         bucket, _, path = rest.partition("/")

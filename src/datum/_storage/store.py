@@ -149,6 +149,7 @@ class Store:
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """The objects below a path, page by page as they are asked for, in the store's order."""
+        self._refuse_http("lists its files")
         pages = self._do(
             prefix, lambda: self._obstore.list(self._store, prefix or None, chunk_size=1000)
         )
@@ -173,9 +174,11 @@ class Store:
             if_match: write only if the object is this version: StorageError of the kind
                 "changed" if it is not.
         """
+        self._refuse_http("takes files")
         mode: Any = "create" if if_absent else "overwrite"
         if if_match is not None:
-            mode = {"e_tag": if_match.etag, "version": if_match.version}
+            version = {"e_tag": if_match.etag, "version": if_match.version}
+            mode = {name: value for name, value in version.items() if value is not None}
 
         def write() -> Any:
             return self._obstore.put(self._store, path, data, mode=mode, use_multipart=False)
@@ -205,6 +208,7 @@ class Store:
         Every part is sent with its checksum where the store takes one (S3). The size that the
         store reports is compared with that of the file.
         """
+        self._refuse_http("takes files")
         size = local.stat().st_size
         part = max(_PART_BYTES, -(-size // _MOST_PARTS))
 
@@ -231,6 +235,15 @@ class Store:
         except StorageError as error:
             if error.kind != "missing":
                 raise
+
+    def _refuse_http(self, ability: str) -> None:
+        if self.location.store == "http":
+            raise StorageError(
+                f"expected a store that {ability}, got an HTTP server, which is only read",
+                where=self.location,
+                hint="use s3://, gs:// or az://",
+                kind="unsupported",
+            )
 
     # Errors.
 
