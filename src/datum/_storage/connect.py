@@ -279,6 +279,7 @@ def _make_store(stores: Any, location: Location, options: StoreOptions) -> Any:
         return stores.HTTPStore(str(location), **common)
     common |= {"prefix": location.path or None, "config": config}
     if location.store == "s3":
+        config.setdefault("checksum_algorithm", "sha256")  # which the store compares, part by part
         return stores.S3Store(location.bucket, **common)
     if location.store == "gs":
         return stores.GCSStore(location.bucket, **common)

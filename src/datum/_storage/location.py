@@ -1,7 +1,8 @@
-"""Places in object stores: URLs."""
+"""Places: the URLs of objects, and the folder of files that are kept on this computer."""
 
 from __future__ import annotations
 
+import os
 import re
 import urllib.parse
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from datum.errors import StorageError, suggest
 
-__all__ = ["Location", "is_url", "local_path"]
+__all__ = ["Location", "cache_folder", "is_url", "local_path"]
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)
 _SCHEMES = {
@@ -129,3 +130,20 @@ def _without_user(scheme: str, host: str) -> str:
         where=f"{scheme}://{bare}",
         hint='storage={"client_options": {"default_headers": {"authorization": "Basic ..."}}}',
     )
+
+
+def cache_folder() -> Path | None:
+    """Where files are kept: `$DATUM_CACHE`, `$XDG_CACHE_HOME/datum` or `~/.cache/datum`.
+
+    None where there is no such place. The folder need not exist.
+    """
+    named = os.environ.get("DATUM_CACHE")
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        if named:
+            return Path(named).expanduser()
+        if not base.is_absolute():  # to be ignored then, by its specification
+            base = Path("~/.cache").expanduser()
+    except RuntimeError:  # of a user who has no home
+        return None
+    return base / "datum"

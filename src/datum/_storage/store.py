@@ -38,6 +38,7 @@ _MIB = 2**20
 _PART_BYTES = 8 * _MIB
 _MOST_PARTS = 9_000  # S3 takes 10,000
 _PARTS_AT_ONCE = 8
+_CHECKSUM = "datumcrc32c"  # the name of an attribute; Azure takes letters and digits alone
 _TRIES = 3  # of a request whose answer is not what was asked for
 
 
@@ -202,19 +203,26 @@ class Store:
                 return info
         return None
 
-    def put_file(self, path: str, local: Path) -> ObjectInfo:
+    def put_file(self, path: str, local: Path, *, crc32c: int | None = None) -> ObjectInfo:
         """Write an object from a file, large ones in parts at once; nothing shows before the end.
 
         Every part is sent with its checksum where the store takes one (S3). The size that the
-        store reports is compared with that of the file.
+        store reports is compared with that of the file. `crc32c`, that of the file, is kept with
+        the object: see `has_checksum`.
         """
         self._refuse_http("takes files")
         size = local.stat().st_size
         part = max(_PART_BYTES, -(-size // _MOST_PARTS))
+        attributes = None if crc32c is None else {_CHECKSUM: f"{crc32c:08x}"}
 
         def write() -> Any:
             return self._obstore.put(
-                self._store, path, local, chunk_size=part, max_concurrency=_PARTS_AT_ONCE
+                self._store,
+                path,
+                local,
+                attributes=attributes,
+                chunk_size=part,
+                max_concurrency=_PARTS_AT_ONCE,
             )
 
         done = self._do(path, write)
@@ -227,6 +235,20 @@ class Store:
                 kind="changed",
             )
         return ObjectInfo(path, size, done["e_tag"], done["version"])
+
+    def has_checksum(self, path: str, size: int, crc32c: int) -> bool:
+        """Whether there is an object that `put_file` made of a file of this size and checksum."""
+
+        def look() -> Any:
+            found = self._obstore.get(self._store, path, options={"head": True})
+            return found.meta["size"], found.attributes.get(_CHECKSUM)
+
+        try:
+            return bool(self._do(path, look) == (size, f"{crc32c:08x}"))
+        except StorageError as error:
+            if error.kind == "missing":
+                return False
+            raise
 
     def delete(self, path: str) -> None:
         """Remove an object; nothing happens if there is none."""

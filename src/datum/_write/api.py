@@ -14,6 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from datum._storage.store import is_url, local_path
 from datum._write.append import append_to
 from datum._write.blocks import OnError
 from datum._write.encoders import fit_encoders, make_encoders, with_stored
@@ -21,9 +22,10 @@ from datum._write.job import Job, MadeSplit
 from datum._write.options import check_options, names_nearest_option
 from datum._write.order import Division, divide_part
 from datum._write.parts import Intake, SourceOptions, check_stratify, collect_parts
+from datum._write.remote import RemoteStaging, RemoteTarget
 from datum._write.report import SplitReport, WriteReport, show_progress
 from datum._write.staging import QUARANTINE, Staging, check_target, open_staging
-from datum.errors import Message, WriteError
+from datum.errors import Message, StorageError, WriteError
 from datum.format import Compression
 from datum.schema import Feature, Floats, Schema
 from datum.sources import Block
@@ -61,6 +63,7 @@ def write(
     quality: int | None = None,
     verify: bool = False,
     sidecars: Iterable[str] = (),
+    storage: Mapping[str, Any] | None = None,
     keys: str | None = None,
     progress: bool | None = None,
     **table: Unpack[TableOptions],
@@ -74,7 +77,7 @@ def write(
         source: a path whose layout is found out, an iterable of dicts or of (key, dict), a
             function that returns one, a dict of columns, a pandas or Arrow table, a map-style
             dataset, or any `datum.sources.Source`.
-        out: the folder of the dataset.
+        out: the folder of the dataset, or its URL in an object store: s3://, gs:// or az://.
         problem: what a path holds, where its layout leaves it open: image_clf, image_det,
             image_seg or text_clf.
         splits: None for those of the source; fractions such as {"train": 0.9, "val": 0.1}, by a
@@ -110,6 +113,9 @@ def write(
             Datasets needs, "label_map" the classes as `label_map.pbtxt`, "older" the JSON files of
             the older library of this name. An append keeps those that are there. The report notes
             what a program reads otherwise.
+        storage: options of the object store that `out` is in, by obstore's names, such as
+            {"region": "eu-west-1"}. What is not given comes from the environment variables of the
+            cloud. Secrets in it are not written anywhere.
         keys: "tf_object_detection" stores images and boxes under the keys of the TF Object
             Detection API, with the label map beside them; features keep their names.
         progress: whether to show it; None shows a bar on a terminal and lines elsewhere.
@@ -143,25 +149,17 @@ def write(
         keys=keys,
     )
     images = ImageOptions(max_side=max_side, quality=quality, verify=verify)
-    target = _target(out)
+    target = _target(out, storage)
     if append and overwrite:
         raise ValueError("expected `append` or `overwrite`, got both")
-    try:
-        check_target(target, overwrite=overwrite, append=append)
-    except WriteError:
-        raise
-    except OSError as error:
-        raise WriteError(
-            f"expected a folder that can be written to: {error}", where=target
-        ) from error
     made_encoders = {} if append else make_encoders(encoders or {})
-    with _stage(target) as staging, show_progress(progress) as shown:
-        check_target(target, overwrite=overwrite, append=append)  # nobody else can write now
+    stage = _stage(target, overwrite=overwrite, append=append)
+    with stage as staging, show_progress(progress) as shown:
         intake = collect_parts(
             source, splits, problem, SourceOptions.of(options, encoders or (), table)
         )
         division = _divide(intake, stratify)
-        appended = append_to(target, options) if append else None
+        appended = append_to(staging.target, options) if append else None
         if appended is not None:
             metadata = appended.manifest.metadata
             made_encoders = make_encoders(with_stored(encoders or {}, metadata, intake.parts))
@@ -175,7 +173,7 @@ def write(
             staging.publish(overwrite=overwrite)
     parts = intake.parts.values()
     return replace(
-        _report(Path(out), made, time.monotonic() - started),
+        _report(out, staging, made, time.monotonic() - started),
         skipped=tuple(sorted(list_reported(parts, "skipped"))),
         notes=(*list_reported(parts, "remarks"), *run.notes),
         floats=run.floats,
@@ -183,13 +181,18 @@ def write(
     )
 
 
-def _target(out: str | os.PathLike[str]) -> Path:
-    """The folder to write to; links are followed."""
+def _target(out: str | os.PathLike[str], storage: Mapping[str, Any] | None) -> Path | RemoteTarget:
+    """The folder or the place in a store to write to; links are followed."""
     text = os.fspath(out)
     if not text or "\0" in text:
         raise WriteError(f"expected the path of a folder, got {text!r}")
-    if "://" in text:
-        raise WriteError("expected a folder on this computer, got a URL", where=text)
+    if is_url(text):
+        local = local_path(text)
+        if local is None:
+            return RemoteTarget(text, storage)
+        text = str(local)
+    if storage is not None:
+        raise ValueError(f"`storage` is for object stores, got the folder {text!r}")
     return Path(os.path.realpath(os.path.expanduser(text)))  # noqa: PTH111
 
 
@@ -210,23 +213,41 @@ def _keeper(division: Division | None) -> Callable[[Block], NDArray[np.bool_]] |
 
 
 @contextmanager
-def _stage(target: Path) -> Iterator[Staging]:
+def _stage(target: Path | RemoteTarget, *, overwrite: bool, append: bool) -> Iterator[Staging]:
     """Hold the staging folder; say what became of the target if the system or the user stops it."""
-    staging = None
+    staging: Staging | None = None
+    where = target if isinstance(target, Path) else target.location
     try:
+        if isinstance(target, RemoteTarget):
+            with target.open_staging(overwrite=overwrite, append=append) as staging:
+                yield staging
+            return
+        _check_folder(target, overwrite=overwrite, append=append)
         with open_staging(target) as staging:
+            check_target(target, overwrite=overwrite, append=append)  # nobody else writes now
             yield staging
+    except (WriteError, StorageError):
+        raise
+    except OSError as error:
+        raise WriteError(
+            f"nothing was published: {error}", where=where, hint=_hint(staging)
+        ) from error
+    except KeyboardInterrupt:
+        with suppress(AttributeError, OSError, ValueError):  # there may be nothing to write to
+            stopped = Message("stopped, nothing was published", where=where, hint=_hint(staging))
+            print(stopped, file=sys.stderr)  # noqa: T201
+        raise
+
+
+def _check_folder(target: Path, *, overwrite: bool, append: bool) -> None:
+    try:
+        check_target(target, overwrite=overwrite, append=append)
     except WriteError:
         raise
     except OSError as error:
         raise WriteError(
-            f"nothing was published: {error}", where=target, hint=_hint(staging)
+            f"expected a folder that can be written to: {error}", where=target
         ) from error
-    except KeyboardInterrupt:
-        with suppress(AttributeError, OSError, ValueError):  # there may be nothing to write to
-            stopped = Message("stopped, nothing was published", where=target, hint=_hint(staging))
-            print(stopped, file=sys.stderr)  # noqa: T201
-        raise
 
 
 def _hint(staging: Staging | None) -> str:
@@ -235,10 +256,21 @@ def _hint(staging: Staging | None) -> str:
     return "the same call starts anew"
 
 
-def _report(target: Path, made: Mapping[str, MadeSplit], seconds: float) -> WriteReport:
-    quarantine = target / QUARANTINE
+def _report(
+    out: str | os.PathLike[str],
+    staging: Staging,
+    made: Mapping[str, MadeSplit],
+    seconds: float,
+) -> WriteReport:
+    place: Path | str = str(staging.where)
+    quarantine: Path | str | None = None
+    if isinstance(staging, RemoteStaging):
+        quarantine = f"{place}/{QUARANTINE}" if staging.has_quarantine else None
+    else:
+        place = Path(out)
+        quarantine = place / QUARANTINE if (staging.target / QUARANTINE).exists() else None
     return WriteReport(
-        target,
+        place,
         {
             name: SplitReport(
                 sum(one.shard.records for one in split.shards),
@@ -250,5 +282,5 @@ def _report(target: Path, made: Mapping[str, MadeSplit], seconds: float) -> Writ
         },
         seconds,
         sum(one.is_resumed for split in made.values() for one in split.shards),
-        quarantine if quarantine.exists() else None,
+        quarantine,
     )

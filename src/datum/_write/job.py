@@ -210,7 +210,7 @@ class Job:
             raise WriteError(
                 f"expected the {expected:,} records of the source, got"
                 f" {written:,} written and {rejected:,} rejected",
-                where=self.staging.target,
+                where=self.staging.where,
             )
 
     def _widen(self, settings: BlockSettings, made: WrittenBlock) -> BlockSettings:
@@ -307,7 +307,7 @@ class Job:
     def _shards(self, plans: Mapping[str, SplitPlan]) -> dict[str, list[MadeShard]]:
         if not any(plan.records for plan in plans.values()):
             raise _nothing_to_write([])
-        generation = 0 if self.appended is None else self.appended.generation
+        generation = self.staging.claim(0 if self.appended is None else self.appended.generation)
         return make_shards(
             plans, self.options, self.staging, generation=generation, progress=self.progress
         )

@@ -239,11 +239,11 @@ class WriteReport:
     """Report of `datum.write`; its text is a summary.
 
     Attributes:
-        path: Folder of the dataset.
+        path: Folder of the dataset, or its URL.
         splits: Counts by split.
         seconds: Duration of the call.
         resumed_shards: Shards that an interrupted run had already finished.
-        quarantine: File that lists rejected records with reasons, if any.
+        quarantine: File, or URL, that lists rejected records with reasons, if any.
         skipped: Source files without records, such as notes among images.
         notes: Assumptions about text files, conversions of images, and columns of image paths that
             are stored as images.
@@ -251,11 +251,11 @@ class WriteReport:
         warnings: Probable mistakes in the source, such as images without a class.
     """
 
-    path: Path
+    path: Path | str
     splits: Mapping[str, SplitReport]
     seconds: float
     resumed_shards: int = 0
-    quarantine: Path | None = None
+    quarantine: Path | str | None = None
     skipped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     floats: FloatReport = FloatReport()

@@ -310,5 +310,5 @@ def _write(made: Any, job: _ShardTask, writer: ShardWriter, progress: Progress) 
 
 
 def _finish(job: _ShardTask, writer: ShardWriter, staging: Staging) -> None:
-    job.made.shard = writer.finish()
+    job.made.shard = staging.keep(writer.finish())
     staging.save_done(job.name, job.made.to_json())

@@ -33,6 +33,7 @@ __all__ = [
     "NAME",
     "SHARD_FILE",
     "SIDECARS",
+    "SIDECAR_FILES",
     "Sidecar",
     "check_sidecars",
     "find_sidecars",
@@ -447,6 +448,7 @@ _FIXED = {
     "label_map": (LABEL_MAP_FILE,),
     "older": (SHARD_FILE, MAPPING_FILE),
 }
+SIDECAR_FILES = tuple(name for names in _FIXED.values() for name in names if name != LINKS_FOLDER)
 
 
 def check_sidecars(sidecars: Any, compression: str | None) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,13 @@ from datum.format.durable import (
     sync_folder,
 )
 from datum.format.index import INDEX_FOLDER
-from datum.format.manifest import MANIFEST_NAME, is_own_shard_name
+from datum.format.manifest import MANIFEST_NAME, ShardInfo, is_own_shard_name
 
 __all__ = [
     "QUARANTINE",
     "Staging",
     "check_target",
+    "hold_staging",
     "open_staging",
 ]
 
@@ -58,6 +59,7 @@ class Staging:
 
     def __init__(self, target: Path) -> None:
         self.target = target
+        self.where: object = target  # what messages call it
         self.folder = _place_of(target)
         self.data = self.folder / "data"
         self.spill = self.folder / "spill"
@@ -81,7 +83,7 @@ class Staging:
             _remove(self.data)
         self.data.mkdir(exist_ok=True)
         notes = _read_notes(self._journal) if is_same else {}
-        self._done = {name: note for name, note in notes.items() if self._is_whole(name, note)}
+        self._done = self._whole(notes)
         self._drop_unfinished()
         kept = (self.data, path, self._widened) if is_same else (self.data, path)
         for entry in entries_of(self.folder):
@@ -92,6 +94,10 @@ class Staging:
         else:  # the journal first: it must never belong to another plan
             replace_file(self._journal, b"".join(_note(*item) for item in self._done.items()))
             replace_file(path, json.dumps({"plan": plan}).encode())
+
+    def _whole(self, notes: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """The notes of shards that are still as noted."""
+        return {name: note for name, note in notes.items() if self._is_whole(name, note)}
 
     def _is_whole(self, name: str, note: dict[str, Any]) -> bool:
         """Return whether the files of a shard match its journal entry."""
@@ -137,6 +143,14 @@ class Staging:
                 with self._journal.open("ab") as journal:
                     journal.write(_note(name, result))
             self._done[name] = result
+
+    def claim(self, least: int) -> int:
+        """The generation that shards of this write get: `least`, or the first that is free."""
+        return least
+
+    def keep(self, shard: ShardInfo) -> ShardInfo:
+        """Take over a shard that is on the disk with its index; any thread may call it."""
+        return shard
 
     def sync(self) -> None:
         """Sync the names of all files, whose contents are already on the disk."""
@@ -410,11 +424,18 @@ def open_staging(target: Path) -> Iterator[Staging]:
     """Lock the staging folder of a target; raise WriteError for a second writer."""
     staging = Staging(target)
     target.parent.mkdir(parents=True, exist_ok=True)
+    with hold_staging(staging):
+        yield staging
+
+
+@contextlib.contextmanager
+def hold_staging(staging: Staging) -> Iterator[None]:
+    """Hold a staging folder; what is left in it at the end is what another run can go on with."""
     descriptor = _hold(staging.folder)
     has_failed = True
     try:
         staging.restore()
-        yield staging
+        yield
         has_failed = False
     finally:
         if is_at(staging.folder, descriptor):
