@@ -163,16 +163,20 @@ def seaweed(folder: Path) -> Iterator[Server]:
 
 
 def make_bucket(storage: dict[str, Any], name: str) -> None:
+    s3_client(storage).create_bucket(Bucket=name)
+
+
+def s3_client(storage: dict[str, Any]) -> Any:
+    """Amazon's own client, for what obstore does not do."""
     import boto3
 
-    client = boto3.client(
+    return boto3.client(
         "s3",
         endpoint_url=storage["endpoint"],
         aws_access_key_id=storage["access_key_id"],
         aws_secret_access_key=storage["secret_access_key"],
         region_name="us-east-1",
     )
-    client.create_bucket(Bucket=name)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from datum._storage.store import Store, open_store
 from datum.errors import StorageError, WriteError
 from datum.format import Index, Manifest
 from tests.remote.faults import Fault, Faults
-from tests.remote.servers import KEY, SECRET, Server
+from tests.remote.servers import KEY, SECRET, Server, s3_client
 
 COLUMNS = {"x": np.arange(1000), "v": np.arange(4000, dtype=np.float32).reshape(1000, 4)}
 
@@ -176,6 +176,25 @@ def test_shards_that_another_machine_uploaded_are_found_by_their_checksum(
         uploads = [one.line for one in proxy.seen if one.line.startswith("PUT")]
         assert uploads
         assert not [line for line in uploads if line.endswith(".tfrecord")]
+
+
+@pytest.mark.parametrize("name", ["seaweed", "moto"])
+def test_uploads_that_a_kill_left_unfinished_are_dropped(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    server: Server = request.getfixturevalue(name)
+    url = server.fresh()
+    client = s3_client(server.storage)
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    own = f"{prefix}/train-00000-of-00009.tfrecord"
+    for key in (own, f"{prefix}/film.mp4"):
+        begun = client.create_multipart_upload(Bucket=bucket, Key=key)
+        client.upload_part(
+            Bucket=bucket, Key=key, PartNumber=1, UploadId=begun["UploadId"], Body=b"x" * 100
+        )
+    write(COLUMNS, url, server)
+    left = client.list_multipart_uploads(Bucket=bucket, Prefix=f"{prefix}/").get("Uploads", [])
+    assert [one["Key"] for one in left] == [f"{prefix}/film.mp4"]
 
 
 def test_shards_leave_this_computer_as_they_are_done(

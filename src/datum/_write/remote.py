@@ -19,13 +19,14 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from datum._storage.location import Location, cache_folder
 from datum._storage.store import ObjectInfo, Store, open_store
+from datum._storage.unfinished import UnfinishedUpload, abort_upload, find_uploads
 from datum._write.sidecars import SIDECAR_FILES
 from datum._write.staging import QUARANTINE, Staging, check_target, hold_staging
 from datum.errors import ManifestError, Option, StorageError, Text, WriteError
@@ -221,15 +222,19 @@ class RemoteStaging(Staging):
     def publish(self, *, overwrite: bool) -> None:  # noqa: ARG002 - it is known from the start
         """Put the manifest, then remove what it does not name."""
         old = self._find_old()
+        uploads = self._find_unfinished()
         manifest = self._upload()
         kept = _named(manifest)
         self._remove_objects(name for name in old if name not in kept)
+        self._abort(uploads)
         self._give_up_claim()
         self.remove()
 
     def append(self) -> None:
         """Put the manifest of old and new shards."""
+        uploads = self._find_unfinished()
         self._upload()
+        self._abort(uploads)
         self._give_up_claim()
         self.remove()
 
@@ -244,6 +249,18 @@ class RemoteStaging(Staging):
             for info in self._store.list()
             if is_own_shard_name(info.path) or info.path.partition("/")[0] in folders
         ]
+
+    def _find_unfinished(self) -> list[UnfinishedUpload]:
+        """Uploads of shards that killed writers began, or those that this one has outrun."""
+        with contextlib.suppress(OSError):
+            found = find_uploads(self._store.location, self._store.options)
+            return [upload for upload in found if is_own_shard_name(upload.path)]
+        return []
+
+    def _abort(self, uploads: Iterable[UnfinishedUpload]) -> None:
+        with contextlib.suppress(OSError):
+            for upload in uploads:
+                abort_upload(self._store.location, self._store.options, upload)
 
     def _upload(self) -> Manifest:
         """Put what is beside the shards, and the manifest last of all."""
@@ -295,7 +312,7 @@ class RemoteStaging(Staging):
         if self._generation is not None:
             self._remove_objects([_claim_name(self._generation)])
 
-    def _remove_objects(self, names: Any) -> None:
+    def _remove_objects(self, names: Iterable[str]) -> None:
         """Remove objects as far as it goes: the dataset is whole with them, too."""
 
         def remove(name: str) -> None:
