@@ -378,6 +378,8 @@ def given_on_line(
         options["shard_bytes"] = parse_bytes(shard_size)
     if shards is not None:
         options["shards"] = parse_shards(shards)
+    if options.get("storage") is not None:
+        options["storage"] = parse_pairs(options["storage"], option="--storage")
     if compression is not None:
         options["compression"] = None if compression.lower() == "none" else compression
     return options

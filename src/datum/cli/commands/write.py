@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 # What a plan takes of a write's options: all but where and how the work is done.
-_PLANLESS = ("workers", "executor", "overwrite", "append", "progress")
+_PLANLESS = ("workers", "executor", "overwrite", "append", "progress", "storage")
 _SHARDINGS = {"shard_bytes", "shards", "records_per_shard"}  # of which one decides
 # What describes datasets of Datum, of the older library and of TFDS.
 _DESCRIPTIONS = ("datum.json", "shard_info.json", "dataset_info.json")
@@ -64,7 +64,7 @@ def _done(text: str, *names: str, metavar: str | None = None) -> Any:
 
 
 SRC = typer.Argument(metavar="SRC", help="A folder, a file, a pattern, or - for JSON lines.")
-OUT = typer.Argument(metavar="OUT", help="The folder of the new dataset.")
+OUT = typer.Argument(metavar="OUT", help="The folder of the new dataset, or its URL.")
 PROBLEM = _read(
     "What SRC holds, where two layouts fit.", metavar="image_clf|image_det|image_seg|text_clf"
 )
@@ -109,6 +109,7 @@ SIDECARS = _laid(
 )
 WORKERS = _done("How many cores to use (all).", metavar="N")
 EXECUTOR = _done("Where the work is done (local).", metavar="local")
+STORAGE = _done("Of the object store that OUT is in: region=eu-west-1.", metavar="NAME=VALUE,...")
 PROGRESS = _done("Show how far it is, or don't.", "--progress/--no-progress")
 DRY_RUN = _done("Show what would be written, and write nothing.", "--dry-run", "-n")
 JSON = _done("The report, or the plan, as JSON.", "--json")
@@ -152,6 +153,7 @@ def command(
     sidecars: Annotated[Texts, SIDECARS] = None,
     workers: Annotated[Number, WORKERS] = None,
     executor: Annotated[Text, EXECUTOR] = None,
+    storage: Annotated[Texts, STORAGE] = None,
     progress: Annotated[Flag, PROGRESS] = None,
     dry_run: Annotated[bool, DRY_RUN] = False,
     json: Annotated[bool, JSON] = False,
@@ -207,6 +209,7 @@ def command(
         append=append,
         workers=workers,
         executor=executor,
+        storage=storage or None,
         sidecars=sidecars or None,
         keys=keys,
         progress=progress,
