@@ -716,5 +716,5 @@ def test_files_and_folders_of_others_are_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(datum.WriteError, match="expected a folder, got a file"):
         check_free(tmp_path / "file", overwrite=True)
-    with pytest.raises(datum.WriteError, match="expected an empty folder"):
+    with pytest.raises(datum.WriteError, match="the target folder is not empty"):
         check_free(tmp_path, overwrite=True)
