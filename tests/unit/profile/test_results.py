@@ -94,7 +94,7 @@ def test_json_holds_all_of_it(found):
 
 def test_text_tells_splits_features_and_warnings(found):
     lines = str(found).splitlines()
-    assert lines[0].endswith("mixed: 40 records, all looked at")
+    assert lines[0].endswith("mixed: 40 records, all read")
     assert lines[1].startswith("  train  40 records, 1 shard, ")
     assert lines[2] == "features:"
     assert lines[3].split() == ["label", "str,", "3", "to", "3", "bytes,", "2", "values"]
@@ -104,7 +104,7 @@ def test_text_tells_splits_features_and_warnings(found):
 def test_text_tells_how_much_was_looked_at(tmp_path):
     datum.write({"x": np.arange(1000)}, tmp_path / "out", progress=False)
     found = datum.profile(tmp_path / "out", sample=10)
-    assert "1,000 records, 10 of 1,000 looked at" in str(found)
+    assert "1,000 records, 10 of 1,000 read" in str(found)
     assert not found.is_complete
     assert found.shards == 1
 

@@ -1,1 +1,1 @@
-"""What a pipeline spends its time on, measured stage by stage on this machine."""
+"""Measurements of a pipeline on this machine, stage by stage."""

@@ -24,7 +24,7 @@ __all__ = [
     "to_stages",
 ]
 
-STANDS_OUT = 0.35  # a share that is worth a sentence of its own
+STANDS_OUT = 0.35  # share of a stage that stands out
 _DOING = {
     "read": "reading the bytes takes",
     "crc": "checking the CRC of each record takes",
@@ -32,31 +32,31 @@ _DOING = {
     "shuffle": "fetching records in random order takes",
     "decode": "decoding images takes",
     "callback": "the function given as `map` takes",
-    "batch": "putting batches together takes",
+    "batch": "assembling batches takes",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What each stage adds, in microseconds a record, by its name."""
+    """Cost of each stage, in microseconds per record."""
 
     us: Mapping[str, float]
 
     @property
     def total(self) -> float:
-        """Of all stages."""
+        """Cost of all stages."""
         return sum(self.us.values())
 
     def share(self, *names: str) -> float:
-        """The part that some stages have; 0 of those that there are none."""
+        """Share of some stages; 0 for stages that were not measured."""
         found = sum(self.us.get(name, 0.0) for name in names)
         return found / self.total if self.total else 0.0
 
 
 def find_costs(seconds: Mapping[str, float], records: int) -> Costs:
-    """Costs out of the times of passes, where each stage was measured with those before it.
+    """Costs from cumulative times, where each stage was measured with those before it.
 
-    A stage that seems to take less than none, since times are noisy, costs nothing.
+    Negative differences, which noise can cause, count as 0.
 
     >>> costs = find_costs({"read": 1e-6, "crc": 3e-6, "parse": 2e-6, "batch": 7e-6}, 1)
     >>> {name: round(cost, 3) for name, cost in costs.us.items()}
@@ -74,7 +74,7 @@ def find_costs(seconds: Mapping[str, float], records: int) -> Costs:
 def to_stages(
     costs: Costs, spreads: Mapping[str, float], *, record_bytes: float
 ) -> tuple[Stage, ...]:
-    """The costs with what follows from them."""
+    """Return the stages with shares and speeds."""
     stages, so_far = [], 0.0
     for name, cost in costs.us.items():
         so_far += cost
@@ -86,16 +86,16 @@ def to_stages(
 
 
 def find_bottleneck(costs: Costs) -> Bottleneck | None:
-    """The stage that takes most of the time; None where nothing was measured.
+    """Return the stage that takes most of the time; None without measurements.
 
     >>> find_bottleneck(Costs({"parse": 1.0, "decode": 9.0})).text
-    'decoding images takes 90 % of the time: 9.00 of 10.0 µs a record'
+    'decoding images takes 90 % of the time: 9.00 of 10.0 µs per record'
     """
     if not costs.total:
         return None
     name = max(costs.us, key=lambda stage: costs.us[stage])
     share = costs.share(name)
-    figures = f"{_number(costs.us[name])} of {_number(costs.total)} µs a record"
+    figures = f"{_number(costs.us[name])} of {_number(costs.total)} µs per record"
     text = f"{_DOING[name]} {share * 100:.0f} % of the time: {figures}"
     if share < STANDS_OUT:
         text = f"no stage stands out: {text}"
@@ -103,7 +103,7 @@ def find_bottleneck(costs: Costs) -> Bottleneck | None:
 
 
 def speed_up(share: float, factor: float = float("inf")) -> float:
-    """How many times as fast all is if a share of it is `factor` times as fast (Amdahl).
+    """Speed-up of the whole if a share of it becomes `factor` times as fast (Amdahl's law).
 
     >>> speed_up(0.5), speed_up(0.9, 3.0)
     (2.0, 2.5)
@@ -113,47 +113,47 @@ def speed_up(share: float, factor: float = float("inf")) -> float:
 
 
 def _number(value: float) -> str:
-    """Three digits that count."""
+    """Format three significant digits."""
     return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
-# Trials: `to_numpy` with one thing changed, measured to see what it brings.
+# Trials: `to_numpy` with one setting changed, to measure its gain.
 CACHED, LARGER_BATCHES, MORE_THREADS = "cached", "larger batches", "more threads"
 
-MIN_GAIN = 1.1  # less is not worth a change, and within the noise
+MIN_GAIN = 1.1  # less is within the noise
 MIN_SHARE = 0.2
-MIN_BATCH_GAIN = 1.25  # the batch size is chosen for training in the first place
-IMAGE_SIDE = 256  # what networks are mostly trained with, and some room for crops
-PART_OF_MEMORY = 0.5  # that data may take and still stay there
-SHARD_BYTES = 128 * 2**20  # as `datum.write` makes them
+MIN_BATCH_GAIN = 1.25  # higher, because the batch size is chosen for training
+IMAGE_SIDE = 256  # usual size for training, with room for crops
+PART_OF_MEMORY = 0.5  # that data may fill and stay cached
+SHARD_BYTES = 128 * 2**20  # default of `datum.write`
 MANY_SHARDS = 32
-LARGER = 8  # times the batch size that is tried
+LARGER = 8  # factor of the larger batch size tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What advice is drawn from.
+    """Figures that advice is based on.
 
     Attributes:
-        path: the dataset, as it was given.
-        costs: of the stages, for one thread.
-        speeds: records a second by the names of loaders and trials.
-        paid: what is paid once.
-        records: of the split.
-        bytes: of its shards on disk.
-        shards: how many there are.
-        record_bytes: of a record in plain files.
-        compression: of the shards.
-        features: how many are read.
-        is_narrowed: whether `columns` were chosen.
-        batch_size: what was asked for.
-        shuffle: likewise.
-        threads: how many loaders use.
-        cores: how many there are.
-        memory_bytes: of the machine; None where it does not tell.
-        image_side: the longer side of images, on average; None without any.
-        decoded_bytes: of the images of a record, decoded.
-        auto_engine: what `to_tf` would read with.
+        path: Dataset as given.
+        costs: Costs of the stages on one thread.
+        speeds: Records per second of loaders and trials, by name.
+        paid: One-time costs.
+        records: Records of the split.
+        bytes: Size of its shards on disk.
+        shards: Number of shards.
+        record_bytes: Uncompressed size of a record.
+        compression: Compression of the shards.
+        features: Number of features read.
+        is_narrowed: Whether `columns` were selected.
+        batch_size: Batch size of the measurement.
+        shuffle: Shuffle mode of the measurement.
+        threads: Threads of the loaders.
+        cores: Cores of the machine.
+        memory_bytes: Memory of the machine; None if unknown.
+        image_side: Average longer side of images; None without images.
+        decoded_bytes: Decoded size of the images of a record.
+        auto_engine: Engine that `to_tf` would choose.
     """
 
     path: str = "PATH"
@@ -177,19 +177,19 @@ class Facts:
     auto_engine: str | None = None
 
     def ratio(self, one: str, other: str) -> float:
-        """How many times as fast one is as the other; 0 unless both were measured."""
+        """Return the speed of one relative to the other; 0 unless both were measured."""
         other_speed = self.speeds.get(other, 0.0)
         return self.speeds.get(one, 0.0) / other_speed if other_speed else 0.0
 
     @property
     def fits_in_memory(self) -> bool:
-        """Whether the plain records stay in memory from one epoch to the next."""
+        """Whether uncompressed records stay cached between epochs."""
         plain = self.records * self.record_bytes
         return self.memory_bytes is not None and plain <= PART_OF_MEMORY * self.memory_bytes
 
 
 def advise(facts: Facts) -> tuple[Advice, ...]:
-    """All that is worth a change, the largest gain first."""
+    """Return advice, the largest gain first."""
     found = [advice for rule in _RULES for advice in rule(facts) if advice.gain >= MIN_GAIN]
     return tuple(sorted(found, key=lambda advice: -advice.gain))
 
@@ -260,7 +260,7 @@ def _columns(facts: Facts) -> Iterator[Advice]:
 
 
 def larger_batch(batch_size: int) -> int:
-    """The batch size that is tried beside the one that was asked for."""
+    """Larger batch size to try."""
     return LARGER * batch_size
 
 
@@ -269,7 +269,7 @@ def _larger_batches(facts: Facts) -> Iterator[Advice]:
     if gain >= MIN_BATCH_GAIN:
         yield Advice(
             "larger batches",
-            "records are small, and each batch costs something as such, whatever its size",
+            "records are small, and each batch has a fixed cost",
             f"ds.to_numpy(..., batch_size={larger_batch(facts.batch_size)})",
             gain,
             "measured",
@@ -292,7 +292,7 @@ def _shuffle(facts: Facts) -> Iterator[Advice]:
         yield Advice(
             "blocks",
             f"records from all over the split take {_percent(share)} of the time to fetch; runs of"
-            " neighbours come faster, and are mixed well all the same",
+            " neighbours is faster, and still mixes well",
             'ds.to_numpy(..., shuffle="blocks")',
             speed_up(share),
             "at most",
@@ -300,7 +300,7 @@ def _shuffle(facts: Facts) -> Iterator[Advice]:
 
 
 def _disk(facts: Facts) -> Iterator[Advice]:
-    """Whether the disk keeps up, where data does not stay in memory."""
+    """Advice on a disk that is too slow for data that is not cached."""
     disk, speed = facts.paid.disk_mb_per_s, facts.speeds.get("to_numpy", 0.0)
     if disk is None or not facts.record_bytes or facts.fits_in_memory:
         return
@@ -308,7 +308,7 @@ def _disk(facts: Facts) -> Iterator[Advice]:
     if limit >= speed:
         return
     figures = (
-        f"the split does not stay in memory, and the disk gives {disk:,.0f} MB/s, which is"
+        f"the split does not stay in memory, and the disk reads {disk:,.0f} MB/s, which is"
         f" {limit:,.0f} records/s"
     )
     yield Advice(
@@ -365,7 +365,7 @@ def _tiny_shards(facts: Facts) -> Iterator[Advice]:
 def _no_workers(facts: Facts) -> Iterator[Advice]:
     yield Advice(
         "no workers",
-        "the threads of `to_torch` make batches ahead by themselves; the workers of a DataLoader"
+        "the threads of `to_torch` already make batches ahead; the workers of a DataLoader"
         " have to send each batch to this process",
         "for batch in ds.to_torch(...): ...",
         facts.ratio("to_torch", "DataLoader"),
@@ -387,7 +387,7 @@ def _engine(facts: Facts) -> Iterator[Advice]:
 
 
 def _handover(facts: Facts) -> Iterator[Advice]:
-    """Frameworks whose own arrays cost more than the batches themselves."""
+    """Advice on frameworks whose arrays cost more than the batches themselves."""
     for name in ("to_torch", "to_jax"):
         gain = facts.ratio("to_numpy", name)
         if gain >= 2 and facts.batch_size < 1024:

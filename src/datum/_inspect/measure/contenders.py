@@ -1,4 +1,4 @@
-"""What is timed: stages of loading, loaders of each framework, TensorFlow pipelines."""
+"""Contenders of a measurement: stages of loading, loaders, TensorFlow pipelines."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ __all__ = [
 ]
 
 STAGES = ("read", "crc", "parse", "shuffle", "decode", "callback", "batch")
-# Each is measured together with all before it. Arrays are put together before images are decoded
-# here, since they are decoded straight into them.
+# Each is measured together with all before it. Batches are assembled before images are decoded,
+# because images are decoded straight into them.
 MEASURED = ("read", "crc", "parse", "batch", "shuffle", "decode", "callback")
 
 
 def stage_contenders(sample: Sample, options: LoadOptions | None) -> list[Contender]:
-    """The stages that there are, in the order of `MEASURED`; without options only the first two."""
+    """Stages to measure, in the order of `MEASURED`; without options only the first two."""
     clock = clock_for(options)
     pieces = len(sample.pieces)
     found = [
@@ -93,17 +93,16 @@ def stage_contenders(sample: Sample, options: LoadOptions | None) -> list[Conten
 
 
 def clock_for(options: LoadOptions | None) -> Callable[[], float]:
-    """What one thread is timed by.
+    """Choose the clock of one thread.
 
-    What others do on the machine is no cost of a stage, and processor time does not count it. But
-    a function of the user may wait for something.
+    Processor time leaves out other programs, but also the time that a user's function waits.
     """
     has_map = options is not None and options.map is not None
     return time.perf_counter if has_map else time.thread_time
 
 
 def _pipelines(split: Split, options: LoadOptions) -> Iterator[tuple[str, LoadOptions]]:
-    """What the stages ask for in which batches are made, each one thing more."""
+    """Options of the stages that make batches, each adding one step."""
     asked = replace(options, shuffle=False, decode=False, map=None, epochs=1)
     yield "batch", asked
     if options.shuffle:
@@ -117,7 +116,7 @@ def _pipelines(split: Split, options: LoadOptions) -> Iterator[tuple[str, LoadOp
 
 
 def batches_of(records: int, batch_size: int) -> int:
-    """How many batches an epoch has.
+    """Number of batches of an epoch.
 
     >>> batches_of(65, 64)
     2
@@ -126,7 +125,7 @@ def batches_of(records: int, batch_size: int) -> int:
 
 
 def _read(sample: Sample, passes: int) -> Iterator[None]:
-    """Copy the bytes that the records lie in out of their files."""
+    """Copy the bytes of the records from their files."""
     for _ in range(passes):
         for piece in sample.pieces:
             piece.read()
@@ -151,13 +150,13 @@ def _corrupt(piece: Piece, row: int, kind: str) -> CorruptRecordError:
     return CorruptRecordError(
         f"record {number} at byte {offset}: expected an intact record, got damage: {kind}",
         where=piece.path,
-        hint="`datum verify` lists all damage, `datum repair` saves what is whole",
+        hint="`datum verify` lists all damage, `datum repair` saves the good records",
         damage=Damage(str(piece.path), offset, end, number, kind),
     )
 
 
 def _parse(sample: Sample, options: LoadOptions, passes: int) -> Iterator[Any]:
-    """Make columns of the records, in order, a batch at a time."""
+    """Parse the records into columns, a batch at a time."""
     split, size = sample.split, options.plan_records
     parser = Parser(options.selected(split.schema))
     records = NumberedRecords([(split.shards, run) for run in split.runs], parser, threads=0)
@@ -176,7 +175,7 @@ def _make(split: Split, options: LoadOptions, passes: int) -> Iterator[Any]:
 
 
 def go_through(split: Split, options: LoadOptions) -> Iterator[Any]:
-    """The batches of `to_numpy`, each made by the caller's own thread when it is asked for."""
+    """Iterate over the batches of `to_numpy`, made on the calling thread."""
     schema = options.selected(split.schema)
     ordered = order_split(split, options)
     source = NumberedRecords(ordered.parts, Parser(schema), threads=0)
@@ -190,19 +189,19 @@ def go_through(split: Split, options: LoadOptions) -> Iterator[Any]:
         pipeline.close()
 
 
-WORKER_TIMEOUT_S = 60  # a fork beside threads of others may hang
+WORKER_TIMEOUT_S = 60  # a fork may hang while other threads hold locks
 _PURPOSE = "measuring it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the loaders are asked for.
+    """Settings of the loaders.
 
     Attributes:
-        options: of all of them.
-        metadata: what is known of the features beside the schema.
-        workers: of a DataLoader.
-        worker_epochs: how many epochs each pass of one has; starting a pass takes it a while.
+        options: Options of all loaders.
+        metadata: Metadata by feature.
+        workers: Workers of a DataLoader.
+        worker_epochs: Epochs per pass of a DataLoader, whose passes start slowly.
     """
 
     options: LoadOptions
@@ -216,10 +215,10 @@ class Entry:
     """A loader that may be measured.
 
     Attributes:
-        framework: whose arrays it gives.
-        name: of the loader.
-        call: how one gets it.
-        make: makes it a contender; raises what is in the way of that.
+        framework: Framework of its arrays.
+        name: Name of the loader.
+        call: Code that creates it.
+        make: Returns its contender, or raises the reason why there is none.
     """
 
     framework: str
@@ -229,7 +228,7 @@ class Entry:
 
 
 def loader_entries(framework: str, sample: Sample, settings: Settings) -> Iterator[Entry]:
-    """What there is to measure of a framework."""
+    """Yield the loaders of a framework."""
     if framework == "numpy":
         yield Entry("numpy", "to_numpy", "ds.to_numpy(...)", lambda: _numpy(sample, settings))
     elif framework == "torch":
@@ -252,7 +251,7 @@ def _contender(
     settings: Settings,
     make: Callable[[LoadOptions], Iterable[Any]],
 ) -> Contender:
-    """Goes through all epochs of a turn without a stop."""
+    """A loader that runs all epochs of a turn without a stop."""
     options = settings.options
 
     @functools.cache
@@ -280,12 +279,12 @@ def _jax(sample: Sample, settings: Settings) -> Contender:
     jax = require("jax", purpose=_PURPOSE)
     split = sample.split
     made = _contender("to_jax", sample, settings, lambda o: make_loader(order_split(split, o), o))
-    # Arrays are promises until somebody waits for them.
+    # JAX arrays are computed asynchronously.
     return replace(made, run=lambda passes: map(jax.block_until_ready, made.run(passes)))
 
 
 def _data_loader(sample: Sample, settings: Settings) -> Contender:
-    """Workers that stay from one pass to the next: no turn starts them."""
+    """A DataLoader with persistent workers, so that no turn starts them."""
     from datum._frameworks.torch import make_loader
 
     torch = require("torch", purpose=_PURPOSE)
@@ -309,10 +308,9 @@ def _data_loader(sample: Sample, settings: Settings) -> Contender:
 
 
 def _start_method() -> str | None:
-    """Forks, where PyTorch itself makes some; None for what it does elsewhere.
+    """Fork where PyTorch does by default; None elsewhere.
 
-    Other ways to start a process run the user's program anew, up to where it asks whether it is
-    the main one, and not every program that measures something does.
+    Other start methods import the user's program again, which is not always safe to do.
     """
     return "fork" if sys.platform == "linux" else None
 
@@ -328,13 +326,13 @@ def _tensorflow(sample: Sample, settings: Settings, engine: str | None) -> Conte
         dataset = pipelines.make_to_tf(sample, options, engine, settings.metadata)
 
     batches = batches_of(sample.records, options.plan_records)
-    # TensorFlow optimizes its graph at the start of each pass; the first epoch takes that.
+    # TensorFlow optimises its graph at the start of each pass, within the first epoch.
     return Contender(name, lambda passes: dataset.repeat(passes + 1), batches, lead=batches)
 
 
 tf: Any = require("tensorflow", purpose="measuring TensorFlow")
 
-SHUFFLED_RECORDS = 8192  # a buffer as guides have it
+SHUFFLED_RECORDS = 8192  # a usual buffer size
 INTERLEAVED_FILES = 4
 _COMPRESSION = {None: "", "gzip": "GZIP", "zlib": "ZLIB"}
 
@@ -342,7 +340,7 @@ _COMPRESSION = {None: "", "gzip": "GZIP", "zlib": "ZLIB"}
 def make_to_tf(
     sample: Sample, options: LoadOptions, engine: Any, metadata: Mapping[str, Mapping[str, Any]]
 ) -> Any:
-    """What `to_tf` gives of the sample."""
+    """Make the `to_tf` dataset of the sample."""
     asked = TfOptions(
         batch_size=options.batch_size,
         shuffle=_shuffle(options),
@@ -359,9 +357,9 @@ def _shuffle(options: LoadOptions) -> bool | int:
 
 
 def make_by_hand(sample: Sample, options: LoadOptions) -> Any:
-    """The same records by files interleaved, a shuffle buffer, and `parse_example` of batches.
+    """Make the hand-written pipeline: interleaved files, a shuffle buffer, `parse_example`.
 
-    Images are decoded one by one, many at a time.
+    Images are decoded one by one, in parallel.
     """
     schema = options.selected(sample.split.schema)
     records = _read_all(sample)
@@ -423,7 +421,7 @@ _SILENCE = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 def choose_frameworks(asked: Iterable[str] | str | None) -> list[str] | None:
-    """Checked names, in the order of `FRAMEWORKS`; None for all that are installed.
+    """Check names of frameworks, and return them in order; None means all installed ones.
 
     >>> choose_frameworks(["tensorflow", "torch"])
     ['torch', 'tf']
@@ -454,7 +452,7 @@ def find_version(name: str, *, is_needed: bool = False) -> str | None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep frameworks from telling of the machine, of forks and of prototypes while they run."""
+    """Silence log messages of frameworks while they run."""
     added = {name: value for name, value in _SILENCE.items() if name not in os.environ}
     os.environ.update(added)
     level = logging.root.manager.disable
@@ -471,17 +469,17 @@ def quiet() -> Iterator[None]:
 
 ROUNDS = 3
 READ_BYTES = 2**20
-MAX_BYTES = 32 * 2**20  # that the system is asked to forget: others may be using them
-MIN_BYTES = 2**20  # of less, the time is that of the calls
-MAX_OPENED = 16  # shards, to see how long that takes
-COLD_FACTOR = 2.0  # nearer to what comes from memory, bytes were not forgotten
+MAX_BYTES = 32 * 2**20  # dropped from the page cache; others may use them
+MIN_BYTES = 2**20  # less measures only system calls
+MAX_OPENED = 16  # shards opened for timing
+COLD_FACTOR = 2.0  # below it, the bytes came from the page cache
 
 
 def measure_disk(pieces: Sequence[Piece], *, seconds: float) -> float | None:
-    """Bytes a second from the disk; None where that cannot be told.
+    """Bytes per second from the disk; None if it cannot be measured.
 
-    The system is asked to forget some bytes of the files, which it does not always do: not with
-    files that were just written, or lie in memory.
+    Some pages are dropped from the page cache first, which the system refuses for files that were
+    just written or are on a memory file system.
     """
     parts = _some(pieces)
     total = sum(end - start for _, start, end in parts)
@@ -527,7 +525,7 @@ def _read_whole(parts: Sequence[tuple[Path, int, int]]) -> float:
 
 
 def inflating_s(sample: Sample) -> float | None:
-    """Seconds a record that inflating takes; None of files that are not compressed."""
+    """Seconds per record for inflating; None without compression."""
     split = sample.split
     runs = [run for run in split.runs if run.shard.compression is not None]
     if not runs:
@@ -546,7 +544,7 @@ def inflating_s(sample: Sample) -> float | None:
 
 
 def opening_s(split: Split, options: LoadOptions) -> float:
-    """Seconds that it takes to open one shard, and find its records; the best of some times."""
+    """Seconds to open a shard and find its records, the best of several runs."""
     runs = split.runs[:MAX_OPENED]
     parser = Parser(options.selected(split.schema))
     firsts = np.cumsum([0, *map(len, runs)])[:-1]
@@ -554,7 +552,7 @@ def opening_s(split: Split, options: LoadOptions) -> float:
     for _ in range(ROUNDS):
         records = NumberedRecords([(split.shards, run) for run in runs], parser, threads=0)
         times = []
-        for _ in range(2):  # the second time they are open
+        for _ in range(2):  # the second time they are cached
             begun = time.perf_counter()
             records.read(firsts)
             times.append(time.perf_counter() - begun)
@@ -568,14 +566,14 @@ _STARTS = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8")  # and RIFF....WEBP
 
 @dataclass(frozen=True, slots=True)
 class ImageSizes:
-    """Of the images of a record, on average: the longer side in pixels, and all bytes decoded."""
+    """Average longer side of images in pixels, and decoded bytes per record."""
 
     side: float
     bytes: float
 
 
 def find_image_sizes(split: Split, options: LoadOptions) -> ImageSizes | None:
-    """What one batch tells; None without images."""
+    """Image figures of one batch; None without images."""
     names = find_decoders(options.selected(split.schema), options).images
     if not names:
         return None
@@ -588,9 +586,9 @@ def find_image_sizes(split: Split, options: LoadOptions) -> ImageSizes | None:
 
 
 def decode_encoded(split: Split, options: LoadOptions) -> tuple[LoadOptions, tuple[str, ...]]:
-    """Options that decode bytes which others stored images in, and a note on it.
+    """Options that decode images stored as plain bytes, and a note on it.
 
-    Whoever wrote them did not say that they are images; training decodes them all the same.
+    The schema does not mark them as images, but training decodes them.
     """
     schema = options.selected(split.schema)
     strings = [
@@ -609,10 +607,10 @@ def decode_encoded(split: Split, options: LoadOptions) -> tuple[LoadOptions, tup
     try:
         for _ in go_through(split, replace(asked, map=None)):
             pass
-    except (SourceError, ValueError):  # they only looked like images
+    except (SourceError, ValueError):  # they only look like images
         return options, ()
-    told = ", ".join(map(repr, names))
-    return asked, (f"bytes of images were decoded, as decode={{name: True}} does: {told}",)
+    listed = ", ".join(map(repr, names))
+    return asked, (f"bytes of images were decoded, as decode={{name: True}} does: {listed}",)
 
 
 def _is_image(data: bytes) -> bool:

@@ -28,14 +28,14 @@ _CPU_FILE = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine, and the programs on it that matter.
+    """A machine and the versions of its programs.
 
     Attributes:
-        cpu: what the processor calls itself.
-        cores: how many this process may use.
-        memory_bytes: that there are; None where the system does not tell.
-        system: the operating system.
-        versions: of Python and of the frameworks that were measured.
+        cpu: Name of the processor.
+        cores: Cores available to this process.
+        memory_bytes: Memory; None if unknown.
+        system: Operating system.
+        versions: Versions of Python and of the measured frameworks.
 
     >>> str(Machine("a processor", 2, 16 * 10**9, "Linux"))
     'a processor, 2 cores, 16.0 GB of memory, Linux'
@@ -53,9 +53,9 @@ class Machine:
 
 
 def find_machine(versions: Mapping[str, str]) -> Machine:
-    """This machine."""
-    told = {"Python": platform.python_version(), **versions}
-    return Machine(_cpu(), thread_count(None), _memory(), platform.system(), told)
+    """Describe this machine."""
+    known = {"Python": platform.python_version(), **versions}
+    return Machine(_cpu(), thread_count(None), _memory(), platform.system(), known)
 
 
 def _cpu() -> str:
@@ -64,7 +64,7 @@ def _cpu() -> str:
             if line.startswith("model name"):
                 return " ".join(line.partition(":")[2].split())
     except OSError:
-        pass  # there is no such file on other systems
+        pass  # not on this system
     return platform.processor() or platform.machine() or "unknown processor"
 
 
@@ -80,17 +80,17 @@ Basis = Literal["measured", "expected", "at most"]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one stage costs a single thread.
+    """Cost of one stage on a single thread.
 
     Attributes:
-        name: "read" (bytes out of mapped files), "crc" (records checked), "parse" (columns by the
-            schema), "shuffle" (records in another order), "decode" (images), "callback" (the
-            function of the user) or "batch" (arrays put together).
-        us_per_record: what it adds, in microseconds.
-        share: the same as a part of all stages together.
-        records_per_s: of it and all stages before it.
-        mb_per_s: the same in bytes of records.
-        spread: how far its turns lay apart: half the distance of the quartiles, as a part.
+        name: "read" (bytes from mapped files), "crc" (checksums), "parse" (records into columns),
+            "shuffle" (random order), "decode" (images), "callback" (the user's function) or
+            "batch" (arrays into batches).
+        us_per_record: Cost in microseconds per record.
+        share: Share of the cost of all stages.
+        records_per_s: Speed of this stage with all before it.
+        mb_per_s: The same speed in megabytes of records.
+        spread: Half the interquartile range of its turns, relative to the median.
     """
 
     name: str
@@ -103,17 +103,17 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """How fast a loader gives batches, with all its threads.
+    """Speed of a loader with all its threads.
 
     Attributes:
         framework: "numpy", "torch", "jax" or "tf".
-        name: of the loader.
-        call: how one gets it.
-        records_per_s: None where it could not be measured.
-        mb_per_s: the same in bytes of records.
-        us_per_record: the same in microseconds.
-        spread: how far its turns lay apart, as for stages; None where there was one alone.
-        problem: why it could not be measured.
+        name: Name of the loader.
+        call: Code that creates it.
+        records_per_s: Records per second; None if it could not be measured.
+        mb_per_s: The same speed in megabytes of records.
+        us_per_record: The same in microseconds per record.
+        spread: Spread of its turns, as for stages; None for a single turn.
+        problem: Reason why it could not be measured.
     """
 
     framework: str
@@ -128,12 +128,12 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """What is paid once, before records are in memory; None where there is nothing to tell.
+    """One-time costs before records are in memory; None if not applicable.
 
     Attributes:
-        disk_mb_per_s: what the disk gives of files that are not in memory.
-        inflate_us_per_record: to inflate compressed shards.
-        open_us_per_shard: to open a shard, and find its records.
+        disk_mb_per_s: Disk speed for files that are not cached.
+        inflate_us_per_record: Cost of inflating compressed shards.
+        open_us_per_shard: Cost of opening a shard and finding its records.
     """
 
     disk_mb_per_s: float | None = None
@@ -152,15 +152,14 @@ class Bottleneck:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Something to change.
+    """A suggested change.
 
     Attributes:
-        kind: a short name of the rule.
-        text: what the figures say.
-        call: what to write.
-        gain: how many times as fast it would be.
-        basis: where `gain` comes from: it was "measured", is "expected" from the share of a
-            stage, or would be "at most" that.
+        kind: Short name of the rule.
+        text: Explanation.
+        call: Code to write.
+        gain: Speed-up.
+        basis: Basis of `gain`: "measured", "expected" from the share of a stage, or "at most".
     """
 
     kind: str
@@ -172,26 +171,26 @@ class Advice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """What `datum.measure` found; `str()` of it is a summary, `to_json()` all of it.
+    """Result of `datum.measure`; its text is a summary, `to_json()` has all figures.
 
     Attributes:
-        path: the dataset.
-        split: what was measured of it.
-        records: how many the split has.
-        bytes: how many bytes its shards have on disk.
-        shards: how many there are.
-        compression: of them.
-        measured_records: how many of them everything was measured with, again and again.
-        record_bytes: of one of these, in plain files.
-        options: what was asked for: batch_size, shuffle, columns, threads, workers, map, seconds.
-        machine: where.
-        stages: their costs, in the order in which a record goes through them.
-        speeds: of the loaders, `to_numpy` first.
-        paid: what is paid once.
-        missing: frameworks that are not installed.
-        bottleneck: the stage that takes most of the time.
-        advice: what to change, the largest gain first.
-        notes: what else has to be known to read the figures.
+        path: Path of the dataset.
+        split: Measured split.
+        records: Records of the split.
+        bytes: Size of its shards on disk.
+        shards: Number of shards.
+        compression: Compression of the shards.
+        measured_records: Records used in every pass.
+        record_bytes: Uncompressed size of one record.
+        options: Options of the call: batch_size, shuffle, columns, threads, workers, map, seconds.
+        machine: Machine of the measurement.
+        stages: Costs of the stages, in processing order.
+        speeds: Speeds of the loaders, `to_numpy` first.
+        paid: One-time costs.
+        missing: Frameworks that are not installed.
+        bottleneck: Stage that takes most of the time.
+        advice: Suggested changes, the largest gain first.
+        notes: Remarks on the figures.
     """
 
     path: str
@@ -214,7 +213,7 @@ class Measurement:
 
     @property
     def records_per_s(self) -> float:
-        """What one thread does with all stages."""
+        """Speed of one thread through all stages."""
         return self.stages[-1].records_per_s
 
     @property
@@ -224,7 +223,7 @@ class Measurement:
         return max(ours, key=lambda speed: speed.records_per_s or 0.0, default=None)
 
     def to_json(self) -> dict[str, Any]:
-        """All figures as plain values."""
+        """Return all figures as plain values."""
         return {**asdict(self), "records_per_s": self.records_per_s}
 
     def __str__(self) -> str:
@@ -236,14 +235,14 @@ class Measurement:
             f"{stage.records_per_s:>14,.0f} records/s so far"
             for stage in self.stages
         ]
-        speeds = [f"  {speed.name:<16}{_told(speed)}" for speed in self.speeds]
+        speeds = [f"  {speed.name:<16}{_describe(speed)}" for speed in self.speeds]
         bottleneck = [] if self.bottleneck is None else [self.bottleneck.text]
         advice = [f"- {one.text}: {one.call} ({one.gain:.1f}x, {one.basis})" for one in self.advice]
         parts = [f"{head}, {size}", *stages, *speeds, *bottleneck, *advice, *self.notes]
         return "\n".join(map(inert, parts))
 
 
-def _told(speed: Speed) -> str:
+def _describe(speed: Speed) -> str:
     if speed.records_per_s is None:
         return f"not measured: {speed.problem}"
     return f"{speed.records_per_s:>31,.0f} records/s"

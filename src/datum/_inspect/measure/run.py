@@ -74,13 +74,13 @@ __all__ = [
     "trial_contenders",
 ]
 
-NOISY = 0.15  # a spread from which on figures are only a hint
-MAX_PROBLEM = 160  # letters of an error
+NOISY = 0.15  # spread above which figures are only a hint
+MAX_PROBLEM = 160  # characters of an error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """All that was found out, and what was asked; `name` is what the user calls the dataset."""
+    """Raw findings and their settings; `name` is the dataset as given."""
 
     name: str
     split: Split
@@ -99,23 +99,23 @@ class Findings:
 
     @property
     def record_bytes(self) -> float:
-        """Of a record, in plain files."""
+        """Uncompressed size of a record."""
         return self.sample.bytes / self.sample.records
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, in one line that is not too long.
+    """First line of an error, shortened.
 
     >>> first_line(KeyError())
     'KeyError'
     """
-    first = str(error).strip().partition("\n")[0]  # of libraries that tell a lot
+    first = str(error).strip().partition("\n")[0]  # some libraries print long messages
     line = inert(first) or type(error).__name__
     return line if len(line) <= MAX_PROBLEM else f"{line[: MAX_PROBLEM - 3]}..."
 
 
 def make_measurement(found: Findings) -> Measurement:
-    """What the findings tell."""
+    """Turn findings into a measurement."""
     times = {name: found.timings[name] for name in MEASURED if name in found.timings}
     costs = find_costs({name: time.median for name, time in times.items()}, found.sample.records)
     spreads = {name: time.spread for name, time in times.items()}
@@ -215,7 +215,7 @@ def _facts(
 
 
 def _auto_engine(found: Findings) -> str | None:
-    """What `to_tf` would read the whole split with; None where it was not measured."""
+    """Engine that `to_tf` would choose for the whole split; None if not measured."""
     if not any(name.startswith("to_tf") for name in found.timings):
         return None
     from datum._frameworks.tensorflow.engine import choose_engine, find_engine_inputs
@@ -235,7 +235,7 @@ def _notes(found: Findings) -> Iterator[str]:
             " small differences mean nothing"
         )
     if found.options.map is not None and any(entry.framework == "tf" for entry in found.entries):
-        yield "TensorFlow was measured without `map`, since it takes functions of tensors"
+        yield "TensorFlow was measured without `map`, because it needs functions of tensors"
     engine = _auto_engine(found)
     if engine is not None:
         yield f"`to_tf` takes its engine {engine!r} for this by itself"
@@ -243,8 +243,8 @@ def _notes(found: Findings) -> Iterator[str]:
         yield "the split has fewer records than a batch"
 
 
-MAX_BATCH = 256  # from here on the cost of a batch as such is small
-SMALL_IMAGES = 16  # images in a batch; of more, decoding takes the time
+MAX_BATCH = 256  # larger batches hardly save fixed costs
+SMALL_IMAGES = 16  # images in a batch; with more, decoding dominates
 
 
 def trial_contenders(
@@ -255,7 +255,7 @@ def trial_contenders(
     sizes: ImageSizes | None,
     machine: Machine,
 ) -> Iterator[Contender]:
-    """What is worth trying with a split of so many records."""
+    """Choose trials for a split of this size."""
     memory = PART_OF_MEMORY * (machine.memory_bytes or 0)
     if sizes is not None and records * sizes.bytes <= memory:
         yield _trial(CACHED, sample, replace(options, cache=True))
@@ -282,7 +282,7 @@ CHECKED_BYTES = 32 * 2**20  # of records that are no Examples
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is to be measured, and how; `name` is what the user calls the dataset."""
+    """Settings of a measurement; `name` is the dataset as given."""
 
     name: str
     dataset: Dataset
@@ -294,12 +294,12 @@ class Asked:
 
     @property
     def turn_s(self) -> float:
-        """How long a turn takes."""
+        """Duration of a turn."""
         return self.seconds / ROUNDS
 
 
 class _Steps:
-    """Tells how far it has come: contenders are made warm, and then have their turns."""
+    """Progress of a measurement: contenders warm up, then take turns."""
 
     def __init__(self, asked: Asked, planned: int) -> None:
         self._tell = asked.progress or (lambda _done, _total: None)
@@ -308,17 +308,17 @@ class _Steps:
         self._tell(0, planned * (1 + ROUNDS))
 
     def add_warm(self) -> None:
-        """One contender is warm, or cannot be."""
+        """Count a contender that has warmed up or failed."""
         self._warm = min(self._warm + 1, self._planned)
         self._tell(self._warm, self._planned * (1 + ROUNDS))
 
     def add_turn(self, done: int, total: int) -> None:
-        """So many turns are over."""
+        """Count finished turns."""
         self._tell(self._planned + done, self._planned + total)
 
 
 def check_records(asked: Asked, unknown: DatumError | None) -> Measurement:
-    """Read and check records that are no Examples, of whose content nothing is known."""
+    """Measure records that are no Examples: read and check only."""
     split = asked.split
     mean = sum(run.shard.bytes for run in split.runs) / len(split)
     sample = take_sample(split, max(1, int(CHECKED_BYTES / max(1.0, mean))))
@@ -339,13 +339,13 @@ def check_records(asked: Asked, unknown: DatumError | None) -> Measurement:
             timings=timings,
             machine=find_machine({}),
             paid=Paid(_mega(disk), _micro(inflating_s(sample))),
-            notes=(f"records were only read and checked, since they are no Examples{reason}",),
+            notes=(f"records were only read and checked, because they are no Examples{reason}",),
         )
     )
 
 
 def measure_records(asked: Asked, chosen: list[str] | None) -> Measurement:
-    """Measure all stages, and the frameworks that were chosen; None for those that are here."""
+    """Measure all stages and the given frameworks; None means all installed ones."""
     split = asked.split
     few = take_sample(split, min(len(split), asked.options.plan_records))
     options, notes = decode_encoded(few.split, asked.options)
@@ -399,9 +399,9 @@ def measure_records(asked: Asked, chosen: list[str] | None) -> Measurement:
 
 
 def _probe(few: Sample, options: LoadOptions, *, long_s: float) -> float:
-    """About how many seconds a record takes; what takes `long_s` is believed."""
+    """Estimate seconds per record, from passes of at least `long_s`."""
     before_s, epochs = _pass_s(few, options, 1), 1
-    while True:  # what it takes to open files is in both times, so it is not counted
+    while True:  # the difference leaves out the cost of opening files
         elapsed_s = _pass_s(few, options, 1 + epochs)
         if elapsed_s > long_s or epochs >= MAX_PROBED:
             return max(elapsed_s - before_s, elapsed_s / 8) / epochs / few.records
@@ -427,7 +427,7 @@ def _calibrated(contenders: Iterable[Contender], asked: Asked, steps: _Steps) ->
 
 @dataclass(slots=True)
 class _Loaders:
-    """Loaders that are warm, and what is in the way of the others."""
+    """Loaders ready to be measured, and problems of the others."""
 
     versions: dict[str, str]
     missing: list[str]
@@ -454,7 +454,7 @@ def _prepare(
             loaders.entries.append(entry)
             try:
                 loaders.contenders += _calibrated([entry.make()], asked, steps)
-            except Exception as error:  # whatever it is: the others can be measured
+            except Exception as error:  # the others can still be measured
                 loaders.problems[entry.name] = first_line(error)
                 steps.add_warm()
     return loaders
@@ -485,29 +485,27 @@ def measure(
     map: Callable[..., Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Measurement:
-    """Measure how fast a dataset is read here, and what takes the time.
+    """Measure how fast a dataset is read on this machine, and find the bottleneck.
 
-    One thread goes through stage after stage: bytes are read, CRCs checked, columns parsed, images
-    decoded, records mapped, batches put together. Then each framework that is installed takes the
-    batches as a program does, with all threads. Everything goes through the same records, a part
-    of the split that suits the time, and in turn: medians are told, and how far the turns lay
-    apart. The files are in memory by then; what the disk does is told beside it.
+    One thread runs the stages: read bytes, check CRCs, parse columns, decode images, map records,
+    assemble batches. Then the loaders of each installed framework run with all threads. All use
+    the same records, a part of the split that fits the time, in alternating turns; medians and
+    spreads are reported. Files are cached by then; the speed of the disk is reported separately.
 
-    Of records that are no Examples the bytes are read and checked, no more. Damage raises what
-    reading it does.
+    Records that are no Examples are only read and checked. Damaged records raise an error.
 
     Args:
-        dataset: what `datum.load` gives, or takes.
-        split: "train", "train[:10%]" and so on; None is "train" where there is one, else the first.
-        batch_size: how many records a batch has.
-        seconds: that each stage and each loader may take.
-        frameworks: some of "numpy", "torch", "jax" and "tf"; None is all that are installed.
-        shuffle: as for `to_numpy`.
-        columns: the features to read; None is all.
-        threads: how many loaders use; None is one for each core.
-        workers: how many processes a DataLoader has.
-        map: a function of a record, as for `to_numpy`. TensorFlow goes without it.
-        progress: called with what is done, and with what there is to do.
+        dataset: A dataset or its path.
+        split: Split such as "train" or "train[:10%]"; None for "train", or else the first.
+        batch_size: Records per batch.
+        seconds: Time for each stage and each loader.
+        frameworks: Some of "numpy", "torch", "jax" and "tf"; None for all that are installed.
+        shuffle: Shuffle mode, as in `to_numpy`.
+        columns: Features to read; None for all.
+        threads: Threads of the loaders; None for one per core.
+        workers: Worker processes of a DataLoader.
+        map: Function of a record, as in `to_numpy`; TensorFlow is measured without it.
+        progress: Function called with the steps done and the total.
 
     >>> import datum
     >>> report = datum.write({"x": range(100)}, "hundred", progress=False)
@@ -548,7 +546,7 @@ def _check_seconds(seconds: Any) -> float:
 
 
 def _open(dataset: Any) -> tuple[Dataset, DatumError | None]:
-    """A dataset; of records that are no Examples without features, and why that is."""
+    """Open a dataset; for records that are no Examples, without features and with the error."""
     if isinstance(dataset, Dataset):
         return dataset, None
     try:
@@ -561,7 +559,7 @@ def _open(dataset: Any) -> tuple[Dataset, DatumError | None]:
 
 
 def _name(given: Any, opened: Dataset) -> str:
-    """What the user calls it: of a single file its path, not its folder."""
+    """Name of the dataset as given; for a single file its path, not its folder."""
     return os.fspath(given) if isinstance(given, (str, os.PathLike)) else str(opened.path)
 
 

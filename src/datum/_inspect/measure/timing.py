@@ -34,9 +34,9 @@ __all__ = [
     "take_sample",
 ]
 
-ROUNDS = 5  # a median of fewer says little; of more, each turn would be short
+ROUNDS = 5  # fewer make a poor median, more make short turns
 MIN_ROUNDS = 3
-PATIENCE = 1.5  # times its seconds that a contender may take before it sits out
+PATIENCE = 1.5  # factor of its time after which a contender skips rounds
 MAX_PASSES = 10_000
 
 Clock = Callable[[], float]
@@ -45,16 +45,16 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """Something to time.
+    """Work to time.
 
     Attributes:
-        name: of it.
-        run: makes so many passes, after those batches that do not count; gives all batches.
-        batches: how many there are in each pass.
-        lead: how many come first that are not timed, where it takes long to start.
-        epochs: how often a pass goes through the records.
-        passes: how many passes there are in a turn.
-        clock: what it is timed by.
+        name: Name for the results.
+        run: Function of the number of passes and of uncounted batches; yields all batches.
+        batches: Batches per pass.
+        lead: Batches at the start that are not timed, if starting is slow.
+        epochs: Epochs per pass.
+        passes: Passes per turn.
+        clock: Clock for timing.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long it took to go through the records once, in seconds: one number for each turn.
+    """Seconds per epoch, one number for each turn.
 
     >>> timing = Timing((1.0, 9.0, 2.0))
     >>> timing.median, timing.spread
@@ -79,12 +79,12 @@ class Timing:
 
     @property
     def median(self) -> float:
-        """The middle one: neither a lucky turn nor a disturbed one counts."""
+        """Median, which ignores lucky and disturbed turns."""
         return statistics.median(self.seconds)
 
     @property
     def spread(self) -> float:
-        """Half the distance of the quartiles, as a part of the median."""
+        """Half the interquartile range, relative to the median."""
         if len(self.seconds) < 2 or not self.median:
             return 0.0
         low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
@@ -92,9 +92,9 @@ class Timing:
 
 
 def calibrate(contender: Contender, *, turn_s: float) -> int:
-    """How many passes of a contender take about as long as a turn; it is warm afterwards."""
+    """Find the number of passes that fill a turn; warms up the contender."""
     elapsed_s = _time(contender, 1)
-    if elapsed_s < turn_s:  # the first pass also opened files, traced functions, started workers
+    if elapsed_s < turn_s:  # the first pass also opens files, traces functions, starts workers
         elapsed_s = _time(contender, 1)
     return max(1, min(MAX_PASSES, round(turn_s / max(elapsed_s, 1e-9))))
 
@@ -105,9 +105,9 @@ def race(
     seconds: float,
     progress: Progress | None = None,
 ) -> Mapping[str, Timing]:
-    """Give each contender a turn in every round; each round starts with the next one.
+    """Time all contenders in rounds; each round starts with the next contender.
 
-    Nobody takes much more than `seconds`: who is slow sits out the last rounds.
+    No contender takes much more than `seconds`: slow ones skip the last rounds.
     """
     with _settled():
         return _race(contenders, seconds, progress)
@@ -115,8 +115,8 @@ def race(
 
 @contextmanager
 def _settled() -> Iterator[None]:
-    """Keep the garbage collector from looking through all that frameworks made, within a turn."""
-    if gc.get_freeze_count():  # somebody else's, who would not want it undone
+    """Keep the garbage collector from scanning objects of frameworks during a turn."""
+    if gc.get_freeze_count():  # frozen by the user, who must unfreeze it
         yield
         return
     gc.freeze()
@@ -169,20 +169,20 @@ def _time(contender: Contender, passes: int) -> float:
 
 PART_OF_TURN = 0.2
 FEW_BATCHES = 4
-SHARDS = 4  # that records are taken from: as many as readers of several files have open at once
+SHARDS = 4  # that records are taken from, as many as interleaving readers open
 MAX_SHARDS = 256  # where shards are tiny
-MAX_COMPRESSED_BYTES = 64 * 2**20  # a shard has to be inflated as a whole
+MAX_COMPRESSED_BYTES = 64 * 2**20  # a shard is inflated as a whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """Some records of one plain file, one after the other.
+    """Consecutive records of one uncompressed file.
 
     Attributes:
-        path: the file: a shard, or the inflated copy of one.
-        first: the number of the first record in its shard.
-        offsets: where each record starts.
-        lengths: how many bytes its payload has.
+        path: Shard, or its inflated copy.
+        first: Number of the first record in its shard.
+        offsets: Start of each record.
+        lengths: Payload size of each record.
     """
 
     path: Path
@@ -192,16 +192,16 @@ class Piece:
 
     @property
     def start(self) -> int:
-        """The first byte."""
+        """Offset of the first byte."""
         return int(self.offsets[0])
 
     @property
     def end(self) -> int:
-        """The byte after the last one."""
+        """Offset after the last byte."""
         return int(self.offsets[-1] + self.lengths[-1]) + FRAME_BYTES
 
     def read(self) -> NDArray[np.uint8]:
-        """The bytes from `start` to `end`; CorruptRecordError if the file lost them."""
+        """Read the bytes from `start` to `end`; raise CorruptRecordError if they are missing."""
         content = _core.MappedFile(self.path)
         if len(content) < self.end:
             raise change_error(str(self.path), self.end, "cut", len(content))
@@ -211,11 +211,11 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Records of a split, and where they lie.
+    """Records of a split and their bytes.
 
     Attributes:
-        split: they alone.
-        pieces: the plain bytes of them.
+        split: Split of these records only.
+        pieces: Their bytes in uncompressed files.
     """
 
     split: Split
@@ -223,20 +223,20 @@ class Sample:
 
     @property
     def records(self) -> int:
-        """How many there are."""
+        """Number of records."""
         return len(self.split)
 
     @property
     def bytes(self) -> int:
-        """How many bytes they have in plain files."""
+        """Uncompressed size of the records."""
         return sum(piece.end - piece.start for piece in self.pieces)
 
 
 def choose_records(*, available: int, batch_size: int, record_s: float, turn_s: float) -> int:
-    """How many records to take, of which each takes one thread so long: whole batches.
+    """Number of records of a sample, in whole batches, from the seconds per record.
 
-    A pass should take a small part of a turn, since others may take ten times as long for small
-    records. But a few batches have to be in it, if there is time for them, and one at least.
+    A pass should take a small part of a turn, because other loaders may take ten times as long for
+    small records. But it has a few batches, if time allows, and at least one.
 
     >>> choose_records(available=100_000, batch_size=64, record_s=0.00001, turn_s=0.4)
     8000
@@ -251,7 +251,7 @@ def choose_records(*, available: int, batch_size: int, record_s: float, turn_s: 
 
 
 def spread(lengths: Sequence[int], wanted: int, shards: int = SHARDS) -> list[tuple[int, int]]:
-    """Which runs to take records from, and how many of each: equal parts of some, evenly chosen.
+    """Choose runs and the number of records of each: equal parts of evenly spaced runs.
 
     >>> spread([100] * 8, 60)
     [(0, 15), (2, 15), (4, 15), (6, 15)]
@@ -259,7 +259,7 @@ def spread(lengths: Sequence[int], wanted: int, shards: int = SHARDS) -> list[tu
     [(0, 5), (1, 55)]
     """
     wanted = min(wanted, sum(lengths))
-    needed = -(-wanted * len(lengths) // max(1, sum(lengths)))  # if they were of one length
+    needed = -(-wanted * len(lengths) // max(1, sum(lengths)))  # assuming equal lengths
     count = min(len(lengths), max(shards, needed))
     while True:
         chosen = [at * len(lengths) // count for at in range(count)]
@@ -274,7 +274,7 @@ def spread(lengths: Sequence[int], wanted: int, shards: int = SHARDS) -> list[tu
 
 
 def take_sample(split: Split, wanted: int) -> Sample:
-    """So many records of a split, or a few less where its shards are tiny."""
+    """Sample records of a split, slightly fewer if its shards are tiny."""
     runs = list(split.runs)
     is_compressed = any(run.shard.compression is not None for run in runs)
     parts = spread([len(run) for run in runs], wanted, _inflated(runs) if is_compressed else SHARDS)
@@ -287,13 +287,13 @@ def take_sample(split: Split, wanted: int) -> Sample:
 
 
 def _inflated(runs: Sequence[ShardRange]) -> int:
-    """How many compressed shards may be inflated without much waiting."""
+    """Number of compressed shards that inflate quickly."""
     mean = sum(run.shard.bytes for run in runs) / len(runs)
     return max(1, min(SHARDS, int(MAX_COMPRESSED_BYTES / max(1.0, mean))))
 
 
 def _piece(local: LocalShard, run: ShardRange) -> Piece:
-    if local.offsets is not None:  # of sound records among damaged ones
+    if local.offsets is not None:  # good records among damaged ones
         offsets = local.offsets[run.start : run.stop]
         return Piece(local.path, run.start, offsets, _lengths_at(local.path, offsets))
     assert local.index is not None

@@ -1,1 +1,1 @@
-"""What the records of a dataset are like: distributions, classes, duplicates, and warnings."""
+"""Profiles of datasets: distributions, classes, duplicates and warnings."""

@@ -34,14 +34,14 @@ __all__ = [
 
 PIECE_RECORDS = 32768  # counted at a time
 PIECE_BYTES = 16 * 2**20
-GATHERED_BYTES = 4 * PIECE_BYTES  # of a sample: fewer and larger pieces take less time
-SAMPLED_BLOCKS = 32  # neighbours lie together: a block is read at once, from one file
-SCANNED_BYTES = 256 * 2**20  # files without an index are searched for records up to this size
+GATHERED_BYTES = 4 * PIECE_BYTES  # of a sample; fewer, larger pieces are faster
+SAMPLED_BLOCKS = 32  # a block of neighbours is one read
+SCANNED_BYTES = 256 * 2**20  # limit for scanning a file without an index
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some records of a split, and their numbers in it."""
+    """Some records of a split, with their numbers."""
 
     records: Records
     numbers: NDArray[np.int64]
@@ -55,14 +55,14 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What kept records from being read."""
+    """A shard that cannot be read, and why."""
 
     shard: str
     text: str
 
     @classmethod
     def of(cls, error: Exception, file: str) -> Failure:
-        """What an error tells of a file, without what is known already, and without its hint."""
+        """Text of an error without the file and the hint."""
         return cls(Path(file).name, Message.of(error).beside(file))
 
 
@@ -71,8 +71,8 @@ class _Block:
     """Neighbouring records of a shard.
 
     Attributes:
-        first: the number of the first one in the split.
-        is_leading: whether it is at the start of its shard, and to be read in order.
+        first: Number of the first record in the split.
+        is_leading: Whether the block starts its shard and is read sequentially.
     """
 
     run: ShardRange
@@ -81,9 +81,9 @@ class _Block:
 
 
 def read_pieces(split: Split, sample: int | None) -> Iterator[Piece | Failure]:
-    """All records of a split in order, or `sample` of them from all over it, in few pieces.
+    """Yield all records of a split in order, or `sample` of them spread over it.
 
-    A shard that cannot be read is told of, and passed by.
+    A shard that cannot be read is reported and skipped.
     """
     if sample is None or sample >= len(split):
         blocks = [
@@ -104,7 +104,7 @@ def _read_all(split: Split, blocks: Sequence[_Block]) -> Iterator[Piece | Failur
 
 
 def _gathered(split: Split, blocks: Sequence[_Block]) -> Iterator[Piece | Failure]:
-    """Blocks put together: counting has a price for each piece, not only for each record."""
+    """Join blocks, because counting has a cost per piece."""
     held: list[Piece] = []
     for block in blocks:
         for piece in _read_block(split, block):
@@ -128,7 +128,7 @@ def _bytes(pieces: list[Piece]) -> int:
 
 
 def _numbered(split: Split) -> Iterator[tuple[ShardRange, int]]:
-    """The runs of a split, each with the number of its first record."""
+    """Runs of a split with the number of their first record."""
     first = 0
     for run in split.runs:
         yield run, first
@@ -136,7 +136,7 @@ def _numbered(split: Split) -> Iterator[tuple[ShardRange, int]]:
 
 
 def _can_jump(split: Split) -> bool:
-    """Whether any record can be found without reading much of what lies before it."""
+    """Return whether records can be read without reading those before them."""
     if any(run.shard.compression is not None for run in split.runs):
         return False
     if sum(run.shard.bytes for run in split.runs) <= SCANNED_BYTES:
@@ -146,14 +146,14 @@ def _can_jump(split: Split) -> bool:
 
 
 def _spread(split: Split, sample: int) -> list[_Block]:
-    """Blocks at even distances, the first at the start and the last at the end of the split."""
+    """Blocks at even distances, from the start to the end of the split."""
     count = min(SAMPLED_BLOCKS, sample)
     sizes = np.diff(np.linspace(0, sample, count + 1).astype(np.int64)).tolist()
     starts = np.linspace(0, len(split) - sizes[-1], count).astype(np.int64).tolist()
     found: list[_Block] = []
     end = 0
     for start, size in zip(starts, sizes, strict=True):
-        first = max(start, end)  # of small splits blocks may touch each other
+        first = max(start, end)  # in a small split, blocks may touch
         end = min(first + size, len(split))
         for run, offset in _numbered(split[first:end]):
             found.append(_Block(run, first + offset, False))
@@ -161,7 +161,7 @@ def _spread(split: Split, sample: int) -> list[_Block]:
 
 
 def _leading(split: Split, sample: int) -> list[_Block]:
-    """The first records of shards at even distances: others cannot be had without those."""
+    """First records of shards at even distances, where others need a sequential read."""
     runs = list(_numbered(split))
     count = min(SAMPLED_BLOCKS, len(runs), sample)
     chosen = np.linspace(0, len(runs) - 1, count).astype(np.int64).tolist()
@@ -218,7 +218,7 @@ def _read(split: Split, block: _Block) -> Iterator[Records]:
 
 
 def _piece_size(run: ShardRange) -> int:
-    """How many records of a shard are read at a time."""
+    """Number of records of a shard to read at once."""
     size = max(1, run.shard.bytes // max(1, run.shard.records))
     return max(1, min(PIECE_RECORDS, PIECE_BYTES // size))
 
@@ -228,7 +228,7 @@ SHOWN_PAIRS = 5
 
 @dataclass(frozen=True, slots=True)
 class HashedRecords:
-    """The hashes of some payloads of a split, and the numbers of their records."""
+    """Hashes of payloads, with the numbers of their records."""
 
     hashes: NDArray[np.int64]
     numbers: NDArray[np.int64]
@@ -236,12 +236,12 @@ class HashedRecords:
 
 
 def hash_payloads(records: Records) -> NDArray[np.int64]:
-    """64 bits of each payload: two of a billion that differ share them once in 40 datasets."""
+    """Hash payloads to 64 bits; a billion of them collide in one of 40 datasets."""
     return np.fromiter(map(hash, records), np.int64, len(records))
 
 
 def find_duplicates(splits: Mapping[str, HashedRecords]) -> tuple[Duplicates, ...]:
-    """What each split holds more than once, and what it shares with those before it."""
+    """Find duplicates within each split and across splits."""
     found = [_within(name, split) for name, split in splits.items()]
     found += [
         _across(name, other, splits[name], splits[other]) for other, name in combinations(splits, 2)
@@ -252,7 +252,7 @@ def find_duplicates(splits: Mapping[str, HashedRecords]) -> tuple[Duplicates, ..
 def _within(name: str, split: HashedRecords) -> Duplicates:
     order = np.argsort(split.hashes, kind="stable")
     again = np.flatnonzero(split.hashes[order[1:]] == split.hashes[order[:-1]])
-    # Hashes differ from run to run, and the order of them: told are the first in the split.
+    # Hashes and their order vary between runs: report the first in the split.
     first = again[np.argsort(order[again + 1])[:SHOWN_PAIRS]]
     pairs = np.stack([split.numbers[order[first + 1]], split.numbers[order[first]]], axis=1)
     examples = tuple((number, twin) for number, twin in pairs.tolist())
@@ -284,14 +284,14 @@ def _pairs(
 
 @dataclass(frozen=True, slots=True)
 class SplitTally:
-    """What was counted of the records of a split.
+    """Counts of the records of a split.
 
     Attributes:
-        seen: how many records that was.
-        features: what was counted of each feature.
-        payloads: what the records look like; only where there are no features.
-        hashed: the hashes of their payloads.
-        failures: what could not be read, one of each shard.
+        seen: Number of records read.
+        features: Counts by feature.
+        payloads: Counts of payloads, if there are no features.
+        hashed: Hashes of the payloads.
+        failures: Shards that could not be read, one failure each.
     """
 
     seen: int
@@ -303,7 +303,7 @@ class SplitTally:
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """What was counted of one piece, or why it could not be."""
+    """Counts of one piece, or its failures."""
 
     piece: Piece
     hashes: Any
@@ -321,11 +321,11 @@ def count_split(
     threads: int,
     progress: Callable[[int], None],
 ) -> SplitTally:
-    """Look at all records of a split, or at a `sample`; `classes` are features that have names.
+    """Count all records of a split, or a `sample`; `classes` are features with class names.
 
-    `progress` is called with how many records are done.
+    `progress` is called with the number of records done.
     """
-    # Without defaults, so that what is missing shows.
+    # Without defaults, so that missing values show.
     parser = Parser(Schema({name: replace(one, default=None) for name, one in schema.items()}))
     failures: list[Failure] = []
     features: dict[str, FeatureTally] = {name: FeatureTally() for name in schema}
@@ -365,7 +365,7 @@ def _count_piece(parser: Parser, piece: Piece, classes: Container[str]) -> _Coun
     records = piece.records
     try:
         columns = parser.parse(records, threads=1) if parser.schema else {}
-    except DatumError:  # a record that is not as the schema says
+    except DatumError:  # a record does not match the schema
         sound, failures = _divide(parser, piece)
         if sound is None:
             return _Counted(piece, None, failures=failures)
@@ -379,7 +379,7 @@ def _count_piece(parser: Parser, piece: Piece, classes: Container[str]) -> _Coun
 
 
 def _divide(parser: Parser, piece: Piece) -> tuple[Piece | None, list[Failure]]:
-    """The parts of a piece that can be parsed, and what is wrong with the others."""
+    """Split a piece into parts that can be parsed, and failures."""
     kept: list[Piece] = []
     failures: list[Failure] = []
     start = 0
@@ -398,7 +398,7 @@ def _divide(parser: Parser, piece: Piece) -> tuple[Piece | None, list[Failure]]:
 def _in_order(
     count: Callable[[Piece], _Counted], pieces: Iterator[Piece], threads: int
 ) -> Iterator[_Counted]:
-    """What `count` makes of each piece, in their order; the caller's thread reads meanwhile."""
+    """Yield `count(piece)` in order, while this thread reads ahead."""
     if threads == 1:
         yield from map(count, pieces)
         return

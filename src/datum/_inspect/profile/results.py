@@ -39,34 +39,34 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many values lie between neighbouring edges; there is one edge more than counts.
+    """Counts of values between neighbouring edges; there is one more edge than counts.
 
-    Each bin holds its lower edge, the last one its upper edge too.
+    A bin includes its lower edge; the last bin also includes its upper edge.
     """
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {"edges": list(self.edges), "counts": list(self.counts)}
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Numbers: elements of a feature, lengths or sizes. Times are counts of their unit.
+    """Distribution of numbers: elements, lengths or sizes; times count their unit.
 
     Attributes:
-        count: how many finite ones there are.
-        lowest, highest, mean: of these; None if there are none.
-        std: their standard deviation.
-        quantiles: below which value a share of them lies, by share.
-        zeros: how many are 0.
-        nan: how many more are no numbers.
-        infinite: how many more are infinite.
-        histogram: how they are distributed.
-        is_exact: whether `count`, extremes, `mean`, `nan` and `infinite` are those of all records,
-            read now or known from the manifest; all else is of the records that were looked at.
+        count: Number of finite values.
+        lowest, highest, mean: Of the finite values; None without any.
+        std: Standard deviation.
+        quantiles: Quantiles by share.
+        zeros: Number of zeros.
+        nan: Number of NaN values, not in `count`.
+        infinite: Number of infinite values, not in `count`.
+        histogram: Histogram of the values.
+        is_exact: Whether `count`, extremes, `mean`, `nan` and `infinite` cover all records, from
+            this call or from the manifest; the rest covers the records read.
     """
 
     count: int
@@ -82,7 +82,7 @@ class Distribution:
     is_exact: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {
             "count": self.count,
             "min": self.lowest,
@@ -100,18 +100,18 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class ValueCounts:
-    """How often values occur.
+    """Frequencies of values.
 
     Attributes:
-        distinct: how many values there are; about, unless `is_counted`.
-        values: values and their counts, the most frequent first; not all, unless `is_complete`.
-        total: how many were counted.
-        names: what values are called, where they are classes; also of those that never occur.
-        is_counted: whether `distinct` was counted, not estimated.
-        is_complete: whether `values` are all there are.
-        is_exact: whether the counts are those of all records.
-        is_known: whether `distinct` is of all records, though the counts are not: it is the least
-            there can be, unless `is_counted`.
+        distinct: Number of distinct values; an estimate, unless `is_counted`.
+        values: Values and counts, the most frequent first; all of them, if `is_complete`.
+        total: Number of values counted.
+        names: Names of classes, including those that never occur.
+        is_counted: Whether `distinct` was counted rather than estimated.
+        is_complete: Whether `values` lists all values.
+        is_exact: Whether the counts cover all records.
+        is_known: Whether `distinct` covers all records though the counts do not; it is then a lower
+            bound, unless `is_counted`.
     """
 
     distinct: int
@@ -124,7 +124,7 @@ class ValueCounts:
     is_known: bool = False
 
     def name_of(self, value: Any) -> str:
-        """The name of a class, or the value itself, as text.
+        """Return the name of a class, or the value as text.
 
         >>> ValueCounts(1, ((0, 5),), 5, names={0: "cat"}).name_of(0)
         'cat'
@@ -136,7 +136,7 @@ class ValueCounts:
         return str(value)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         values = [
             {"value": plain(value), "count": count}
             | ({"name": self.names[value]} if value in self.names else {})
@@ -154,13 +154,13 @@ class ValueCounts:
 
 @dataclass(frozen=True, slots=True)
 class ImageProfile:
-    """Encoded images, by their headers alone.
+    """Encoded images, from their headers.
 
     Attributes:
-        formats: how many there are of each format.
-        channels: how many there are of each number of channels.
-        width, height, pixels: of those whose header can be read.
-        unreadable: how many are no images, or damaged.
+        formats: Count of images by format.
+        channels: Count of images by number of channels.
+        width, height, pixels: Distributions over readable images.
+        unreadable: Number of values that are damaged or no images.
     """
 
     formats: Mapping[str, int]
@@ -171,7 +171,7 @@ class ImageProfile:
     unreadable: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {
             "formats": dict(self.formats),
             "channels": {str(key): count for key, count in self.channels.items()},
@@ -183,11 +183,11 @@ class ImageProfile:
 
 
 def plain(value: Any) -> Any:
-    """As JSON holds it: bytes as text."""
+    """Convert to a JSON value; bytes become text."""
     return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
 
 
-# By gravity. What of the data is lost or wrong comes first, what merely costs time last.
+# By severity: lost or wrong data first, mere slowness last.
 KINDS: Mapping[str, str] = {
     "damage": "damaged shards",
     "leakage": "records in two splits",
@@ -211,23 +211,23 @@ KINDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class FeatureProfile:
-    """What one feature is like.
+    """Profile of one feature.
 
     Attributes:
-        feature: its type, shape and encoding.
-        present, missing: how many records have it, and how many lack it.
-        is_exact: whether these are of all records.
-        numbers: of its elements, where they are numbers; of complex ones, their sizes.
-        lengths: of records, where lengths differ; of sparse features, how many values each has.
-        sizes: in bytes, of its strings or image files.
-        empty: how many strings have no characters.
-        counts: of its values, where they are few, or short.
-        images: of images, also of those in features of bytes.
-        filled: the share of a sparse array that has values.
-        examples: some values of texts and byte strings, shortened.
-        repeated: the share of records whose value is that of the record before it.
-        is_label: whether it tells the class of a record, or of objects in it: its classes have
-            names, or it is called a label.
+        feature: Type, shape and encoding.
+        present, missing: Number of records with and without it.
+        is_exact: Whether these cover all records.
+        numbers: Distribution of numeric elements; of complex numbers, their magnitudes.
+        lengths: Distribution of lengths, if they differ; of sparse features, of value counts.
+        sizes: Distribution of sizes in bytes of strings or image files.
+        empty: Number of empty strings.
+        counts: Frequencies of values, if they are few or short.
+        images: Formats and sizes of images, also in features of bytes.
+        filled: Share of a sparse array that holds values.
+        examples: Some texts or byte strings, shortened.
+        repeated: Share of records whose value equals that of the record before.
+        is_label: Whether it is the class of a record or of objects in it, by its class names or by
+            its own name.
     """
 
     feature: Feature
@@ -247,11 +247,11 @@ class FeatureProfile:
 
     @property
     def missing_share(self) -> float:
-        """The part of the records that lack it."""
+        """Share of records without it."""
         return self.missing / max(1, self.present + self.missing)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         found: dict[str, Any] = self.feature.to_json()
         found |= {"present": self.present, "missing": self.missing, "exact": self.is_exact}
         found["label"] = self.is_label
@@ -269,14 +269,14 @@ class FeatureProfile:
 
 @dataclass(frozen=True, slots=True)
 class PayloadProfile:
-    """Records of which no features are known.
+    """Records without known features.
 
     Attributes:
-        sizes: of the payloads, in bytes.
-        kind: what they look like: "text", "json", "protobuf", an image format, or "bytes".
-        fields: of protobuf messages, what is in them: (number, type, in how many records, a value).
-        first: the start of the first payload.
-        seen: how many payloads were looked at.
+        sizes: Distribution of payload sizes in bytes.
+        kind: Apparent type: "text", "json", "protobuf", an image format, or "bytes".
+        fields: Fields of protobuf messages: (number, type, number of records, an example).
+        first: Start of the first payload.
+        seen: Number of payloads read.
     """
 
     sizes: Distribution
@@ -286,7 +286,7 @@ class PayloadProfile:
     seen: int
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values; bytes are hexadecimal."""
+        """Return plain values; bytes become hexadecimal."""
         fields = [
             {"field": number, "type": kind, "records": records, "example": example}
             for number, kind, records, example in self.fields
@@ -302,14 +302,14 @@ class PayloadProfile:
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """Records whose bytes are those of another one.
+    """Records with the same bytes as another.
 
     Attributes:
-        split: where they are.
-        other: where their twins are; the same split, or one before it.
-        records: how many; within a split, without the first of each kind.
-        examples: pairs of numbers: a record of `split`, and its twin in `other`.
-        is_exact: whether all records of both were compared.
+        split: Split of the records.
+        other: Split of their twins, the same or an earlier one.
+        records: Number of records; within a split, without the first of each.
+        examples: Pairs of record numbers: in `split`, and of the twin in `other`.
+        is_exact: Whether all records of both splits were compared.
     """
 
     split: str
@@ -319,7 +319,7 @@ class Duplicates:
     is_exact: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {
             "split": self.split,
             "other": self.other,
@@ -331,15 +331,15 @@ class Duplicates:
 
 @dataclass(frozen=True, slots=True)
 class ProfileWarning:
-    """Something that a training may suffer from.
+    """A property of the data that may hurt training.
 
     Attributes:
-        kind: which of the kinds in `datum._inspect.profile.results.KINDS`.
-        text: what is so, in words.
-        hint: what to do about it.
-        feature: the feature it is about, if it is about one.
-        split: the split it is about, if it is about one.
-        figure: how much of it there is, in short, for lists of warnings of one kind.
+        kind: One of the kinds of warnings, such as "imbalance".
+        text: Description.
+        hint: Suggested remedy.
+        feature: Feature concerned, if any.
+        split: Split concerned, if any.
+        figure: Extent in short, for lists of warnings of one kind.
     """
 
     kind: str
@@ -350,7 +350,7 @@ class ProfileWarning:
     figure: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {
             "kind": self.kind,
             "feature": self.feature,
@@ -362,7 +362,7 @@ class ProfileWarning:
 
     @property
     def title(self) -> str:
-        """What warnings of its kind are about."""
+        """Title of its kind."""
         return KINDS[self.kind]
 
     def __str__(self) -> str:
@@ -372,13 +372,13 @@ class ProfileWarning:
 
 @dataclass(frozen=True, slots=True)
 class SplitProfile:
-    """What the records of a split are like.
+    """Profile of one split.
 
     Attributes:
-        records, bytes, shards: how many there are.
-        seen: how many records were looked at.
-        features: what each feature is like.
-        payloads: what the records look like, where no features are known.
+        records, bytes, shards: Totals of the split.
+        seen: Number of records read.
+        features: Profiles by feature.
+        payloads: Profile of the payloads, if no features are known.
     """
 
     records: int
@@ -389,7 +389,7 @@ class SplitProfile:
     payloads: PayloadProfile | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         found: dict[str, Any] = {
             "records": self.records,
             "bytes": self.bytes,
@@ -406,7 +406,7 @@ SHOWN_VALUES = 3
 
 
 def percent(share: float) -> str:
-    """A part of a whole.
+    """Format a share in percent.
 
     >>> percent(0.125), percent(0.0001)
     ('12.5 %', '<0.1 %')
@@ -415,7 +415,7 @@ def percent(share: float) -> str:
 
 
 def describe_feature(profile: FeatureProfile) -> str:
-    """Type, and what is known of the values."""
+    """Describe the type and values of a feature."""
     feature = profile.feature
     shape = " x ".join("?" if n is None else str(n) for n in feature.shape)
     parts = [f"{feature.dtype} {shape}".rstrip()]
@@ -456,20 +456,21 @@ def _describe_images(images: ImageProfile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What `datum.profile` found; `str()` of it is a summary.
+    """Result of `datum.profile`; its text is a summary.
 
     Attributes:
-        path: the folder of the dataset.
-        writer: who described it: "datum", "tfds", "older datum", or nobody ("tfrecord files").
-        version: of the format, if Datum wrote it.
-        compression: of the shards; None too where they differ.
-        splits: what the records of each split are like.
-        features: what each feature is like in all these splits together. Of samples each counts
-            as much as its split has records.
-        duplicates: records that are there more than once.
-        warnings: what a training may suffer from, the gravest first.
-        seconds: how long it took to find out.
-        floats: which features were rounded to float32 when they were written.
+        path: Folder of the dataset.
+        writer: Origin of its description: "datum", "tfds", "older datum" or, for none,
+            "tfrecord files".
+        version: Version of the format, if Datum wrote it.
+        compression: Compression of the shards; None also if they differ.
+        splits: Profiles by split.
+        features: Profiles by feature over all splits. Samples are weighted by the records of their
+            split.
+        duplicates: Duplicate records.
+        warnings: Properties that may hurt training, the most serious first.
+        seconds: Duration of the call.
+        floats: Features that were rounded to float32 when written.
     """
 
     path: Path
@@ -485,31 +486,31 @@ class Profile:
 
     @property
     def records(self) -> int:
-        """How many records the splits have."""
+        """Records of all splits."""
         return sum(split.records for split in self.splits.values())
 
     @property
     def bytes(self) -> int:
-        """How many bytes they take on disk."""
+        """Size on disk."""
         return sum(split.bytes for split in self.splits.values())
 
     @property
     def shards(self) -> int:
-        """In how many files they lie."""
+        """Number of shards."""
         return sum(split.shards for split in self.splits.values())
 
     @property
     def seen(self) -> int:
-        """How many records were looked at."""
+        """Number of records read."""
         return sum(split.seen for split in self.splits.values())
 
     @property
     def is_complete(self) -> bool:
-        """Whether all records were looked at."""
+        """Whether all records were read."""
         return self.seen == self.records
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, for `json.dumps`; numbers that are not finite stay floats."""
+        """Return plain values for `json.dumps`; non-finite numbers stay floats."""
         return {
             "path": str(self.path),
             "writer": self.writer,
@@ -529,16 +530,16 @@ class Profile:
         }
 
     def save(self) -> Path:
-        """Put the statistics into the manifest, so that later looks know them of all records.
+        """Save the statistics to the manifest, for later profiles that read only a sample.
 
-        Nothing else is changed. WriteError if not all records and features were looked at, or if
-        there is no manifest: `Dataset.save_manifest` writes one.
+        Nothing else changes. Raises WriteError unless the profile covers all records and features,
+        and without a manifest, which `Dataset.save_manifest` writes.
         """
         return save_statistics(self)
 
     def __str__(self) -> str:
         seen = "all" if self.is_complete else f"{self.seen:,} of {self.records:,}"
-        lines = [f"{self.path}: {count_of(self.records, 'record')}, {seen} looked at"]
+        lines = [f"{self.path}: {count_of(self.records, 'record')}, {seen} read"]
         width = max(map(len, self.splits), default=0)
         for name, split in self.splits.items():
             records, shards = count_of(split.records, "record"), count_of(split.shards, "shard")
@@ -554,15 +555,15 @@ class Profile:
 
 
 def save_statistics(profile: Profile) -> Path:
-    """Write the statistics of a profile into the manifest of its dataset; nothing else changes.
+    """Save the statistics of a profile to the manifest of its dataset; nothing else changes.
 
-    WriteError if the profile is not of all records and features of its splits, or if there is no
-    manifest.
+    Raises WriteError unless the profile covers all records and features of its splits, and without
+    a manifest.
     """
     path = profile.path / MANIFEST_NAME
     if profile.writer != "datum":
         raise WriteError(
-            "expected a dataset with a manifest, to keep statistics in, got none",
+            "the dataset has no manifest to store statistics in",
             where=profile.path,
             hint=f"datum.load({str(profile.path)!r}).save_manifest() writes one",
         )
@@ -580,7 +581,7 @@ def _check(profile: Profile, name: str, split: SplitProfile, manifest: Manifest)
         raise ManifestError(
             f"expected a profile of whole splits, as they are now, got {name!r}",
             where=profile.path,
-            hint="profile the dataset anew, without a part of a split",
+            hint="profile the dataset again, without a part of a split",
         )
     missing = [feature for feature in manifest.schema if feature not in split.features]
     if split.seen != split.records or missing:

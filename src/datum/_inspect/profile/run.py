@@ -1,4 +1,4 @@
-"""`datum.profile`: all records of a dataset, or evenly spread parts of it, counted."""
+"""`datum.profile`: statistics of all records of a dataset, or of an evenly spread sample."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ __all__ = [
 
 
 def known_statistics(dataset: Dataset, split: str) -> Statistics | None:
-    """What was counted when a split was written; None where nobody did, or of other records."""
-    if split not in dataset.splits:  # a part of one, or several
+    """Statistics of a split in the manifest; None if absent or for other records."""
+    if split not in dataset.splits:  # a part of a split, or several splits
         return None
     try:
         found = Statistics.from_json(dataset.statistics.get(split))
@@ -57,7 +57,7 @@ def known_statistics(dataset: Dataset, split: str) -> Statistics | None:
 def with_known(
     profile: FeatureProfile, tally: FeatureTally, known: FeatureStatistics
 ) -> FeatureProfile:
-    """A profile with the counts, ranges and values that are known of all records."""
+    """Replace counts, ranges and values by those of all records from the manifest."""
     return replace(
         profile,
         present=known.present,
@@ -84,7 +84,9 @@ def _with_range(
         lowest=known.lowest,
         highest=known.highest,
         mean=known.mean,
-        std=found.std if found is not None and found.is_exact else None,  # none goes with `mean`
+        std=found.std
+        if found is not None and found.is_exact
+        else None,  # not known for all records
         nan=known.nan,
         infinite=known.infinite,
         histogram=histogram,
@@ -93,7 +95,7 @@ def _with_range(
 
 
 def _with_counts(found: ValueCounts | None, known: Counts | None) -> ValueCounts | None:
-    """The counts of the manifest, if it holds all; else at least how many values there are."""
+    """Counts from the manifest if complete, else a lower bound of distinct values."""
     if known is None or (found is not None and found.is_exact):
         return found
     names = {} if found is None else found.names
@@ -103,20 +105,20 @@ def _with_counts(found: ValueCounts | None, known: Counts | None) -> ValueCounts
     if found is None:
         return None
     distinct = known.more_than + 1
-    if not known.values and found.is_counted:  # too many to be counted: more were seen, perhaps
+    if not known.values and found.is_counted:  # too many to count; the sample may have more
         distinct = max(found.distinct, distinct)
     return replace(
         found,
         distinct=distinct,
-        is_counted=bool(known.values),  # the most frequent, and how many there are
+        is_counted=bool(known.values),  # else only a lower bound
         is_complete=False,
         is_known=True,
     )
 
 
-MAX_CLASSES = 10_000  # labels of more are ids
-FEW_CLASSES = 20  # of a text that nothing else tells to be a label
-RECORDS_A_CLASS = 2  # on average: a feature of fewer has names, not classes
+MAX_CLASSES = 10_000  # more of them are ids
+FEW_CLASSES = 20  # of a text feature that may be a label
+RECORDS_A_CLASS = 2  # on average; with fewer, values are names
 _LABEL = re.compile(
     r"(^|[/_.\s-])(labels?|class(es|_?ids?)?|targets?|category|categories|intent|y)$",
     re.IGNORECASE,
@@ -124,16 +126,16 @@ _LABEL = re.compile(
 
 
 def class_names(metadata: Mapping[str, Any]) -> dict[Any, str]:
-    """What numbers of classes stand for, as the metadata of a feature tells."""
+    """Class names by number, from the metadata of a feature."""
     names = metadata.get("class_names")
     return dict(enumerate(map(str, names))) if isinstance(names, (list, tuple)) else {}
 
 
 def find_labels(features: Mapping[str, FeatureProfile]) -> set[str]:
-    """The features that tell the class of their record, or of objects in it.
+    """Find the features that are the class of a record or of objects in it.
 
-    They are told by the names of their classes, or by their own. Where there is none, it is the
-    one text of few values that every record has.
+    They are recognised by class names or by their own names. Without any, the only text feature
+    with few values that every record has is the label.
     """
     found = {name for name, one in features.items() if _has_classes(one) and _is_named(name, one)}
     if found:
@@ -163,9 +165,9 @@ def _has_classes(one: FeatureProfile, *, at_most: int = MAX_CLASSES) -> bool:
     return counts.total >= RECORDS_A_CLASS * counts.distinct
 
 
-QUICK_RECORDS = 4096  # shapes of distributions are plain by then
-QUICK_BYTES = 64 * 2**20  # of all splits together: a moment, from any disk
-SMALL_RECORDS = 4 * QUICK_RECORDS  # splits of fewer are looked at as a whole, for what it is worth
+QUICK_RECORDS = 4096  # enough to show the shapes of distributions
+QUICK_BYTES = 64 * 2**20  # of all splits together; quick from any disk
+SMALL_RECORDS = 4 * QUICK_RECORDS  # smaller splits are read completely
 
 Sample = int | Literal["quick"] | None
 
@@ -179,20 +181,20 @@ def profile(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Profile:
-    """Find out what the records of a dataset are like: ranges, distributions, classes, duplicates.
+    """Profile a dataset: ranges, distributions, classes, duplicates, and warnings.
 
-    What the manifest knows of all records is taken from there. A shard that cannot be read is a
-    warning, not an error. No image is decoded: formats and sizes are in their headers.
+    Statistics of all records are taken from the manifest if it has them. A shard that cannot be
+    read is a warning, not an error. Images are not decoded; formats and sizes are in their headers.
 
     Args:
-        dataset: a dataset, or the path of one.
-        split: one of its splits, or a part such as "train[:10%]"; None for all of them.
-        columns: the features to look at; None for all.
-        sample: how many records of each split to look at, spread evenly over it; "quick" for as
-            many as take a moment: about 4,096, or 64 MiB of all splits together. None looks at
-            all records, and only that finds all duplicates.
-        threads: how many count side by side, by default one for each core.
-        progress: called with how many records are done, and how many there are.
+        dataset: A dataset or its path.
+        split: Split to read, or a part such as "train[:10%]"; None for all splits.
+        columns: Features to read; None for all.
+        sample: Number of records to read of each split, spread evenly over it. "quick" reads about
+            4,096 records, or 64 MiB of all splits together. None reads all records; only then
+            are all duplicates found.
+        threads: Number of threads; one per core by default.
+        progress: Function called with the number of records done and the total.
 
     >>> import datum
     >>> report = datum.write({"x": [1, 2, 3, 3]}, "four", shuffle=False, progress=False)
@@ -232,7 +234,7 @@ def profile(
 
 
 def _samples(splits: Mapping[str, Split], sample: Sample) -> dict[str, int | None]:
-    """How many records of each split to look at."""
+    """Number of records of each split to read."""
     if sample is None:
         return dict.fromkeys(splits)
     if sample == "quick":
@@ -253,7 +255,7 @@ def _quick_sample(split: Split, room: int) -> int:
 
 
 def _bytes_of(split: Split) -> int:
-    """How many bytes the records of a split take; of parts of shards, about."""
+    """Size of the records of a split, estimated for parts of shards."""
     runs = (run for run in split.runs if run.shard.records)
     return sum(run.shard.bytes * len(run) // run.shard.records for run in runs)
 
@@ -268,7 +270,7 @@ def _shard_bytes(split: Split) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Looks:
-    """What is to be looked at, and how."""
+    """Settings of a profile."""
 
     dataset: Dataset
     schema: Schema
@@ -287,7 +289,7 @@ class _Looks:
         classes = {name for name, names in self.class_names.items() if names}
         tallies: dict[str, SplitTally] = {}
 
-        def tell(seen: int) -> None:
+        def advance(seen: int) -> None:
             if progress is not None:
                 progress(sum(tally.seen for tally in tallies.values()) + seen, total)
 
@@ -298,7 +300,7 @@ class _Looks:
                 sample=self.samples[name],
                 classes=classes,
                 threads=self.threads,
-                progress=tell,
+                progress=advance,
             )
         return tallies
 
@@ -318,7 +320,7 @@ class _Looks:
     def finish_all(
         self, tallies: Mapping[str, SplitTally], results: Mapping[str, SplitProfile]
     ) -> Mapping[str, FeatureProfile]:
-        """All splits together: each of them counts as much as it has records."""
+        """Merge the splits, weighted by their records."""
         if len(results) == 1 and all(split.seen == split.records for split in results.values()):
             return next(iter(results.values())).features
         merged: dict[str, FeatureTally] = {name: FeatureTally() for name in self.schema}

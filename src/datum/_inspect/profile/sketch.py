@@ -25,17 +25,17 @@ __all__ = [
     "tally_values",
 ]
 
-MAX_POINTS = 2**16  # half a MiB, for as long as a feature is looked at
+MAX_POINTS = 2**16  # half a MiB per feature
 MAX_PIECES = 64
-PART_POINTS = 512  # of a part that was thinned: ranks within it are off by less than 0.1 %
-_SEED = 0  # what is drawn of a large array: the same each time
+PART_POINTS = 512  # of a thinned part, whose ranks are off by less than 0.1 %
+_SEED = 0  # makes draws from large arrays repeatable
 
 _Points = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """Numbers by samples of them: parts of sorted points, each with the weight of its points.
+    """A mergeable sketch of numbers: parts of sorted points, each with a weight per point.
 
     >>> sketch = Sketch.of(np.array([4.0, 1.0, 3.0, 2.0])).merge(Sketch.of(np.array([5.0])))
     >>> sketch.quantiles([0.5]).tolist()
@@ -46,19 +46,19 @@ class Sketch:
 
     @classmethod
     def of(cls, values: NDArray[Any]) -> Sketch:
-        """Of finite numbers in one dimension; of very many, of some drawn evenly."""
+        """Sketch finite numbers; of very many, a random sample."""
         if not len(values):
             return cls()
         drawn = values
         if len(values) > MAX_POINTS:
-            # Not every n-th: of arrays that could be the pixels of one column.
+            # Not every n-th value, which could be one column of pixels.
             places = np.random.default_rng(_SEED).integers(0, len(values), MAX_POINTS)
             drawn = values[places]
         points = np.sort(drawn).astype(np.float64)
         return cls(((points, len(values) / len(points)),))
 
     def merge(self, other: Sketch) -> Sketch:
-        """Of the values of both."""
+        """Return the sum of both."""
         parts = self.parts + other.parts
         if sum(len(points) for points, _ in parts) > MAX_POINTS:
             parts = tuple(_thinned(*part) for part in parts)
@@ -67,21 +67,21 @@ class Sketch:
         return Sketch(parts)
 
     def scaled(self, factor: float) -> Sketch:
-        """The same, as if each value had been there `factor` times."""
+        """Return a copy that counts each value `factor` times."""
         return Sketch(tuple((points, weight * factor) for points, weight in self.parts))
 
     def quantiles(self, shares: Sequence[float]) -> NDArray[np.float64]:
-        """Below which values these shares lie, as NumPy counts them; NaN of no values."""
+        """Return quantiles by NumPy's linear method; NaN without values."""
         if not self.parts:
             return np.full(len(shares), np.nan)
         values, weights = self.by_value()
         middles = np.cumsum(weights) - weights / 2
-        # From the middle of the first value to that of the last.
+        # From the middle of the first weight to that of the last.
         wanted = middles[0] + np.array(shares) * (middles[-1] - middles[0])
         return np.asarray(np.interp(wanted, middles, values), np.float64)
 
     def histogram(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How many values lie between neighbouring edges, the last bin with both of its own."""
+        """Count values between neighbouring edges; the last bin includes its upper edge."""
         counts = np.zeros(len(edges) - 1)
         for points, weight in self.parts:
             places = np.searchsorted(points, edges)
@@ -90,7 +90,7 @@ class Sketch:
         return counts
 
     def by_value(self) -> tuple[_Points, _Points]:
-        """All points in order, and the weight of each."""
+        """Return all points in order, with their weights."""
         if len(self.parts) == 1:
             points, weight = self.parts[0]
             return points, np.full(len(points), weight)
@@ -101,7 +101,7 @@ class Sketch:
 
 
 def _thinned(points: _Points, weight: float) -> tuple[_Points, float]:
-    """Every n-th point of a part that was not thinned before."""
+    """Keep every n-th point of a part that was not thinned before."""
     if len(points) <= PART_POINTS or len(points) == MAX_POINTS // 2:
         return points, weight
     places = ((np.arange(PART_POINTS) + 0.5) * (len(points) / PART_POINTS)).astype(np.int64)
@@ -109,7 +109,7 @@ def _thinned(points: _Points, weight: float) -> tuple[_Points, float]:
 
 
 def _joined(parts: tuple[tuple[_Points, float], ...]) -> tuple[_Points, float]:
-    """All parts as one, of points of equal weight."""
+    """Join all parts into one with equal weights."""
     values, weights = Sketch(parts).by_value()
     ends = np.cumsum(weights)
     count = min(MAX_POINTS // 2, len(values))
@@ -121,22 +121,22 @@ def _joined(parts: tuple[tuple[_Points, float], ...]) -> tuple[_Points, float]:
 HISTOGRAM_BINS = 32  # fits a line of a terminal; a shape needs no more
 MIN_INTEGER_BINS, MAX_INTEGER_BINS = 16, 40
 _SHARES = np.linspace(0, 1, HISTOGRAM_BINS + 1)
-PIECE_VALUES = 2**18  # what is widened to float64 at a time
+PIECE_VALUES = 2**18  # converted to float64 at a time
 
 
 @dataclass(frozen=True, slots=True)
 class NumberTally:
-    """What was counted of some numbers.
+    """Counts of some numbers.
 
     Attributes:
-        count: of finite numbers.
-        lowest, highest: of these.
-        mean: of these.
-        squares: the sum of their squared distances from the mean.
-        zeros: how many of them are 0.
-        nan, infinite: how many more there are that are no numbers, or infinite.
-        sketch: how they are distributed.
-        is_integer: whether they are whole by their type.
+        count: Number of finite numbers.
+        lowest, highest: Extremes of the finite numbers.
+        mean: Mean of the finite numbers.
+        squares: Sum of squared distances from the mean.
+        zeros: Number of zeros.
+        nan, infinite: Number of NaN and infinite values, not in `count`.
+        sketch: Distribution of the numbers.
+        is_integer: Whether their type is an integer.
     """
 
     count: float = 0
@@ -151,7 +151,7 @@ class NumberTally:
     is_integer: bool = True
 
     def merge(self, other: NumberTally) -> NumberTally:
-        """Of the numbers of both."""
+        """Return the sum of both."""
         nan, infinite = self.nan + other.nan, self.infinite + other.infinite
         is_integer = self.is_integer and other.is_integer
         if not self.count or not other.count:
@@ -174,7 +174,7 @@ class NumberTally:
         )
 
     def scaled(self, factor: float) -> NumberTally:
-        """The same, as if each number had been there `factor` times."""
+        """Return a copy that counts each number `factor` times."""
         return replace(
             self,
             count=self.count * factor,
@@ -186,7 +186,7 @@ class NumberTally:
         )
 
     def result(self, *, is_exact: bool) -> Distribution:
-        """What it says."""
+        """Return the result."""
         if not self.count:
             return Distribution(0, nan=round(self.nan), infinite=round(self.infinite))
         quantiles = self.sketch.quantiles(QUANTILES).tolist()
@@ -205,7 +205,7 @@ class NumberTally:
         )
 
     def histogram(self, lowest: Any, highest: Any) -> Histogram | None:
-        """How the numbers are distributed between two of them."""
+        """Return the histogram between two numbers."""
         if not self.count:
             return None
         is_integer = self.is_integer or self._is_whole(lowest, highest)
@@ -214,14 +214,14 @@ class NumberTally:
         return Histogram(tuple(edges.tolist()), tuple(counts))
 
     def _is_whole(self, lowest: Any, highest: Any) -> bool:
-        """Whether floats are whole numbers: bins that hold unequally many would look like combs."""
+        """Return whether all floats are whole, so that bins should hold equally many."""
         if not (float(lowest).is_integer() and float(highest).is_integer()):
             return False
         return all(bool((points == np.floor(points)).all()) for points, _ in self.sketch.parts)
 
 
 def tally_numbers(values: NDArray[Any]) -> NumberTally:
-    """Count the elements of an array: numbers, truth values or times (as counts of their unit)."""
+    """Count the elements of an array: numbers, booleans, or times in their unit."""
     flat, nan, infinite = _finite(values.reshape(-1))
     is_integer = flat.dtype.kind in "iu"
     if not len(flat):
@@ -242,7 +242,7 @@ def tally_numbers(values: NDArray[Any]) -> NumberTally:
 
 
 def _finite(flat: NDArray[Any]) -> tuple[NDArray[Any], int, int]:
-    """The finite numbers; how many are none, and how many infinite."""
+    """Return the finite numbers, and the number of NaN and of infinite ones."""
     kind = flat.dtype.kind
     if kind == "b":
         return flat.view(np.uint8), 0, 0
@@ -251,7 +251,7 @@ def _finite(flat: NDArray[Any]) -> tuple[NDArray[Any], int, int]:
         kept = flat[~is_nat] if is_nat.any() else flat
         return kept.astype(np.int64), int(is_nat.sum()), 0
     if kind == "c":
-        flat = np.abs(flat)  # their size: complex numbers have no order
+        flat = np.abs(flat)  # magnitudes, because complex numbers have no order
     elif kind in "iu":
         return flat, 0, 0
     if flat.dtype.itemsize < 4 or kind == "V":  # float16, and bfloat16 of ml_dtypes
@@ -266,12 +266,12 @@ def _finite(flat: NDArray[Any]) -> tuple[NDArray[Any], int, int]:
 def _moments(flat: NDArray[Any]) -> tuple[float, float, float]:
     """Count, mean and sum of squared distances from the mean."""
     found = (0.0, 0.0, 0.0)
-    with np.errstate(over="ignore", invalid="ignore"):  # the caller looks for what is not finite
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller handles non-finite results
         for start in range(0, len(flat), PIECE_VALUES):
             piece = flat[start : start + PIECE_VALUES].astype(np.float64)
             mean = float(piece.mean())
             piece -= mean
-            np.multiply(piece, piece, out=piece)  # np.dot would wake up threads of BLAS
+            np.multiply(piece, piece, out=piece)  # np.dot would start BLAS threads
             found = _merge_moments(found, (len(piece), mean, float(piece.sum())))
     return found
 
@@ -279,19 +279,19 @@ def _moments(flat: NDArray[Any]) -> tuple[float, float, float]:
 def _merge_moments(
     first: tuple[float, float, float], second: tuple[float, float, float]
 ) -> tuple[float, float, float]:
-    """Chan's way: exact to rounding, wherever the mean lies."""
+    """Merge moments by Chan's method, which is stable for any mean."""
     count = first[0] + second[0]
     if not first[0]:
         return second
     apart = second[1] - first[1]
     mean = first[1] + apart * (second[0] / count)
-    # Not squared with **, which raises where floats overflow.
+    # Not with **, which raises on overflow.
     squares = first[2] + second[2] + apart * apart * (first[0] * second[0] / count)
     return count, mean, squares
 
 
 def bin_edges(lowest: Any, highest: Any, *, is_integer: bool) -> NDArray[np.float64]:
-    """Edges of bins of equal width; those of integers hold equally many, but for the last one.
+    """Return edges of bins of equal width; integer bins hold equally many but for the last.
 
     >>> bin_edges(1, 3, is_integer=True).tolist()
     [1.0, 2.0, 3.0, 4.0]
@@ -304,39 +304,39 @@ def bin_edges(lowest: Any, highest: Any, *, is_integer: bool) -> NDArray[np.floa
         return np.array([*edges, highest + 1], np.float64)
     if lowest == highest:
         return np.array([lowest, highest], np.float64)
-    # Not by their difference, which may overflow.
+    # Not from the difference, which may overflow.
     return np.asarray(lowest * (1 - _SHARES) + highest * _SHARES, np.float64)
 
 
 def _even_width(span: int) -> int:
-    """How many integers to put into a bin, so that little is missing in the last one."""
+    """Number of integers per bin that leaves the last bin fullest."""
     if span <= MAX_INTEGER_BINS:
         return 1
     widths = {-(-span // bins) for bins in range(MIN_INTEGER_BINS, MAX_INTEGER_BINS + 1)}
     return min(widths, key=lambda width: (-span % width / width, width))
 
 
-MAX_COUNTED = 2**14  # distinct values of which counts are kept: more classes than datasets have
+MAX_COUNTED = 2**14  # distinct values counted; datasets have fewer classes
 MAX_LISTED = 1000  # values in a result
-MAX_COUNTED_FLOATS = 256  # floats that are this many are measured, not chosen
-LEAST_HASHES = 1024  # kept to estimate how many values there are: to about 3 %
-MAX_COUNTED_BYTES = 4096  # longer strings are no values to count
+MAX_COUNTED_FLOATS = 256  # more distinct floats are measurements, not classes
+LEAST_HASHES = 1024  # kept to estimate distinct values to about 3 %
+MAX_COUNTED_BYTES = 4096  # longer strings are not counted as values
 
 _Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
 class ValueTally:
-    """What was counted of some values.
+    """Counts of some values.
 
     Attributes:
-        counts: of each value; where there were too many, of the frequent ones, each too low by at
-            most `error` (the way of Misra and Gries).
-        total: how many values were counted.
-        error: how often all counts were lowered to drop rare values.
-        is_abandoned: whether counting was given up, for no value occurred twice.
-        hashes: the lowest hashes of all values, which tell how many distinct ones there are.
-        pairs, repeats: how many values had one before them, and how many were equal to it.
+        counts: Counts by value; with too many values, those of the frequent ones, each too low by
+            at most `error` (Misra-Gries).
+        total: Number of values counted.
+        error: Number of times all counts were lowered to drop rare values.
+        is_abandoned: Whether counting stopped because no value occurred twice.
+        hashes: Lowest hashes of all values, to estimate the distinct ones.
+        pairs, repeats: Number of neighbouring pairs, and of equal ones among them.
     """
 
     counts: Mapping[Any, float] = field(default_factory=dict)
@@ -348,7 +348,7 @@ class ValueTally:
     repeats: int = 0
 
     def merge(self, other: ValueTally) -> ValueTally:
-        """Of the values of both."""
+        """Return the sum of both."""
         counts = dict(self.counts)
         error, is_abandoned = self.error + other.error, self.is_abandoned or other.is_abandoned
         if not is_abandoned:
@@ -369,17 +369,17 @@ class ValueTally:
         )
 
     def scaled(self, factor: float) -> ValueTally:
-        """The same, as if each value had been there `factor` times."""
+        """Return a copy that counts each value `factor` times."""
         counts = {value: count * factor for value, count in self.counts.items()}
         return replace(self, counts=counts, total=self.total * factor)
 
     @property
     def repeated(self) -> float | None:
-        """The share of values that are equal to the one before them."""
+        """Share of values equal to the one before."""
         return self.repeats / self.pairs if self.pairs else None
 
     def result(self, names: Mapping[Any, str], *, is_exact: bool) -> ValueCounts:
-        """What it says."""
+        """Return the result."""
         is_counted = not self.error and not self.is_abandoned
         frequent = sorted(self.counts.items(), key=lambda pair: (-pair[1], pair[0]))
         listed = [(value, count) for value, count in frequent[:MAX_LISTED] if count > self.error]
@@ -394,16 +394,16 @@ class ValueTally:
         )
 
     def _estimate(self) -> int:
-        """How many distinct values there are, from how low the lowest hashes are."""
+        """Estimate distinct values from the lowest hashes."""
         if len(self.hashes) < LEAST_HASHES:
             return len(self.hashes)
         return round((LEAST_HASHES - 1) * 2.0**64 / float(self.hashes[-1]))
 
 
 def tally_values(values: NDArray[Any], *, is_scalar: bool) -> ValueTally | None:
-    """Count numbers or truth values but NaN, in one dimension; None of floats that are too many.
+    """Count numbers or booleans without NaN; None for too many distinct floats.
 
-    Only where each record has one does it tell how often neighbours are equal.
+    Equal neighbours are counted only with `is_scalar`, one value per record.
     """
     if values.dtype.kind == "f" and len(np.unique(values[:1024])) > MAX_COUNTED_FLOATS:
         return None
@@ -430,7 +430,7 @@ def tally_strings(strings: Sequence[Any], *, is_scalar: bool) -> ValueTally:
 
 
 def _mix(values: NDArray[Any]) -> _Hashes:
-    """A hash of each number, as splitmix64 makes them."""
+    """Hash numbers with SplitMix64."""
     wide = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
     bits = wide.view(np.uint64)
     with np.errstate(over="ignore"):

@@ -43,13 +43,13 @@ __all__ = [
     "tally_payloads",
 ]
 
-HEADER_BYTES = 4096  # holds most headers; where it does not, the whole image is looked at
+HEADER_BYTES = 4096  # holds most headers; else the whole image is parsed
 SNIFFED_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class ImageTally:
-    """What was counted of some images."""
+    """Counts of some images."""
 
     formats: Counter[str] = field(default_factory=Counter)
     channels: Counter[int] = field(default_factory=Counter)
@@ -59,7 +59,7 @@ class ImageTally:
     unreadable: float = 0
 
     def merge(self, other: ImageTally) -> ImageTally:
-        """Of both."""
+        """Return the sum of both."""
         return ImageTally(
             self.formats + other.formats,
             self.channels + other.channels,
@@ -70,7 +70,7 @@ class ImageTally:
         )
 
     def scaled(self, factor: float) -> ImageTally:
-        """The same, as if each image had been there `factor` times."""
+        """Return a copy that counts each image `factor` times."""
         return replace(
             self,
             formats=_scaled(self.formats, factor),
@@ -82,7 +82,7 @@ class ImageTally:
         )
 
     def result(self, *, is_exact: bool) -> ImageProfile:
-        """What it says."""
+        """Return the result."""
         return ImageProfile(
             {name: round(count) for name, count in self.formats.most_common()},
             {number: round(count) for number, count in self.channels.most_common()},
@@ -101,14 +101,14 @@ def _scaled(counts: Counter[Any], factor: float) -> Counter[Any]:
 
 
 def holds_images(strings: BytesColumn) -> bool:
-    """Whether the first of some byte strings that has any bytes starts as an image does."""
+    """Return whether the first non-empty byte string starts like an image."""
     filled = np.flatnonzero(strings.slices[:, 1])
     starts = _starts(strings, filled[:1], SNIFFED_BYTES)
     return any(sniff_format(start) is not None for start in starts)
 
 
 def tally_images(strings: BytesColumn) -> ImageTally:
-    """Count byte strings, each of them an image, or to be one."""
+    """Count byte strings that should be images."""
     everything = np.arange(len(strings.slices))
     found: list[ImageHeader] = []
     for number, start in enumerate(_starts(strings, everything, HEADER_BYTES)):
@@ -151,24 +151,24 @@ def _tally(numbers: Iterable[int]) -> NumberTally:
 
 
 SHOWN_EXAMPLES = 3
-SHOWN_BYTES = 256  # of an example: more than a line
-MANY_A_RECORD = 16  # values in a record; more are pixels, tokens or samples, not labels
+SHOWN_BYTES = 256  # of an example, more than a line
+MANY_A_RECORD = 16  # values in a record; more are pixels or tokens, not labels
 
 _Part = TypeVar("_Part", NumberTally, ValueTally, ImageTally)
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureTally:
-    """What was counted of a feature; None stands for what it does not have.
+    """Counts of a feature; None for what does not apply.
 
     Attributes:
-        present, missing: how many records have it, or lack it.
-        numbers, lengths, sizes: of elements, of rows, and of strings in bytes.
-        empty: strings without characters.
-        values: of elements, where they may be classes.
-        images: of image files.
-        cells: how many elements a sparse feature would have, were it dense.
-        examples: some strings.
+        present, missing: Number of records with and without it.
+        numbers, lengths, sizes: Counts of elements, of row lengths, and of string sizes in bytes.
+        empty: Number of empty strings.
+        values: Counts of elements that may be classes.
+        images: Counts of image files.
+        cells: Number of elements of a sparse feature if it were dense.
+        examples: Some strings.
     """
 
     present: float = 0
@@ -183,7 +183,7 @@ class FeatureTally:
     examples: tuple[str | bytes, ...] = ()
 
     def merge(self, other: FeatureTally) -> FeatureTally:
-        """Of the records of both; those of `other` come after these."""
+        """Return the sum of both; the records of `other` come later."""
         if not self.present and not self.missing:
             return other
         return FeatureTally(
@@ -200,7 +200,7 @@ class FeatureTally:
         )
 
     def scaled(self, factor: float) -> FeatureTally:
-        """The same, as if each record had been there `factor` times."""
+        """Return a copy that counts each record `factor` times."""
         return FeatureTally(
             self.present * factor,
             self.missing * factor,
@@ -217,7 +217,7 @@ class FeatureTally:
     def result(
         self, feature: Feature, names: Mapping[Any, str], *, is_exact: bool
     ) -> FeatureProfile:
-        """What it says of the feature, whose classes have these names."""
+        """Return the profile of the feature, with these class names."""
         lengths, values, images = self.lengths, self.values, self.images
         filled = lengths.mean * lengths.count if lengths is not None else 0.0
         return FeatureProfile(
@@ -246,7 +246,7 @@ def _merge_present(first: _Part | None, second: _Part | None) -> _Part | None:
 
 
 def _merge_all(first: FeatureTally, second: FeatureTally, name: str) -> Any:
-    """Of both; None if one of them has records, but could not count them."""
+    """Merge two counts; None if either has records that were not counted."""
     parts = [getattr(one, name) for one in (first, second) if one.present]
     if not parts or None in parts:
         return None
@@ -254,9 +254,9 @@ def _merge_all(first: FeatureTally, second: FeatureTally, name: str) -> Any:
 
 
 def tally_column(feature: Feature, column: Any, *, has_classes: bool) -> FeatureTally:
-    """Count a column as `datum.format.parse` makes it.
+    """Count a column of `datum.format.parse`.
 
-    Where `has_classes`, its elements are numbers of classes, and counted even where there are many.
+    With `has_classes`, elements are class numbers, counted even if there are many.
     """
     count, missing = len(column), 0
     if isinstance(column, Masked):
@@ -280,7 +280,7 @@ def tally_column(feature: Feature, column: Any, *, has_classes: bool) -> Feature
 
 
 def _flattened(column: Any) -> tuple[NDArray[np.int64] | None, Any]:
-    """How many items each record has, where that differs, and all elements one after the other."""
+    """Return the lengths of records, if they differ, and all elements flattened."""
     if isinstance(column, Sparse):
         return np.bincount(column.indices[:, 0], minlength=len(column)), column.values
     lengths = None
@@ -295,7 +295,7 @@ def _flattened(column: Any) -> tuple[NDArray[np.int64] | None, Any]:
 
 
 def _is_counted(feature: Feature, values: NDArray[Any], *, present: int, has_classes: bool) -> bool:
-    """Whether elements may be classes: scalars, or integers of which a record has few."""
+    """Return whether elements may be classes: scalars, or few integers per record."""
     if not feature.shape:
         return values.dtype.kind != "c"
     if values.dtype.kind not in "iub":
@@ -305,7 +305,7 @@ def _is_counted(feature: Feature, values: NDArray[Any], *, present: int, has_cla
 
 
 def _plain(values: NDArray[Any]) -> NDArray[Any]:
-    """As numbers that NumPy can sort: times as counts of their unit."""
+    """Convert times to counts of their unit, which NumPy can sort."""
     flat = values.reshape(-1)
     if flat.dtype.kind in "mM":
         return flat.astype(np.int64)
@@ -329,7 +329,7 @@ def _tally_bytes(feature: Feature, strings: BytesColumn, *, is_scalar: bool) -> 
 
 
 def _examples(strings: BytesColumn) -> tuple[str | bytes, ...]:
-    """The first few that differ, shortened."""
+    """First few distinct strings, shortened."""
     found: dict[str | bytes, None] = {}
     slices = strings.slices[strings.slices[:, 1] > 0][: 8 * SHOWN_EXAMPLES]
     slices[:, 1] = np.minimum(slices[:, 1], SHOWN_BYTES)
@@ -339,7 +339,7 @@ def _examples(strings: BytesColumn) -> tuple[str | bytes, ...]:
     return tuple(found)[:SHOWN_EXAMPLES]
 
 
-LOOKED_AT = 256  # payloads of a piece whose bytes are read: all records of a file are of one kind
+LOOKED_AT = 256  # payloads examined per piece; records of a file are of one kind
 LOOKED_BYTES = 2**16  # of each of them
 GLIMPSE_BYTES = 64
 EXAMPLE_BYTES = 40
@@ -351,13 +351,13 @@ _NAMES = {_VARINT: "varint", _FIXED64: "64-bit", _BYTES: "bytes", _FIXED32: "32-
 
 @dataclass(frozen=True, slots=True)
 class PayloadTally:
-    """What was counted of some payloads.
+    """Counts of some payloads.
 
     Attributes:
-        sizes: of all of them, in bytes.
-        kinds: how many of those looked at seem to be of a kind.
-        fields: of protobuf messages, by number: type, in how many messages, and a value.
-        first: the start of the first payload.
+        sizes: Sizes in bytes.
+        kinds: Count of examined payloads by apparent kind.
+        fields: Fields of protobuf messages by number: type, number of messages, and a value.
+        first: Start of the first payload.
     """
 
     sizes: NumberTally
@@ -366,7 +366,7 @@ class PayloadTally:
     first: bytes = b""
 
     def merge(self, other: PayloadTally) -> PayloadTally:
-        """Of both; those of `other` come after these."""
+        """Return the sum of both; those of `other` come later."""
         kinds, fields = dict(self.kinds), dict(self.fields)
         for kind, count in other.kinds.items():
             kinds[kind] = kinds.get(kind, 0) + count
@@ -376,7 +376,7 @@ class PayloadTally:
         return PayloadTally(self.sizes.merge(other.sizes), kinds, fields, self.first)
 
     def result(self, *, is_exact: bool) -> PayloadProfile:
-        """What it says."""
+        """Return the result."""
         kind = max(self.kinds, key=lambda name: self.kinds[name], default="bytes")
         fields = sorted(self.fields.items())[:MAX_FIELDS] if kind == "protobuf" else []
         return PayloadProfile(
@@ -389,7 +389,7 @@ class PayloadTally:
 
 
 def tally_payloads(records: Records) -> PayloadTally:
-    """Count payloads, and look into the first of them."""
+    """Count payloads, and examine the first ones."""
     tally = PayloadTally(tally_numbers(records.lengths))
     for number in range(min(len(records), LOOKED_AT)):
         payload = records[number]
@@ -402,7 +402,7 @@ def tally_payloads(records: Records) -> PayloadTally:
 
 
 def _look(payload: bytes) -> tuple[str, dict[int, tuple[str, int, str]]]:
-    """What kind of bytes they are, and the fields if they are a message."""
+    """Return the kind of some bytes, and their fields if they are a message."""
     if not payload:
         return "empty", {}
     image = sniff_format(payload)
@@ -434,7 +434,7 @@ def _is_json(text: str) -> bool:
 
 
 def read_fields(payload: bytes) -> dict[int, tuple[str, int, str]]:
-    r"""The fields of a protobuf message, by number: type, 1, and a value; empty if it is none.
+    r"""Parse the fields of a protobuf message: type, 1 and a value by number; empty for others.
 
     >>> read_fields(b"\x08\x96\x01\x12\x02hi")
     {1: ('varint', 1, '150'), 2: ('text', 1, "'hi'")}
@@ -452,7 +452,7 @@ def read_fields(payload: bytes) -> dict[int, tuple[str, int, str]]:
 
 
 def _field_numbers(data: bytes) -> list[int]:
-    """The numbers of the fields of a message, not looking into them; empty if it is none."""
+    """Field numbers of a message, without nested ones; empty for other bytes."""
     try:
         return sorted({number for number, _, _ in _walk(data, is_cut=False)})
     except ValueError:
@@ -460,7 +460,7 @@ def _field_numbers(data: bytes) -> list[int]:
 
 
 def _walk(data: bytes, *, is_cut: bool) -> Iterator[tuple[int, int, int | bytes]]:
-    """Number, wire type and value of each field; ValueError if it is no message."""
+    """Yield number, wire type and value of each field; raise ValueError for other bytes."""
     at = 0
     while at < len(data):
         tag, at = _read_varint(data, at)
@@ -493,7 +493,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _describe(wire: int, value: int | bytes) -> tuple[str, str]:
-    """A type, and the value as text."""
+    """Return the type of a field and its value as text."""
     if isinstance(value, int):
         return _NAMES[wire], str(value)
     shown = value[:EXAMPLE_BYTES]
@@ -512,7 +512,7 @@ def _describe(wire: int, value: int | bytes) -> tuple[str, str]:
 
 
 def _wider(first: str, second: str) -> str:
-    """What two values of one field are both of."""
+    """Common type of two values of a field."""
     if first == second or second == "empty":
         return first
     return second if first == "empty" else "bytes" if "varint" not in (first, second) else "mixed"

@@ -23,17 +23,17 @@ __all__ = [
     "find_warnings",
 ]
 
-IMBALANCE_RATIO = 10  # most frequent to rarest: beyond it, plain training neglects the rare ones
-FREQUENT_RECORDS = 50  # of the most frequent class: counts of fewer differ by chance alone
+IMBALANCE_RATIO = 10  # most frequent to rarest; beyond it, training neglects rare classes
+FREQUENT_RECORDS = 50  # of the most frequent class; smaller counts differ by chance
 ORDER_RECORDS = 100
-ORDERED_SHARE = 0.9  # of records whose label is that of the one before: blocks of one class
-MIXED_SHARE = 0.6  # what chance gives: two classes of which one is frequent repeat all the time
+ORDERED_SHARE = 0.9  # of records with the label of the one before: blocks of one class
+MIXED_SHARE = 0.6  # expected by chance, above which classes with one frequent label repeat
 SHOWN_NAMES = 5
 _BACKGROUND = ("background", "__background__", "_background_", "bg", "none")
 
 
 def find_class_warnings(profile: Profile) -> Iterator[ProfileWarning]:
-    """Warnings of each feature that tells classes."""
+    """Yield warnings about label features."""
     for name, one in profile.features.items():
         if one.counts is not None:
             yield from _find_empty_classes(name, one.counts)
@@ -60,7 +60,7 @@ def _find_empty_classes(name: str, counts: ValueCounts) -> Iterator[ProfileWarni
         yield ProfileWarning(
             "empty-class",
             f"{_listed(empty)}: no records, of {len(counts.names):,} classes",
-            "a model cannot learn them: add records, or take the names away",
+            "a model cannot learn them: add records, or remove the names",
             name,
             figure=_listed(empty),
         )
@@ -82,7 +82,7 @@ def _find_imbalance(name: str, counts: ValueCounts) -> Iterator[ProfileWarning]:
 
 
 def _find_unseen(name: str, splits: Mapping[str, FeatureProfile]) -> Iterator[ProfileWarning]:
-    """Labels that are in no split to train on; told only where all labels of those are known."""
+    """Warn of labels missing from all training splits, if all labels there are known."""
     trained = [one.counts for split, one in splits.items() if "train" in split.lower()]
     if not trained or not all(one and one.is_exact and one.is_complete for one in trained):
         return
@@ -96,7 +96,7 @@ def _find_unseen(name: str, splits: Mapping[str, FeatureProfile]) -> Iterator[Pr
                 "unseen-label",
                 f"{_listed(unseen)} occur{'s' if len(unseen) == 1 else ''} in {split}, never in"
                 " train",
-                "no training can get them right: divide the data by class (`stratify=`)",
+                "a model cannot learn them: divide the data by class (`stratify=`)",
                 name,
                 split,
                 figure=_listed(unseen),
@@ -130,16 +130,16 @@ def _listed(names: list[str]) -> str:
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
-MISSING_SHARE = 0.05  # fewer are a matter for the table of features, not for an alarm
+MISSING_SHARE = 0.05  # smaller shares appear only in the table of features
 EMPTY_SHARE = 0.01
-CONSTANT_RECORDS = 20  # of fewer, equal values are no surprise
-CONSTANT_SEEN = 1000  # where not all records were looked at
-LARGER_RATIO = 16  # pixels of the largest image to those of the middle one
-LARGER_PIXELS = 4_000_000  # 48 MB as float32: smaller ones do no harm
+CONSTANT_RECORDS = 20  # in fewer records, equal values are no surprise
+CONSTANT_SEEN = 1000  # if not all records were read
+LARGER_RATIO = 16  # pixels of the largest to the median image
+LARGER_PIXELS = 4_000_000  # 48 MB as float32; smaller images are harmless
 
 
 def find_feature_warnings(profile: Profile) -> Iterator[ProfileWarning]:
-    """Warnings of each feature in all splits together."""
+    """Yield warnings about features over all splits."""
     for name, one in profile.features.items():
         yield from _find_missing(name, one)
         yield from _find_not_finite(name, one)
@@ -154,7 +154,7 @@ def _find_missing(name: str, one: FeatureProfile) -> Iterator[ProfileWarning]:
     if share < MISSING_SHARE:
         return
     text = f"{percent(share)} of the records lack it" if one.present else "no record has it"
-    hint = "fill them in, give the feature a default, or read with `missing=`"
+    hint = "fill them in, set a default for the feature, or read with `missing=`"
     yield ProfileWarning("missing", text, hint, name, figure=f"{percent(share)}")
 
 
@@ -181,7 +181,7 @@ def _find_constant(name: str, one: FeatureProfile, profile: Profile) -> Iterator
     is_known = is_exact or profile.seen >= CONSTANT_SEEN
     is_other = one.missing or one.images is not None or one.filled is not None
     if total < CONSTANT_RECORDS or not is_known or is_other:
-        return  # where there is a value tells something, too
+        return  # presence is information too
     numbers, counts = one.numbers, one.counts
     is_one_number = (
         numbers is not None
@@ -191,13 +191,13 @@ def _find_constant(name: str, one: FeatureProfile, profile: Profile) -> Iterator
     )
     is_one_value = counts is not None and counts.is_counted and counts.distinct == 1
     if one.lengths is not None and one.lengths.lowest != one.lengths.highest:
-        return  # how many there are still tells something
+        return  # length is information too
     if is_one_number or (is_one_value and one.sizes is not None):
         value = counts.name_of(counts.values[0][0]) if counts and counts.values else ""
         value = value or (f"{numbers.lowest:g}" if numbers is not None else "")
         shown = value if len(value) <= 24 else value[:23] + "…"
         text = f"every value is {shown}" if value else "every value is empty"
-        hint = "it tells a model nothing: leave it out with `columns`"
+        hint = "a model learns nothing from it: leave it out with `columns`"
         yield ProfileWarning("constant", text, hint, name, figure=shown)
 
 
@@ -231,20 +231,20 @@ def _find_odd_images(name: str, images: ImageProfile) -> Iterator[ProfileWarning
         yield ProfileWarning("image-size", text, hint, name, figure="1 pixel wide or high")
     middle = pixels.quantiles[0.5]
     if pixels.highest >= LARGER_PIXELS and pixels.highest >= LARGER_RATIO * middle:
-        text = f"the largest has {pixels.highest / middle:.0f} times the pixels of the middle one"
+        text = f"the largest has {pixels.highest / middle:.0f} times the pixels of the median image"
         figure = f"{pixels.highest / 1e6:.0f} megapixels"
         yield ProfileWarning("image-size", text, hint, name, figure=figure)
 
 
 MIB, GIB = 2**20, 2**30
-# A file costs an opening and a round trip to its disk, whatever its size: many tiny ones are slow.
+# Opening a file has a fixed cost, so many tiny shards are slow.
 SMALL_SHARD_BYTES = 1 * MIB
 MANY_SHARDS = 16
-LARGE_SHARD_BYTES = 1 * GIB  # the unit of copying, of resuming, and of sharing out to readers
-UNEVEN_RATIO = 4  # the largest shard to the middle one: who reads it is waited for
-UNEVEN_BYTES = 16 * MIB  # below, nobody waits
-UNEVEN_SHARDS = 4  # the last shard of a few is what is left over
-# Within a split a few records that are equal are chance, as in tables of few digits.
+LARGE_SHARD_BYTES = 1 * GIB  # the unit of copying, resuming and distributing
+UNEVEN_RATIO = 4  # largest to median shard; all wait for the reader of the largest
+UNEVEN_BYTES = 16 * MIB  # smaller shards are read quickly
+UNEVEN_SHARDS = 4  # with fewer shards, the last may be a remainder
+# A few equal records within a split are chance, as in tables with few digits.
 DUPLICATE_SHARE = 0.01
 
 
@@ -254,7 +254,7 @@ def find_warnings(
     shard_bytes: Mapping[str, Sequence[int]],
     failures: Mapping[str, Sequence[Failure]],
 ) -> tuple[ProfileWarning, ...]:
-    """All that there is to warn of, the gravest first."""
+    """Return all warnings, the most serious first."""
     found = [
         *_find_damage(profile, failures),
         *_find_duplicates(profile),
@@ -270,7 +270,7 @@ def find_warnings(
 def _find_damage(
     profile: Profile, failures: Mapping[str, Sequence[Failure]]
 ) -> Iterator[ProfileWarning]:
-    hint = f"`datum verify {profile.path}` tells all of it, `datum repair` saves what is whole"
+    hint = f"`datum verify {profile.path}` lists all damage, `datum repair` saves the good records"
     for split, found in failures.items():
         for failure in found:
             text = f"{failure.shard}: {failure.text}"
@@ -288,7 +288,7 @@ def _find_duplicates(profile: Profile) -> Iterator[ProfileWarning]:
             yield ProfileWarning(
                 "leakage",
                 f"{what} {'is' if is_one else 'are'} in {one.other} too{_example(one)}",
-                "drop them from one of the two: what was trained on makes results look too good",
+                "drop them from one split: results on training records look too good",
                 split=one.split,
                 figure=f"{one.records:,} in {one.other} too",
             )
@@ -296,7 +296,7 @@ def _find_duplicates(profile: Profile) -> Iterator[ProfileWarning]:
             yield ProfileWarning(
                 "duplicates",
                 f"{what} {'is a copy' if is_one else 'are copies'} of others{_example(one)}",
-                "drop them before writing, unless they are meant to count more than once",
+                "drop them before writing, unless they should count more than once",
                 split=one.split,
                 figure=f"{one.records:,}",
             )
@@ -330,7 +330,7 @@ def _find_odd_shards(split: str, sizes: Sequence[int]) -> Iterator[ProfileWarnin
         yield ProfileWarning(
             "small-shards",
             f"the {len(sizes):,} shards of {split} have {format_bytes(mean)} each",
-            "`datum reshard` joins them; 100 MB or more a shard reads fastest",
+            "`datum reshard` joins them; shards of 100 MB or more read fastest",
             split=split,
             figure=format_bytes(mean),
         )
@@ -338,7 +338,7 @@ def _find_odd_shards(split: str, sizes: Sequence[int]) -> Iterator[ProfileWarnin
         yield ProfileWarning(
             "large-shards",
             f"the largest shard of {split} has {format_bytes(largest)}",
-            "`datum reshard` divides them; some 100 MB a shard are easier to copy and to share out",
+            "`datum reshard` divides them; shards of some 100 MB are easier to copy and distribute",
             split=split,
             figure=format_bytes(largest),
         )
