@@ -1,4 +1,4 @@
-"""The paper's API, and what programs for the older library of this name import."""
+"""The API of the Datum paper and of the older library of this name."""
 
 from datum._paper.modules import install
 

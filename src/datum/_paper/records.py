@@ -128,7 +128,7 @@ def _choose(value: Any, problem_type: str) -> Encoder:
 
 
 class DatumSerializer:
-    """Makes a serialized `tf.train.Example` of a dict.
+    """Serializer of dicts to `tf.train.Example`.
 
     Args:
         problem_type: "image", "text" or "graph".
@@ -152,7 +152,7 @@ class DatumSerializer:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it does nothing but what `datum.write` does by itself."""
+        """Whether it only does what `datum.write` does anyway."""
         return (
             type(self) is DatumSerializer
             and self.feature_converter is datum_name_to_encoder
@@ -172,7 +172,7 @@ def serialize_datum(encoded_datum: Mapping[str, Any]) -> bytes:
 
 
 def datum_to_tf_example(datum: Mapping[str, Any]) -> Any:
-    """The `tf.train.Example` of a dict; see `serialize_datum`."""
+    """Make the `tf.train.Example` of a dict; see `serialize_datum`."""
     tensorflow = require("tensorflow", purpose="tf.train.Example")
     return tensorflow.train.Example.FromString(serialize_datum(datum))
 
@@ -193,7 +193,7 @@ def _flatten(name: str, value: Any) -> tuple[Any, Feature]:
 
 
 def is_string(item: Any) -> bool:
-    """Whether a value is text or bytes, or holds nothing else."""
+    """Return whether a value is text or bytes, or a list of them."""
     if isinstance(item, (list, tuple)):
         return bool(item) and all(map(is_string, item))
     if isinstance(item, np.ndarray):
@@ -209,7 +209,7 @@ def serialize(
 ) -> Source:
     """Serialize the records of a source with a function of the user.
 
-    The function also gets the shape of sparse features of rank 2 and more, as `<name>_shape`.
+    The function also receives the shape of sparse features of rank 2 and more, as `<name>_shape`.
     """
 
     def call(row: dict[str, Any]) -> bytes:
@@ -236,7 +236,7 @@ def _find_in_block(block: Block) -> Block:
 
 
 def _as_path(value: Any) -> Any:
-    """The path of an image file, if a value is the name of one."""
+    """Return the path of an image file, if a value is the name of one."""
     if not isinstance(value, str) or not value.lower().endswith(_IMAGE_ENDINGS):
         return value
     path = Path(value)
@@ -244,19 +244,19 @@ def _as_path(value: Any) -> Any:
 
 
 class TFRecordWriter:
-    """Writes one split; other splits at the path stay.
+    """Writer of one split; other splits at the path stay.
 
     Args:
         generator: Called with `split` and `gen_kwargs`, it yields pairs of a key and a dict.
         serializer: A `DatumSerializer`, or a function from a dict to a `tf.train.Example`.
         path: The folder of the dataset.
         split: The name of the split.
-        total_examples: How many records there should be; another number is a warning.
-        sparse_features: Features that differ in length. Their shapes go to the serializer.
+        total_examples: Expected number of records; another number is a warning.
+        sparse_features: Features of varying length, whose shapes are passed to the serializer.
         gen_kwargs: Options of the generator.
 
     Attributes:
-        current_examples: How many records were read so far.
+        current_examples: Number of records read so far.
     """
 
     def __init__(
@@ -289,7 +289,7 @@ class TFRecordWriter:
         return self.create_records()
 
     def create_records(self) -> WriteReport:
-        """Write the split: from the generator, or what `cache_records` read of it."""
+        """Write the split, from the generator or from `cache_records`."""
         is_there = (Path(self.path) / MANIFEST_NAME).is_file()
         if is_there and self.split in Dataset(self.path):
             raise WriteError(
@@ -325,7 +325,7 @@ class TFRecordWriter:
 
 
 class DatumParser:
-    """Parses the records of a dataset, one at a time, within a TensorFlow graph.
+    """Parser of single records within a TensorFlow graph.
 
     Args:
         path: The folder of the dataset.
@@ -336,14 +336,14 @@ class DatumParser:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        from datum._frameworks.tensorflow.parse import GraphParser  # brings TensorFlow
+        from datum._frameworks.tensorflow.parse import GraphParser  # imports TensorFlow
 
         self._schema = Dataset(path).schema
         self._parser = GraphParser(self._schema)
         self.parse_fn = leave_as_is(self._parse)
 
     def _parse(self, example: Any) -> dict[str, Any]:
-        """The tensors of one serialized record, with decoded images and dense lists."""
+        """Parse one serialized record to tensors, with decoded images and dense lists."""
         tensorflow = require("tensorflow", purpose="DatumParser")
         found = self._parser.parse(tensorflow.reshape(example, [1]))
         return {
@@ -354,7 +354,7 @@ class DatumParser:
 
 def _first(tensorflow: Any, name: str, feature: Feature | None, column: Any) -> Any:
     if feature is not None and feature.encoding == "image":
-        from datum._frameworks.tensorflow.image_decoders import decoder_for  # brings TensorFlow
+        from datum._frameworks.tensorflow.image_decoders import decoder_for  # imports TensorFlow
 
         return decoder_for(feature, name=name)(column[0])
     if isinstance(column, tensorflow.SparseTensor):
@@ -364,11 +364,11 @@ def _first(tensorflow: Any, name: str, feature: Feature | None, column: Any) -> 
 
 
 class Reader:
-    """Reads the single records of a split as a `tf.data.Dataset`.
+    """Reader of single records as a `tf.data.Dataset`.
 
     Args:
         path: The folder of the dataset.
-        read_config: How the files are read.
+        read_config: Settings for reading the files.
     """
 
     def __init__(
@@ -381,7 +381,7 @@ class Reader:
         """Return the decoded records of "train", "train[:10%]" or "train+val".
 
         Args:
-            instructions: One part of the dataset; or a list or a dict of them, for as many.
+            instructions: One part of the dataset, or a list or dict of parts.
             shuffle_files: Whether files come in another order each epoch.
         """
         if isinstance(instructions, Mapping):
@@ -409,7 +409,7 @@ PROBLEM_PARAMS: dict[str, dict[str, Any]] = {
 
 
 class AttrDict(dict[str, Any]):
-    """A dict whose items are attributes too; dicts within it, also in lists, are of this class.
+    """A dict whose items are also attributes, as are those of nested dicts and lists.
 
     >>> made = AttrDict({"train": {"num_examples": 2}})
     >>> made.train.num_examples
@@ -421,7 +421,7 @@ class AttrDict(dict[str, Any]):
         self.update(*args, **kwargs)
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """Set items; a dict that is there is updated, not replaced."""
+        """Set items; existing dicts are updated, not replaced."""
         for name, value in dict(*args, **kwargs).items():
             if isinstance(value, dict) and isinstance(self.get(name), AttrDict):
                 self[name].update(value)
@@ -446,15 +446,15 @@ class AttrDict(dict[str, Any]):
         del self[name]
 
     def copy(self) -> Self:
-        """A copy that shares its values."""
+        """Return a shallow copy."""
         return copy.copy(self)
 
     def deepcopy(self) -> Self:
-        """A copy that shares nothing."""
+        """Return a deep copy."""
         return copy.deepcopy(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The items as plain dicts."""
+        """Return the items as plain dicts."""
         made: dict[str, Any] = _release(self)
         return made
 
@@ -474,11 +474,11 @@ def _release(value: Any) -> Any:
 def get_default_write_configs(
     problem_type: str, label_names_file: str | os.PathLike[str] | None = None
 ) -> TFRWriteConfigs:
-    """The generator and the serializer of a problem.
+    """Return the generator and the serializer of a problem.
 
     Args:
         problem_type: One of `datum.problem.types`.
-        label_names_file: The names of the classes, a line each; `image_det` needs it.
+        label_names_file: File of class names, one per line; `image_det` needs it.
     """
     if problem_type not in PROBLEM_PARAMS:
         known = ", ".join(PROBLEM_PARAMS)

@@ -1,4 +1,4 @@
-"""Pictures of training data for TensorBoard: images with their labels, boxes and masks."""
+"""Training images for TensorBoard, with their labels, boxes and masks."""
 
 from datum.tensorboard.write import write_images
 

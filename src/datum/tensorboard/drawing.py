@@ -35,10 +35,10 @@ __all__ = [
     "wrap",
 ]
 
-MAX_LETTERS = 200  # of any text: no picture has room for more
+MAX_LETTERS = 200  # of a text; no image has room for more
 _ELLIPSIS = "..."
 
-# Pillow's own font knows ASCII and little more; these are where systems have them.
+# Pillow's own font covers little more than ASCII; these are common on systems.
 _FONTS = (
     "DejaVuSans.ttf",
     "NotoSans-Regular.ttf",
@@ -52,7 +52,7 @@ _FONTS = (
 
 
 def clean(text: str) -> str:
-    r"""A text as one line that can be drawn: without controls, and cut if it is very long.
+    r"""Put a text on one line for drawing, without control characters, cut if very long.
 
     >>> clean("a\tcat\n\x00\u202eon a mat")
     'a cat on a mat'
@@ -62,15 +62,15 @@ def clean(text: str) -> str:
     return " ".join("".join(letters).split()) + cut
 
 
-# Controls, marks of direction, halves of letters, and separators of lines and paragraphs.
+# Control and direction characters, surrogates, line and paragraph separators.
 _CONTROLS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 
 def font_for(text: str, size: int) -> tuple[Any, str]:
-    """A font, and the text as it can be drawn with it.
+    """Choose a font for a text; return it with the text as it can be drawn.
 
-    It is the first of those that lack the fewest letters; these are written without their accents,
-    or by their number.
+    It is the first font that lacks the fewest letters; those are drawn without accents or as code
+    points.
     """
     letters = set(text)
     font = min(_fonts(size), key=lambda font: sum(not _has(font, letter) for letter in letters))
@@ -98,7 +98,7 @@ def _open_font(name: str | None, size: int) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def _has(font: Any, letter: str) -> bool:
-    """Whether a font can draw a letter: one that it cannot looks like one that nobody has."""
+    """Return whether a font has a letter: a missing one looks like an unassigned one."""
     missing = font.getmask("\U0010fffd")
     mask = font.getmask(letter)
     return letter == " " or mask.size != missing.size or bytes(mask) != bytes(missing)
@@ -110,19 +110,19 @@ def _spell(letter: str) -> str:
 
 
 def text_width(text: str, size: int) -> int:
-    """How many pixels a text needs."""
+    """Width of a text in pixels."""
     font, drawn = font_for(text, size)
     width: float = font.getlength(drawn)
     return math.ceil(width)
 
 
 def shorten(text: str, size: int, width: int) -> str:
-    """As much of the text as fits into `width` pixels."""
+    """Cut a text to `width` pixels."""
     if text_width(text, size) <= width:
         return text
     fitting = 0
     longest = len(text)
-    while fitting < longest:  # the widths of beginnings only grow
+    while fitting < longest:  # longer beginnings are never narrower
         middle = (fitting + longest + 1) // 2
         is_fitting = text_width(text[:middle].rstrip() + _ELLIPSIS, size) <= width
         fitting, longest = (middle, longest) if is_fitting else (fitting, middle - 1)
@@ -130,7 +130,7 @@ def shorten(text: str, size: int, width: int) -> str:
 
 
 def wrap(text: str, size: int, width: int, *, lines: int) -> list[str]:
-    """The text in lines of at most `width` pixels; what does not fit the last is left out."""
+    """Wrap a text to lines of at most `width` pixels; cut the last line."""
     words, wrapped = text.split(), list[str]()
     while words and len(wrapped) < lines - 1:
         taken = 1
@@ -141,30 +141,30 @@ def wrap(text: str, size: int, width: int, *, lines: int) -> list[str]:
     return [*wrapped, shorten(" ".join(words), size, width)] if words else wrapped
 
 
-MAX_SIDE = 512  # pixels: as large as TensorBoard shows a picture
-SMALL_SIDE = 256  # up to here small images are enlarged, by a whole number
-NOT_FINITE = (255, 0, 255)  # the colour of NaN and infinity, which photos hardly have
+MAX_SIDE = 512  # pixels; TensorBoard shows nothing larger
+SMALL_SIDE = 256  # to which small images are enlarged, by a whole factor
+NOT_FINITE = (255, 0, 255)  # colour of NaN and infinity, rare in photos
 
-_Range = tuple[NDArray[np.float64], NDArray[np.float64]]  # the lowest and highest of each channel
-_SLACK = 0.25  # what augmentation may add to either end of 0..1
-_BITS = (8, 10, 12, 14, 16)  # that cameras and scanners give
+_Range = tuple[NDArray[np.float64], NDArray[np.float64]]  # lowest and highest value of each channel
+_SLACK = 0.25  # margin beyond 0..1 for augmented images
+_BITS = (8, 10, 12, 14, 16)  # of cameras and scanners
 
-# What ImageNet models subtract, and divide by. The first is for blue, green, red.
+# Means and deviations of ImageNet models. The first is for blue, green, red.
 _CAFFE_MEAN = np.array([103.939, 116.779, 123.68])
 _TORCH_MEAN, _TORCH_SCALE = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
 
 
 @dataclass(frozen=True, slots=True)
 class Pixels:
-    """An image, made no larger than it will be shown.
+    """An image, at most as large as it is shown.
 
     Attributes:
-        values: height x width x channels, uint8, or float32 for every other type.
-        kind: what the values were.
-        size: height and width before.
-        extremes: the lowest and the highest finite value of each channel.
-        faults: which pixels were not finite; None if all were.
-        not_finite: how many of all values were not.
+        values: Array of height x width x channels: uint8, or float32 for other types.
+        kind: Original type.
+        size: Original height and width.
+        extremes: Lowest and highest finite value of each channel.
+        faults: Mask of non-finite pixels; None without any.
+        not_finite: Number of non-finite values.
     """
 
     values: NDArray[Any]
@@ -176,7 +176,7 @@ class Pixels:
 
     @classmethod
     def of(cls, value: Any) -> Pixels:
-        """The pixels of an array of height x width (x channels), or of an encoded image."""
+        """Read the pixels of an array of height x width (x channels), or of an encoded image."""
         array = _decode(value) if isinstance(value, bytes) else np.asarray(value)
         if array.ndim == 2:
             array = array[..., None]
@@ -198,7 +198,7 @@ class Pixels:
             extremes = np.zeros(array.shape[-1]), np.full(array.shape[-1], 255.0)
             return cls(_resize(array, height, width), "byte", size, extremes)
         kind: Literal["integer", "float"] = "integer" if array.dtype.kind in "iu" else "float"
-        with np.errstate(over="ignore"):  # what float32 cannot hold is not finite either
+        with np.errstate(over="ignore"):  # overflow in float32 counts as not finite
             array = array.astype(np.float32)
         is_finite = np.isfinite(array)
         lost = int((~is_finite).sum())
@@ -214,12 +214,12 @@ class Pixels:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How values become brightness, from 0 to 255.
+    """Mapping of values to brightness, from 0 to 255.
 
     Attributes:
-        factor, offset: `value * factor + offset`, of all channels or of each.
-        is_reversed: whether channels are blue, green, red.
-        is_stretched: whether to go from the lowest to the highest value of each image instead.
+        factor, offset: Brightness is `value * factor + offset`, for all channels or each.
+        is_reversed: Whether channels are blue, green, red.
+        is_stretched: Whether each image is scaled by its own range instead.
     """
 
     factor: Any = 1.0
@@ -229,19 +229,19 @@ class Scale:
 
     @classmethod
     def of(cls, pixels: Sequence[Pixels]) -> Scale:
-        """One scale for all images of one kind, so that they can be compared.
+        """Find one scale for all images of a kind, so that they are comparable.
 
-        Bytes are shown as they are. Other integers fill 8, 10, 12, 14 or 16 bits. Floats are taken
-        for 0..1, -1..1, for what ImageNet models are given (minus the mean of each channel over its
-        deviation, or blue, green, red minus their means), or 0..255: the first that fits all. If
-        none does, each image goes from black, its lowest value, to white, its highest.
+        uint8 is shown unchanged. Other integers fill 8, 10, 12, 14 or 16 bits. Floats are 0..1, -1..1,
+        normalised for ImageNet models (by mean and deviation, or blue, green, red minus their means),
+        or 0..255: the first that fits all images. Otherwise each image is scaled from its lowest value
+        to its highest.
         """
         if not pixels or pixels[0].kind == "byte":
             return cls()
         channels = {len(one.extremes[0]) for one in pixels}
         lowest = min(float(one.extremes[0].min()) for one in pixels)
         highest = max(float(one.extremes[1].max()) for one in pixels)
-        if not np.isfinite([lowest, highest]).all():  # not one value was
+        if not np.isfinite([lowest, highest]).all():  # no finite value
             return cls()
         if pixels[0].kind == "integer":
             return _integer_scale(lowest, highest)
@@ -252,7 +252,7 @@ class Scale:
         return _float_scale(lowest, highest, None)
 
     def apply(self, pixels: Pixels) -> NDArray[np.uint8]:
-        """The image as bytes, height x width x 3, or 4 with transparency."""
+        """Convert an image to uint8 of height x width x 3, or 4 with transparency."""
         if pixels.kind == "byte":
             values = pixels.values
         else:
@@ -291,7 +291,7 @@ def _float_scale(lowest: float, highest: float, channels: _Range | None) -> Scal
 
 
 def _fits(channels: _Range, mean: Any, scale: Any, white: float) -> bool:
-    """Whether undoing a normalisation gives values from black to white."""
+    """Return whether undoing a normalisation yields values from black to white."""
     lowest, highest = (values * scale + mean for values in channels)
     return bool(lowest.min() >= -0.01 * white and highest.max() <= 1.01 * white)
 
@@ -303,7 +303,7 @@ def _stretch(lows: NDArray[np.float64], highs: NDArray[np.float64]) -> Scale:
 
 
 def fit_size(size: tuple[int, int], side: int, *, enlarge: bool = True) -> tuple[int, int]:
-    """The height and width to show an image in, at most `side` each.
+    """Return the height and width to show an image in, at most `side` each.
 
     >>> fit_size((3000, 4000), 512), fit_size((300, 400), 512), fit_size((28, 28), 512)
     ((384, 512), (300, 400), (252, 252))
@@ -317,7 +317,7 @@ def fit_size(size: tuple[int, int], side: int, *, enlarge: bool = True) -> tuple
 
 
 def read_ids(value: Any) -> NDArray[np.int64]:
-    """The class ids of a mask, height x width; floats are rounded, what is not finite becomes 0."""
+    """Read the class ids of a mask; floats are rounded, non-finite values become 0."""
     array = decode_pixels(value, 1) if isinstance(value, bytes) else np.asarray(value)
     if array.ndim == 3 and array.shape[-1] == 1:
         array = array[..., 0]
@@ -327,7 +327,7 @@ def read_ids(value: Any) -> NDArray[np.int64]:
             f" got {array.dtype} of shape {array.shape}"
         )
     if array.dtype.kind == "f":
-        limit = 2.0**53  # where floats stop to be whole numbers
+        limit = 2.0**53  # above it, floats are not exact integers
         array = np.rint(np.nan_to_num(np.clip(array.astype(np.float64), -limit, limit)))
     ids: NDArray[np.int64] = array.astype(np.int64)
     return ids
@@ -338,7 +338,7 @@ def _decode(data: bytes) -> NDArray[Any]:
 
 
 def _resize(array: NDArray[Any], height: int, width: int) -> NDArray[Any]:
-    """Smaller, by a filter that stays within the range of the values."""
+    """Shrink an image with a filter that stays within the range of its values."""
     if array.shape[:2] == (height, width):
         return array.copy()
     from PIL import Image
@@ -356,33 +356,33 @@ FONT_SIZE = 13
 _TAG_SIZE, _TAG_LINE = 11, 15  # of the names of boxes
 _MARGIN = 6
 _LINE = 18  # pixels from one line of text to the next
-_MIN_WIDTH = 128  # of a card, for the sake of its caption
-_SHEET_SIDE = 2048  # that the pictures of a sheet share
+_MIN_WIDTH = 128  # of a card, to fit its caption
+_SHEET_SIDE = 2048  # pixels shared by the images of a sheet
 _CELL_SIDES = 96, 256  # the smallest and the largest in a sheet
 _LEGEND_ITEMS = 12
-_MAX_COVER = 0.08  # the share of a picture that the names of boxes may hide
+_MAX_COVER = 0.08  # share of an image that names of boxes may hide
 _MASK_SHARE = 0.45  # of the mask's colour in that of a pixel
 
 _PAPER = (32, 33, 36)
 _INK = (240, 240, 240)
 _FAINT = (150, 152, 156)
-_BRIGHTNESS = (0.299, 0.587, 0.114)  # what red, green and blue add to it
+_BRIGHTNESS = (0.299, 0.587, 0.114)  # weights of red, green and blue
 
-# Colours of classes, as far from each other as can be, the first ones most of all.
+# Colours of classes; the first ones differ most.
 _COLOURS = (
     (230, 57, 70), (42, 157, 255), (82, 204, 92), (255, 190, 11), (181, 92, 255), (0, 206, 201),
     (255, 127, 42), (255, 105, 180), (163, 196, 40), (106, 90, 235), (196, 138, 82), (0, 150, 110),
     (255, 226, 120), (120, 190, 255), (200, 30, 120), (150, 230, 190), (255, 160, 140),
     (120, 120, 40), (90, 130, 170), (210, 180, 255),
 )  # fmt: skip
-_VOID = 255  # the id that masks give to pixels of no class
+_VOID = 255  # id of pixels without a class
 _VOID_COLOUR = (235, 235, 235)
 _PLAIN_COLOUR = (255, 235, 59)
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box in fractions of the image's height and width, and the colour and name of its class."""
+    """A box in fractions of the image's height and width, with colour and class name."""
 
     ymin: float
     xmin: float
@@ -394,15 +394,15 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What there is to draw of one record.
+    """The drawable parts of one record.
 
     Attributes:
-        pixels: the image; None where the record has none.
-        caption: its labels in words.
-        boxes: those that are within the image.
-        mask: the class id of each pixel, height x width, of any size.
-        legend: the colours of the mask and the names of their classes.
-        notes: what is odd about the record.
+        pixels: Image; None if the record has none.
+        caption: Labels as text.
+        boxes: Boxes within the image.
+        mask: Class ids, height x width, of any size.
+        legend: Colours and class names of the mask.
+        notes: Remarks on unusual values.
     """
 
     pixels: Pixels | None
@@ -414,16 +414,16 @@ class Sample:
 
 
 def colour_of(number: int | None) -> Colour:
-    """The colour of a class, the same in every picture; that of None is for boxes of no class."""
+    """Return the colour of a class, the same in every image; None is for boxes without class."""
     if number is None:
         return _PLAIN_COLOUR
     return _VOID_COLOUR if number == _VOID else _COLOURS[(number - 1) % len(_COLOURS)]
 
 
 def draw_card(sample: Sample, scale: Scale, side: int = MAX_SIDE) -> Any:
-    """A picture of the record, as Pillow's image; `side` is that of the image within.
+    """Draw a record as a Pillow image; `side` is the side of the image within.
 
-    Boxes bear their names, or, where these would hide too much, are told by the colours below.
+    Boxes are labelled with their names, or, if these would hide too much, by a legend of colours.
     """
     from PIL import Image
 
@@ -446,7 +446,7 @@ def draw_card(sample: Sample, scale: Scale, side: int = MAX_SIDE) -> Any:
 
 
 def draw_sheet(samples: Sequence[Sample], scales: Sequence[Scale]) -> Any:
-    """All records in one picture, row by row."""
+    """Draw all records in one image, row by row."""
     from PIL import Image
 
     columns = math.ceil(math.sqrt(len(samples)))
@@ -486,7 +486,7 @@ def _draw_image(sample: Sample, scale: Scale, side: int) -> Any:
 
 
 def _chequered(width: int, height: int) -> Any:
-    """The ground that shows through where an image is transparent."""
+    """Background of transparent images."""
     from PIL import Image
 
     is_dark = (np.arange(height)[:, None] // 8 + np.arange(width) // 8) % 2
@@ -495,7 +495,7 @@ def _chequered(width: int, height: int) -> Any:
 
 
 def _blend(picture: NDArray[np.uint8], mask: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Colours over all pixels but those of id 0, stronger where one class meets another."""
+    """Colour all pixels except id 0, stronger at borders of classes."""
     height, width = picture.shape[:2]
     rows = np.arange(height) * mask.shape[0] // height
     columns = np.arange(width) * mask.shape[1] // width
@@ -529,14 +529,14 @@ def _draw_boxes(picture: Any, boxes: Sequence[Box]) -> None:
 
 
 def _cover(boxes: Sequence[Box]) -> int:
-    """The pixels that the names of boxes would hide."""
+    """Number of pixels that the names of boxes would hide."""
     return sum(
         (text_width(clean(box.name), _TAG_SIZE) + 4) * _TAG_LINE for box in boxes if box.name
     )
 
 
 def _draw_tags(picture: Any, boxes: Sequence[Box]) -> None:
-    """The name of each box above it, or within where there is no room above."""
+    """Draw the name of each box above it, or inside without room above."""
     from PIL import ImageDraw
 
     draw = ImageDraw.Draw(picture)
@@ -555,7 +555,7 @@ def _draw_tags(picture: Any, boxes: Sequence[Box]) -> None:
 
 
 def _place(box: Box, size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """The first and the last pixel of a box, both within the picture and at least one."""
+    """First and last pixel of a box within the image, at least one pixel."""
     width, height = size
     left, top = min(int(box.xmin * width), width - 1), min(int(box.ymin * height), height - 1)
     right, bottom = math.ceil(box.xmax * width) - 1, math.ceil(box.ymax * height) - 1
@@ -563,7 +563,7 @@ def _place(box: Box, size: tuple[int, int]) -> tuple[int, int, int, int]:
 
 
 def _draw_caption(sample: Sample, width: int) -> Any:
-    """The labels, at the right the size of the image, and below what is odd."""
+    """Draw the labels, the size of the image at the right, and notes below."""
     from PIL import Image, ImageDraw
 
     room = width - 2 * _MARGIN
@@ -595,7 +595,7 @@ def _size_text(sample: Sample) -> str:
 
 
 def _draw_legend(legend: Sequence[tuple[Colour, str]], width: int) -> Any:
-    """A square of colour and a name for each class, in as many lines as it takes."""
+    """Draw a coloured square and a name for each class."""
     from PIL import Image, ImageDraw
 
     square, room = FONT_SIZE - 3, width - 2 * _MARGIN

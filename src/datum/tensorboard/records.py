@@ -29,26 +29,26 @@ __all__ = [
     "name_class",
 ]
 
-# What an image is called: the last part of its name, in small letters, the most likely first.
+# Names of images: last part in lower case, the most likely first.
 IMAGE_NAMES = ("image", "images", "img", "encoded", "picture", "photo", "pixels", "x", "inputs")
 CHANNELS = (1, 3, 4)  # grey, colour, colour with transparency
-_PARTS = ("inputs", "targets", "weights")  # what Keras takes the members of a tuple for
+_PARTS = ("inputs", "targets", "weights")  # the members of a tuple in Keras
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One record; values become NumPy's when they are asked for.
+    """One record, whose values are converted to NumPy on access.
 
     Attributes:
-        columns: what an element of the dataset holds, by name.
-        at: the number of the record within the batch; None if the element is no batch.
+        columns: Values of an element of the dataset by name.
+        at: Number of the record within the batch; None if the element is no batch.
     """
 
     columns: Mapping[str, Any]
     at: int | None = None
 
     def __getitem__(self, name: str) -> Any:
-        """An array, `str` or `bytes`; None where the record lacks it."""
+        """Return an array, `str` or `bytes`; None if absent."""
         value = self._pick(name)
         return None if value is None or self._is_absent(name) else _to_numpy(value)
 
@@ -57,24 +57,24 @@ class Row:
         return value if self.at is None else _pick(value, self.at)
 
     def _is_absent(self, name: str) -> bool:
-        """Whether a column beside the feature says that it is not there."""
+        """Return whether the column `<name>_present` marks a feature as absent."""
         present = self._pick(f"{name}_present")
         marker = None if present is None else np.asarray(_to_numpy(present))
         return marker is not None and marker.dtype == np.bool_ and marker.ndim == 0 and not marker
 
 
 def last_part(name: str) -> str:
-    """What follows the last slash, in small letters."""
+    """Part of a name after the last slash, in lower case."""
     return name.rpartition("/")[2].lower()
 
 
 def iterate_records(data: Any, *, image: str | None = None) -> Iterator[Row]:
-    """The records of a `tf.data.Dataset` or of any other iterable, or of one batch.
+    """Iterate over the records of a `tf.data.Dataset`, of any other iterable, or of one batch.
 
-    An element is a dict, whose dicts get names such as "objects/bbox"; or a tuple of dicts and
-    values, of which those without a name are called inputs, targets and weights. An element is a
-    batch if all its values are of one length, and `image`, or what is called as an image is, or
-    else any value, looks like several images.
+    An element is a dict, whose nested dicts get names such as "objects/bbox", or a tuple of dicts
+    and values, where values are named inputs, targets and weights. An element is a batch if all
+    values have one length, and `image`, else a value with the name of an image, else any value
+    looks like several images.
     """
     try:
         elements: Iterable[Any] = iter([data] if isinstance(data, Mapping) else data)
@@ -95,7 +95,7 @@ def _name_columns(element: Any, number: int) -> dict[str, Any]:
     if isinstance(element, str | bytes | int | float | None):
         raise SourceError(
             f"element {number}: expected a dict or a tuple of (inputs, targets), got {element!r}",
-            hint='of a dataset pass a split, ds["train"] or ds.to_tf("train")',
+            hint='pass a split of the dataset, ds["train"] or ds.to_tf("train")',
         )
     if isinstance(element, Mapping):
         return dict(_flatten(element))
@@ -134,7 +134,7 @@ def _is_batch(columns: Mapping[str, Any], image: str | None) -> bool:
 
 
 def _holds_images(column: Any) -> bool:
-    """Whether a column looks like several images rather than like one."""
+    """Return whether a column looks like several images rather than one."""
     rank = _rank(column)
     if isinstance(column, Masked):
         return _holds_images(column.values)
@@ -173,7 +173,7 @@ def _length(value: Any) -> int:
 
 
 def _pick(column: Any, at: int) -> Any:
-    """The value of one record of a batch."""
+    """Value of one record of a batch."""
     if column is None or not hasattr(column, "dense_shape"):
         return None if column is None else column[at]
     indices = np.asarray(column.indices)
@@ -181,7 +181,7 @@ def _pick(column: Any, at: int) -> Any:
 
 
 def _positions(sparse: Any, rows: Any = slice(None)) -> Any:
-    """Where a sparse vector is not zero: as a label, the ids of its classes."""
+    """Positions of non-zero values of a sparse vector: the class ids of a label."""
     is_set = np.asarray(sparse.values)[rows] != 0
     return np.asarray(sparse.indices)[rows][is_set, -1]
 
@@ -193,7 +193,7 @@ def _to_numpy(value: Any) -> Any:
         return _positions(value)
     if isinstance(value, Ragged):
         return value.to_padded()
-    if hasattr(value, "to_tensor"):  # a tf.RaggedTensor, of an image whose rows are equally long
+    if hasattr(value, "to_tensor"):  # a tf.RaggedTensor of an image with rows of equal length
         value = value.to_tensor()
     if hasattr(value, "numpy"):
         value = value.numpy()
@@ -207,7 +207,7 @@ def _holds_text(value: Any) -> bool:
 
 Choice = str | Literal[False] | None  # the name of a feature; False for none; None to find one
 
-# The last parts of names, in small letters; the first that is there is taken.
+# Last parts of names in lower case; the first that exists is used.
 _MASKS = ("mask", "masks", "segmentation", "segmentation_mask", "seg", "trimap", "annotation")
 _LABELS = (
     "label",
@@ -229,11 +229,11 @@ class Roles:
     """The names of the features to draw.
 
     Attributes:
-        image: the image.
-        labels: what the caption tells.
-        boxes: one feature of four sides each, or four features; empty if there are none.
-        box_label: the class of each box.
-        mask: the class of each pixel.
+        image: Name of the image.
+        labels: Features in the caption.
+        boxes: One feature of four sides, or four features; empty without boxes.
+        box_label: Class of each box.
+        mask: Class of each pixel.
     """
 
     image: str
@@ -251,7 +251,7 @@ def find_roles(
     boxes: Choice = None,
     mask: Choice = None,
 ) -> Roles:
-    """The features that were named, and by their names and values those that were not."""
+    """Return the named features, and find the others by names and values."""
     names = [name for name in row.columns if not _is_presence(name, row)]
     image = _check("image", image, names) if image is not None else _find_image(row, names)
     others = [name for name in names if name != image]
@@ -278,7 +278,7 @@ def _is_presence(name: str, row: Row) -> bool:
 
 
 def _rank_by_name(names: Iterable[str], wanted: Sequence[str]) -> tuple[str, ...]:
-    """Those whose last part is wanted, the most wanted first."""
+    """Names whose last part is in the list, in its order."""
     found = [name for name in names if last_part(name) in wanted]
     return tuple(sorted(found, key=lambda name: wanted.index(last_part(name))))
 
@@ -323,7 +323,7 @@ def _describe(value: Any) -> str:
 
 
 def _size(value: Any) -> tuple[int, ...]:
-    """Height and width; nothing for what is no image."""
+    """Height and width of an image; empty for other values."""
     if isinstance(value, bytes):
         try:
             header = read_header(value)
@@ -345,7 +345,7 @@ def _find_mask(row: Row, names: Sequence[str], size: tuple[int, ...]) -> str | N
 
 
 def _is_mask(value: Any, size: tuple[int, ...], kinds: str) -> bool:
-    """Whether a value has one class id for each pixel of the image."""
+    """Return whether a value has one class id per pixel of the image."""
     if not size or _size(value) != size:
         return False
     if isinstance(value, bytes):
@@ -378,7 +378,7 @@ def _named_labels(label: str | Sequence[str], names: Sequence[str]) -> tuple[str
 
 
 def _find_box_label(row: Row, labels: Sequence[str], sides: Sequence[str]) -> str | None:
-    """The label with a value for each box; of several the one whose name begins as theirs do."""
+    """Label with one value per box; of several, the one whose name is closest to theirs."""
     first = row[sides[0]]
     count = 0 if first is None else np.size(first) // (4 if len(sides) == 1 else 1)
     fitting = [name for name in labels if _is_list(row[name], count)]
@@ -387,33 +387,33 @@ def _find_box_label(row: Row, labels: Sequence[str], sides: Sequence[str]) -> st
 
 
 def _is_list(value: Any, count: int) -> bool:
-    """Whether a value is a list of so many ids or names."""
+    """Return whether a value is a list of `count` ids or names."""
     return np.shape(value) == (count,) and np.asarray(value).dtype.kind != "f"
 
 
 def _shared(name: str, other: str) -> int:
-    """How many parts of two names are the same from the start on."""
+    """Number of equal leading parts of two names."""
     pairs = zip(name.split("/")[:-1], other.split("/"), strict=False)
     same = [a == b for a, b in pairs]
     return same.index(False) if False in same else len(same)
 
 
-MAX_NAMES = 8  # of one label: more than a caption has room for
-_MIN_SHARE = 0.05  # of a class in a mixed label that is worth telling
+MAX_NAMES = 8  # of one label; a caption has no room for more
+_MIN_SHARE = 0.05  # least share of a class shown of a mixed label
 
 Names = Sequence[str] | None
 
 
 @dataclass(frozen=True, slots=True)
 class ClassNames:
-    """The names of classes: of one feature each, or the same for all."""
+    """Class names by feature, or the same for all."""
 
     of_features: Mapping[str, Sequence[str]]
     of_all: Names = None
 
     @classmethod
     def read(cls, given: Any) -> ClassNames:
-        """From a list, a dict of lists, or the `metadata` of a dataset."""
+        """Make them from a list, a dict of lists, or the `metadata` of a dataset."""
         if given is None:
             return cls({})
         if not isinstance(given, Mapping):
@@ -427,7 +427,7 @@ class ClassNames:
         return cls(found)
 
     def of(self, feature: str) -> Names:
-        """Those of a feature; if a tuple has lost its name, of the only one, or of "label".
+        """Return the class names of a feature; in tuples without names, of the only one or "label".
 
         >>> ClassNames.read({"label": ["cat", "dog"]}).of("targets")
         ['cat', 'dog']
@@ -448,7 +448,7 @@ def _as_names(given: Any, where: str) -> list[str]:
 
 
 def name_class(value: Any, names: Names = None) -> str:
-    """The name of an id, the id itself if it has none, or a text as it is.
+    """Return the name of an id, the id as text without a name, or a text unchanged.
 
     >>> name_class(1, ["cat", "dog"]), name_class(7, ["cat", "dog"]), name_class(b"bird")
     ('dog', '7', 'bird')
@@ -468,10 +468,10 @@ def name_class(value: Any, names: Names = None) -> str:
 
 
 def describe_label(value: Any, names: Names = None) -> str:
-    """What a label says: one class, several, or shares of them.
+    """Describe a label: one class, several, or shares of classes.
 
-    A vector of zeros and ones, as long as the names or, without names, of three values or more,
-    marks classes; one of fractions gives their shares; other numbers are ids.
+    A vector of zeros and ones, as long as the names or at least three values long, marks classes.
+    A vector of fractions holds shares of classes. Other numbers are ids.
 
     >>> describe_label([0, 1, 0], ["cat", "dog", "cow"]), describe_label([0.7, 0.3, 0.0])
     ('dog', '0 0.70, 1 0.30')
@@ -495,7 +495,7 @@ def describe_label(value: Any, names: Names = None) -> str:
 
 
 def count_names(names: Iterable[str]) -> str:
-    """How many there are of each, the most frequent first.
+    """Count names, the most frequent first.
 
     >>> count_names(["cell", "platelet", "cell"])
     '2 cell, 1 platelet'

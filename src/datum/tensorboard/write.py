@@ -44,11 +44,11 @@ __all__ = [
     "write_images",
 ]
 
-MAX_BOXES = 200  # of one image that are drawn
+MAX_BOXES = 200  # drawn per image
 
 
 def read_sample(row: Row, roles: Roles, names: ClassNames, *, number: int) -> Sample:
-    """What there is to draw of a record; its number is for messages."""
+    """Make the drawable parts of a record; its number is for messages."""
     name = roles.image
     try:
         pixels = _read_pixels(row[name])
@@ -89,13 +89,13 @@ def _legend(
 def _read_boxes(
     row: Row, roles: Roles, names: ClassNames, number: int
 ) -> tuple[list[Box], list[str]]:
-    """The boxes that can be drawn, and what is to be said of the others."""
+    """Return the boxes to draw, and notes on the others."""
     corners = _read_corners(row, roles, number)
     classes = _read_classes(row, roles, names, len(corners))
     boxes, outside = [], 0
     for corner, (colour, name) in zip(corners, classes, strict=True):
         if (corner <= 0).all():
-            continue  # padding: a box of nothing but zeros
+            continue  # a box of zeros is padding
         (ymin, ymax), (xmin, xmax) = sorted(corner[::2].tolist()), sorted(corner[1::2].tolist())
         is_outside = ymin >= 1 or xmin >= 1 or ymax <= 0 or xmax <= 0
         if is_outside or not np.isfinite(corner).all():
@@ -132,7 +132,7 @@ def _read_corners(row: Row, roles: Roles, number: int) -> NDArray[np.float64]:
 def _read_classes(
     row: Row, roles: Roles, names: ClassNames, count: int
 ) -> list[tuple[Colour, str]]:
-    """The colour and the name of each box."""
+    """Colour and name of each box."""
     values: Any = None if roles.box_label is None else row[roles.box_label]
     if roles.box_label is None or np.shape(values) != (count,):
         return [(colour_of(None), "")] * count
@@ -141,7 +141,7 @@ def _read_classes(
 
 
 def _colour(value: Any) -> Colour:
-    """That of an id, or one that a name always has."""
+    """Colour of an id, or a fixed colour of a name."""
     if isinstance(value, str):
         value = value.encode(errors="replace")
     if isinstance(value, bytes):
@@ -149,10 +149,10 @@ def _colour(value: Any) -> Colour:
     return colour_of(int(value) if isinstance(value, int) else None)
 
 
-MAX_COUNT = 256  # of images of one call, which are all in memory
-_PNG_LEVEL = 4  # a third of the time of the customary 6, and 1 % more bytes
+MAX_COUNT = 256  # images per call, which are all in memory
+_PNG_LEVEL = 4  # three times as fast as the usual 6, for 1 % more bytes
 _PLUGIN = "images"  # of TensorBoard
-_BLOBS = 3  # what TensorBoard calls the class of such data
+_BLOBS = 3  # TensorBoard's data class
 
 
 def write_images(
@@ -168,25 +168,25 @@ def write_images(
     mask: Choice = None,
     class_names: Sequence[str] | Mapping[str, Any] | None = None,
 ) -> int:
-    """Write the first `count` images, as training would see them; returns how many there were.
+    """Write the first `count` images as training sees them, and return their number.
 
-    `tensorboard --logdir` shows them under Images: all of them in one picture called `tag`, and
-    each by itself as `tag/00`, `tag/01` ... Without any record nothing is written, and 0 returned.
+    `tensorboard --logdir` shows them under Images: all in one image called `tag`, and each one as
+    `tag/00`, `tag/01` ... Without records, nothing is written.
 
     Args:
-        data: a `tf.data.Dataset` of dicts or of (inputs, targets), of batches or single records; or
-            any iterable of records, such as a split. Images are arrays, or encoded.
-        logdir: the directory; it is made if need be.
-        count: how many images, from 1 to 256.
-        step: the step of training to show them at.
-        tag: what to call them.
-        image: the name of the feature that is the image; by default it is found.
-        label: the feature, or several, that the caption tells; False for none.
-        boxes: the feature of boxes, each ymin, xmin, ymax, xmax in fractions of the image; or what
-            the names of four features `<boxes>/ymin` ... begin with; False for none.
-        mask: the feature that holds the class id of each pixel; False for none.
-        class_names: the names of the classes: a list, a dict of lists by feature, or the `metadata`
-            of a dataset.
+        data: A `tf.data.Dataset` of dicts or of (inputs, targets), in batches or single records; or
+            any iterable of records, such as a split. Images are arrays or encoded files.
+        logdir: Log directory, created if needed.
+        count: Number of images, from 1 to 256.
+        step: Training step to show them at.
+        tag: Name of the images.
+        image: Name of the image feature; by default it is detected.
+        label: Feature or features for the caption; False for none.
+        boxes: Feature of boxes, each ymin, xmin, ymax, xmax in fractions of the image; or the
+            common prefix of four features `<boxes>/ymin` ...; False for none.
+        mask: Feature with the class id of each pixel; False for none.
+        class_names: Class names as a list, a dict of lists by feature, or the `metadata` of a
+            dataset.
 
     >>> import numpy as np
     >>> digits = [{"image": np.eye(8, dtype=np.uint8) * 255, "label": 3}]
@@ -211,7 +211,7 @@ def write_images(
 
 
 def _draw(samples: Sequence[Sample], tag: str) -> Iterator[tuple[str, list[bytes]]]:
-    """The pictures of all samples, together and one by one: tag, and what TensorBoard needs."""
+    """Yield the images of all samples, together and one by one, with their tags."""
     kinds: dict[str, list[Pixels]] = {}
     for sample in samples:
         if sample.pixels is not None:
@@ -224,14 +224,14 @@ def _draw(samples: Sequence[Sample], tag: str) -> Iterator[tuple[str, list[bytes
 
 
 def _pack(picture: Any) -> list[bytes]:
-    """The width, the height and the PNG of a picture."""
+    """Width, height and PNG of an image."""
     file = io.BytesIO()
     picture.save(file, "png", compress_level=_PNG_LEVEL)
     return [*(str(length).encode() for length in picture.size), file.getvalue()]
 
 
 def _write_events(tf: Any, logdir: Any, pictures: Mapping[str, list[bytes]], step: Any) -> None:
-    # By the plain summary of TensorFlow: its summary of images needs TensorBoard to be installed.
+    # TensorFlow's plain summary, because its image summary needs TensorBoard.
     kind = tf.compat.v1.SummaryMetadata.PluginData(plugin_name=_PLUGIN)
     metadata = tf.compat.v1.SummaryMetadata(plugin_data=kind, data_class=_BLOBS)
     try:

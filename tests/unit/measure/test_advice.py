@@ -230,7 +230,11 @@ def test_speeds_are_of_all_stages_so_far():
 @pytest.mark.parametrize(
     ("us", "stage", "text"),
     [
-        ({"crc": 1.0, "decode": 1499.0}, "decode", "100 % of the time: 1,499 of 1,500 µs per record"),
+        (
+            {"crc": 1.0, "decode": 1499.0},
+            "decode",
+            "100 % of the time: 1,499 of 1,500 µs per record",
+        ),
         ({"crc": 1.0, "callback": 3.0}, "callback", "75 % of the time: 3.00 of 4.00 µs"),
         ({"read": 1, "crc": 1, "parse": 1.01, "batch": 1}, "parse", "no stage stands out"),
     ],
