@@ -231,10 +231,10 @@ class Scale:
     def of(cls, pixels: Sequence[Pixels]) -> Scale:
         """Find one scale for all images of a kind, so that they are comparable.
 
-        uint8 is shown unchanged. Other integers fill 8, 10, 12, 14 or 16 bits. Floats are 0..1, -1..1,
-        normalised for ImageNet models (by mean and deviation, or blue, green, red minus their means),
-        or 0..255: the first that fits all images. Otherwise each image is scaled from its lowest value
-        to its highest.
+        uint8 is shown unchanged. Other integers fill 8, 10, 12, 14 or 16 bits. Floats are 0..1,
+        -1..1, normalised for ImageNet models (by mean and deviation, or blue, green, red minus
+        their means), or 0..255: the first that fits all images. Otherwise each image is scaled
+        from its lowest value to its highest.
         """
         if not pixels or pixels[0].kind == "byte":
             return cls()
