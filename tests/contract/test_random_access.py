@@ -57,6 +57,7 @@ def test_a_data_loader_takes_a_split(split, torch, workers, method):
         shuffle=True,
         num_workers=workers,
         multiprocessing_context=method,
+        persistent_workers=workers > 0,  # a spawned process takes seconds to start
         generator=torch.Generator().manual_seed(1),
     )
     assert len(batches) == 11

@@ -167,8 +167,9 @@ def test_a_reader_gives_what_it_opened_or_a_typed_error(dataset, read, change):
     else:
         # Whoever has the file open need not notice that its name is gone.
         assert sum(len(x) for x, _ in seen) in (RECORDS, RECORDS - 100)
+    known = set(range(OLD, OLD + RECORDS))
     for x, text in seen:
-        assert set(range(OLD, OLD + RECORDS)).issuperset(x)
+        assert known.issuperset(x)
         assert text == [f"record {number}" for number in x]
 
 
