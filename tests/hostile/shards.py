@@ -68,8 +68,10 @@ def read(source: Any, recovery: str, *, chunk: int = 1024, **options: Any) -> Ou
 
 _MEASURED = """
 import json, resource, sys
-from datum import *
+import datum
+from datum.errors import *
 from datum.format import *
+from datum.schema import Feature, Schema
 from tests.hostile.shards import *
 def peak():
     found = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
