@@ -40,17 +40,18 @@ __all__ = [
     "stored_part",
 ]
 
-MAX_MAPS = 64  # files that stay open: few of the 256 that some systems let a process have
+MAX_MAPS = 64  # open files, of the 256 that some systems allow a process
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
-    """Where the records of a plain file are.
+    """The places of the records of a plain file.
 
     Attributes:
-        offsets: where the frame of each record starts.
-        ends: where it ends.
-        version: what tells the file from another one that takes its name; None if any will do.
+        path: Path of the file.
+        offsets: Start of the frame of each record.
+        ends: End of the frame of each record.
+        version: Version of the file, which a replacement does not have; None to accept any.
     """
 
     path: Path
@@ -61,7 +62,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedRun:
-    """The records from `start` up to `stop` of a plain file, whose places are found when needed."""
+    """The records from `start` up to `stop` of a plain file, whose places are found on demand."""
 
     places: Callable[[], Places]
     start: int
@@ -72,21 +73,21 @@ class PlacedRun:
 
 
 class _OpenFiles:
-    """Files that are open; the last ones used stay so. Safe to use from threads."""
+    """Open files, of which the last ones used stay open. Threads may share it."""
 
     def __init__(self) -> None:
         self._files: OrderedDict[Path, _core.MappedFile] = OrderedDict()
         self._lock = threading.Lock()
 
     def open(self, places: Places) -> _core.MappedFile:
-        """The file of these places; CorruptRecordError if there is another one by now."""
+        """Open the file of these places; CorruptRecordError if it was replaced."""
         path = places.path
         with self._lock:
             found = self._files.get(path)
             if found is None:
                 found = self._files[path] = _core.MappedFile(path)
                 while len(self._files) > MAX_MAPS:
-                    self._files.popitem(last=False)  # closed when nobody reads it any more
+                    self._files.popitem(last=False)  # closes once no thread reads it
             self._files.move_to_end(path)
         if places.version is not None and found.version != places.version:
             raise change_error(str(path), places.version[2], "rewritten", len(found))
@@ -98,12 +99,13 @@ class StoredRecords(PartInfo):
     """An `IndexedPart` of the records of plain files.
 
     Attributes:
-        runs: where the records lie.
-        schema: what is wanted of them.
-        metadata: what else is known of the features.
-        fingerprint: a text that changes when the records do.
-        is_partial: whether the records hold more than `schema` says.
-        numbers: the records that are wanted, rising, of all in `runs`; None for all.
+        runs: Places of the records.
+        schema: Features to keep.
+        metadata: Metadata of the features.
+        fingerprint: Text that changes with the records.
+        is_partial: Whether the records have more features than `schema`.
+        numbers: Numbers of the records to keep, in ascending order; None for all in `runs`.
+        statistics: Statistics of the records as in a manifest; None if they are not known.
     """
 
     runs: Sequence[PlacedRun]
@@ -115,7 +117,7 @@ class StoredRecords(PartInfo):
     keys: Sequence[str] | None = None
     is_slow_python: bool = False
     is_stored: bool = True
-    statistics: Mapping[str, Any] | None = None  # as a manifest has them, if they are known
+    statistics: Mapping[str, Any] | None = None
     _files: _OpenFiles = field(default_factory=lambda: _OpenFiles(), init=False)
 
     def __len__(self) -> int:
@@ -127,7 +129,7 @@ class StoredRecords(PartInfo):
 
     @cached_property
     def stored_bytes(self) -> int | None:
-        """How many bytes the records take; not known where some of their features are left out."""
+        """Size of the records in bytes; None if some of their features are left out."""
         if self.is_partial:
             return None
         total = 0
@@ -141,7 +143,7 @@ class StoredRecords(PartInfo):
         return total
 
     def select(self, numbers: NDArray[np.int64]) -> StoredRecords:
-        """The part of these records alone; their numbers rise, and they are counted anew."""
+        """The part with these records only, by ascending numbers; it numbers them from 0."""
         digest = hashlib.blake2b(numbers.tobytes(), digest_size=16).hexdigest()
         fingerprint = None if self.fingerprint is None else f"{self.fingerprint}, of {digest}"
         numbers = numbers if self.numbers is None else self.numbers[numbers]
@@ -152,9 +154,9 @@ class StoredRecords(PartInfo):
         return replace(self, **narrowed(self, schema))
 
     def read(self, numbers: NDArray[np.int64]) -> Block:
-        """The records of these numbers; those that are damaged are rejects."""
+        """The records of these numbers; damaged ones are rejects."""
         wanted = numbers if self.numbers is None else self.numbers[numbers]
-        # In the order of the files: neighbours are read together, whatever was asked for.
+        # In the order of the files, so that neighbours are read together.
         order = np.argsort(wanted, kind="stable")
         bounds = np.searchsorted(wanted[order], self._ends)
         parts: list[Stored] = []
@@ -172,7 +174,7 @@ class StoredRecords(PartInfo):
         return Block(stored, numbers[found_rows], None, rejects)
 
     def _read_file(self, places: Places, local: NDArray[np.int64]) -> tuple[Stored, list[Reject]]:
-        """Records of one file, checked; of each that is damaged, its place in `local` and why."""
+        """Read and check records of one file; a reject has the place of its record in `local`."""
         content = self._files.open(places)
         offsets, ends = places.offsets[local], places.ends[local]
         sizes = ends - offsets
@@ -212,7 +214,7 @@ class StoredRecords(PartInfo):
     def _join(
         self, parts: list[Stored], rows: list[NDArray[np.intp]]
     ) -> tuple[Stored, NDArray[np.intp]]:
-        """The records of several files, in the order in which they were asked for."""
+        """The records of several files in the order of the request."""
         joined = parts[0] if len(parts) == 1 else self._concatenate(parts)
         found = np.concatenate([np.empty(0, np.intp), *rows])
         order = np.argsort(found, kind="stable")
@@ -243,7 +245,7 @@ def _describe(places: Places, record: int) -> str:
 def gather_frames(
     buffer: Any, offsets: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Frames one after the other: where they lie so, they are not copied."""
+    """Frames one after the other, copied only if they are not contiguous already."""
     if len(offsets) and np.array_equal(offsets[1:], ends[:-1]):
         first, last = int(offsets[0]), int(ends[-1])
         return np.frombuffer(buffer, np.uint8, last - first, first), offsets - first
@@ -253,7 +255,7 @@ def gather_frames(
 
 
 def narrowed(part: Any, schema: Schema) -> dict[str, Any]:
-    """What changes of a part of stored records where only these of its features are kept."""
+    """The attributes of a part of stored records that change when it keeps fewer features."""
     known = part.schema
     return {
         "schema": schema,
@@ -268,7 +270,7 @@ def narrowed(part: Any, schema: Schema) -> dict[str, Any]:
     }
 
 
-STREAM_BYTES = 4 * 2**20  # of records in a block
+STREAM_BYTES = 4 * 2**20  # size of a block of records
 STREAM_RECORDS = 4096
 
 Keep = Callable[[Stored], NDArray[np.bool_]]
@@ -279,12 +281,13 @@ class StoredStream(PartInfo):
     """A `StreamedPart` of records that come one after the other.
 
     Attributes:
-        runs: makes an iterator over the records.
-        schema: what is wanted of them.
-        metadata: what else is known of the features.
-        fingerprint: a text that changes when the records do.
-        is_partial: whether the records hold more than `schema` says.
-        keep: makes a function that tells which records of a block are wanted; None for all.
+        runs: Makes an iterator over the records.
+        schema: Features to keep.
+        metadata: Metadata of the features.
+        fingerprint: Text that changes with the records.
+        is_partial: Whether the records have more features than `schema`.
+        keep: Makes a function that returns a mask of the records of a block to keep; None for all.
+        statistics: Statistics of the records as in a manifest; None if they are not known.
     """
 
     runs: Callable[[], Iterator[Records]]
@@ -295,11 +298,11 @@ class StoredStream(PartInfo):
     keep: Callable[[], Keep] | None = None
     is_repeatable: bool = True
     is_stored: bool = True
-    statistics: Mapping[str, Any] | None = None  # as a manifest has them, if they are known
+    statistics: Mapping[str, Any] | None = None
 
     def filtered(self, keep: Callable[[], Keep]) -> StoredStream:
-        """The part of the records that the function `keep` makes chooses, counted anew."""
-        # Nobody can tell whether it chooses the same the next time.
+        """The part with the records that the function of `keep` selects, numbered from 0."""
+        # Without a fingerprint: the function may select other records the next time.
         return replace(self, keep=keep, fingerprint=None, statistics=None)
 
     def narrow(self, schema: Schema) -> StoredStream:
@@ -307,7 +310,7 @@ class StoredStream(PartInfo):
         return replace(self, **narrowed(self, schema))
 
     def blocks(self) -> Iterator[Block]:
-        """All records in order, numbered by what is kept of them."""
+        """All selected records in order, numbered from 0."""
         number = 0
         keep = None if self.keep is None else self.keep()
         for records in self.runs():
@@ -327,13 +330,13 @@ def _describe_stream(records: Records, place: int) -> str:
 
 
 def frames_of(records: Records) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The frames around the payloads of a run, and where each starts."""
+    """The frames of some records, and the start of each."""
     offsets = records.starts - HEADER_BYTES
     return gather_frames(records.buffer, offsets, offsets + records.lengths + FRAME_BYTES)
 
 
 def read_run(shards: Shards, run: ShardRange) -> Iterator[Records]:
-    """The records of a run in order; CorruptRecordError where they are not as known."""
+    """Read the records of a range in order; CorruptRecordError if their number is wrong."""
     record_bytes = run.shard.bytes / max(run.shard.records, 1)
     size = int(np.clip(STREAM_BYTES / max(record_bytes, 1), 1, STREAM_RECORDS))
     position = 0
@@ -369,9 +372,14 @@ def stored_part(
     metadata: Mapping[str, Mapping[str, Any]],
     statistics: Mapping[str, Any] | None = None,
 ) -> StoredRecords | StoredStream:
-    """The records of some runs as a part: in any order, or where shards are compressed as a stream.
+    """The records of shard ranges as a part, which is a stream if a shard is compressed.
 
-    `statistics` are those of all records of the runs, as a manifest has them, if it has.
+    Args:
+        shards: Opens the shards.
+        runs: Shard ranges.
+        schema: Schema of the records.
+        metadata: Metadata of the features.
+        statistics: Statistics of all these records as in a manifest; None if they are not known.
     """
     fingerprint = _fingerprint(shards, runs, schema)
     metadata = lasting_metadata(metadata)
@@ -384,7 +392,7 @@ def stored_part(
 
 
 class _PlaceFinder:
-    """Finds the places of a shard when they are first asked for."""
+    """Finds the places of the records of a shard on first use."""
 
     def __init__(self, shards: Shards, run: ShardRange) -> None:
         self._shards = shards
@@ -396,7 +404,7 @@ class _PlaceFinder:
         with self._lock:
             if self._found is None:
                 local = find_local(self._shards, self._shard)
-                assert local.index is not None  # only where damage is skipped
+                assert local.index is not None  # None only if damage is skipped
                 index = Index.load(local.index)
                 bounds = np.append(index.offsets, index.stream_bytes)
                 self._found = Places(local.path, bounds[:-1], bounds[1:], local.version)
@@ -404,19 +412,19 @@ class _PlaceFinder:
 
 
 def _fingerprint(shards: Shards, runs: Sequence[ShardRange], schema: Schema) -> str:
-    told: list[Any] = [repr(schema)]
+    facts: list[Any] = [repr(schema)]
     for run in runs:
         shard = run.shard
         content = content_id(shards.folder, shard)
-        told.append((shard.name, shard.records, shard.bytes, content))
-        told.append((run.start, run.stop))
-    return hashlib.blake2b(repr(told).encode(), digest_size=16).hexdigest()
+        facts.append((shard.name, shard.records, shard.bytes, content))
+        facts.append((run.start, run.stop))
+    return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
 
 
 def lasting_metadata(
     metadata: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Mapping[str, Any]]:
-    """What is known of features, without counts of images: those are of all records."""
+    """Metadata without the counts of images, which hold for all records only."""
     kept: dict[str, Mapping[str, Any]] = {}
     for name, found in metadata.items():
         facts = _IMAGE_FACTS if "formats" in found and "dtypes" in found else ()

@@ -30,10 +30,10 @@ MAX_FEATURES = 50
 MAX_RECORDS = 4
 MAX_PICTURES = 8
 MAX_LETTERS = 80
-MAX_VALUES = 6  # of an array
-MAX_CLASSES = 3  # named of a feature
-PICTURE_PIXELS = 96  # of the longer side
-MAX_DECODED_PIXELS = 50_000_000  # of an image that a small one is made of
+MAX_VALUES = 6  # shown of an array
+MAX_CLASSES = 3  # shown of a feature
+PICTURE_PIXELS = 96  # longer side of a thumbnail
+MAX_DECODED_PIXELS = 50_000_000  # largest image that a thumbnail is made of
 
 _HIDDEN = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")  # controls, marks of direction, ends of lines
 _JOINERS = "\u200c\u200d"  # of letters and emoji: they hide nothing
@@ -48,7 +48,7 @@ _FAINT = "opacity:0.65"
 
 
 def dataset_html(contents: Contents) -> str:
-    """What a notebook shows of a dataset: its splits and its features."""
+    """HTML of a dataset: its splits and features."""
     about = [contents.compression or "", "" if contents.is_published else contents.writer]
     if contents.damage:
         about.append(f"{count_of(len(contents.damage), 'damaged place')} left out")
@@ -70,7 +70,7 @@ def dataset_html(contents: Contents) -> str:
 
 
 def split_html(split: Split) -> str:
-    """What a notebook shows of a split: its features, with the values of its first records."""
+    """HTML of a split: its features, with the values of its first records."""
     about = [count_of(len(split), "record")]
     samples, problem = _read_samples(split)
     note = _note(problem) if problem else ""
@@ -82,15 +82,15 @@ def split_html(split: Split) -> str:
 
 
 def _read_samples(split: Split) -> tuple[dict[str, list[str]], str]:
-    """Cells by feature, and what went wrong."""
+    """The cells of the first records by feature, and the error if they cannot be read."""
     if not len(split) or not split.schema:
         return {}, ""
     first = split.runs[0]
     if first.start and first.shard.compression is not None:
-        return {}, "no records are shown: all that is compressed before them would have to be read"
+        return {}, "no records are shown: all compressed records before them would have to be read"
     names = list(split.schema)[:MAX_FEATURES]
     try:
-        # In order: by number, an index or a copy might have to be made first.
+        # In order, since access by number may need an index or a copy first.
         batch = next(iter(split.batches(MAX_RECORDS, columns=names, threads=1)))
     except (DatumError, OSError) as error:
         return {}, f"the first records cannot be read: {Message.of(error).line}"
@@ -100,8 +100,8 @@ def _read_samples(split: Split) -> tuple[dict[str, list[str]], str]:
         feature = split.schema[name]
         values = list(row_values(batch[name]))
         if feature.encoding == "image":
-            show, tell = (_pictures, _count) if feature.holds_images else (_picture, _size)
-            cells[name] = [show(v, feature) if n < left else tell(v) for n, v in enumerate(values)]
+            show, count = (_pictures, _count) if feature.holds_images else (_picture, _size)
+            cells[name] = [show(v, feature) if n < left else count(v) for n, v in enumerate(values)]
             left -= len(values)
         else:
             classes = _class_names(split.metadata.get(name, {}))
@@ -161,7 +161,7 @@ def _size(data: bytes | None) -> str:
 
 
 def _picture(data: bytes | None, feature: Feature) -> str:
-    """A small copy of an image, or words for what is wrong with it."""
+    """A thumbnail of an image, or its error."""
     if data is None:
         return _faint("absent")
     try:
@@ -175,7 +175,7 @@ def _picture(data: bytes | None, feature: Feature) -> str:
 
 
 def _pictures(data: list[bytes] | None, feature: Feature) -> str:
-    """The first image of a list, and how many there are."""
+    """The first image of a list, and the number of images."""
     first = _picture(data[0], feature.single_image) if data else ""
     return f"{first} {_count(data)}"
 
@@ -196,7 +196,7 @@ def _shrink(data: bytes, feature: Feature) -> tuple[str, bytes, tuple[int, ...]]
     pixels = decode(data, feature)
     if not pixels.size:
         raise ValueError("an image without pixels")
-    step = max(1, max(pixels.shape[:2]) // (4 * PICTURE_PIXELS))  # what is left is averaged
+    step = max(1, max(pixels.shape[:2]) // (4 * PICTURE_PIXELS))  # the rest is averaged
     photo = Image.fromarray(_as_bytes(pixels[::step, ::step]))
     is_grey = pixels.shape[-1] == 1
     method = Image.Resampling.NEAREST if is_grey else Image.Resampling.BILINEAR
@@ -208,7 +208,7 @@ def _shrink(data: bytes, feature: Feature) -> tuple[str, bytes, tuple[int, ...]]
 
 
 def _as_bytes(pixels: NDArray[Any]) -> NDArray[np.uint8]:
-    """Eight bits for each value; ids of a mask, which are small, are spread to be told apart."""
+    """Pixels of 8 bits; the small ids of a mask are spread so that they look different."""
     if pixels.dtype == np.uint16:
         pixels = pixels // 257
     if pixels.shape[-1] > 1:
@@ -265,8 +265,8 @@ def _box(*parts: str) -> str:
 
 
 def _heading(kind: str, name: str, about: Iterable[str]) -> str:
-    told = "".join(f" {_faint('· ' + part)}" for part in about if part)
-    return f"<div><b>{kind}</b> <code>{_text(name, 2 * MAX_LETTERS)}</code>{told}</div>"
+    facts = "".join(f" {_faint('· ' + part)}" for part in about if part)
+    return f"<div><b>{kind}</b> <code>{_text(name, 2 * MAX_LETTERS)}</code>{facts}</div>"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -291,7 +291,7 @@ def _faint(text: str) -> str:
 
 
 def _text(text: str, most: int = MAX_LETTERS) -> str:
-    """Text of any origin, cut, inert, escaped, and apart from the direction of what follows."""
+    """Text of any origin: cut, inert, escaped, and isolated in its writing direction."""
     shown = inert(_cut(text, most))
     return f"<bdi>{html.escape(shown)}</bdi>" if shown else ""
 

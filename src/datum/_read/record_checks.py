@@ -39,25 +39,25 @@ __all__ = [
 def summarize_columns(
     columns: dict[str, Any], records: Records, schema: Schema
 ) -> Statistics | None:
-    """What the values of some parsed records are like; None where that cannot be told."""
+    """Statistics of parsed records; None if they cannot be computed."""
     if not len(records):
         return Statistics()
     try:
         return summarize(collect(columns, schema), uncounted=(), threads=1)
-    except DatumError:  # of values that can be read, but that a writer would not have stored so
+    except DatumError:  # values that can be read, but not written
         return None
 
 
 def compare_statistics(
-    told: Mapping[str, Any], found: Statistics
+    stored: Mapping[str, Any], found: Statistics
 ) -> Iterator[tuple[str | None, str]]:
-    """Where what a manifest tells differs from what was found: features and problems.
+    """Yield feature and problem for each difference between a manifest and the records.
 
-    Sums are left aside: those of floats depend on the order of adding.
+    Sums are not compared, since those of floats depend on the order of addition.
     """
     try:
-        expected = Statistics.from_json(told)
-    except SchemaError:  # of another writer, in another form
+        expected = Statistics.from_json(stored)
+    except SchemaError:  # another writer has another form
         return
     if expected.records != found.records:
         yield None, _differs("records", expected.records, found.records)
@@ -67,56 +67,56 @@ def compare_statistics(
             yield name, problem
 
 
-def _compare_feature(told: FeatureStatistics, found: FeatureStatistics) -> Iterator[str]:
+def _compare_feature(expected: FeatureStatistics, found: FeatureStatistics) -> Iterator[str]:
     for what in ("present", "missing"):
-        counts = getattr(told, what), getattr(found, what)
+        counts = getattr(expected, what), getattr(found, what)
         if counts[0] != counts[1]:
             yield _differs(f"records in which it is {what}", *counts)
     for name in ("numbers", "lengths", "bytes"):
-        told_range, found_range = getattr(told, name), getattr(found, name)
-        if told_range is not None and found_range is not None:
-            yield from _compare_range(name, told_range, found_range)
-    if told.counts is not None and found.counts is not None:
-        yield from _compare_counts(told.counts, found.counts)
+        expected_range, found_range = getattr(expected, name), getattr(found, name)
+        if expected_range is not None and found_range is not None:
+            yield from _compare_range(name, expected_range, found_range)
+    if expected.counts is not None and found.counts is not None:
+        yield from _compare_counts(expected.counts, found.counts)
 
 
-def _compare_range(name: str, told: Range, found: Range) -> Iterator[str]:
+def _compare_range(name: str, expected: Range, found: Range) -> Iterator[str]:
     parts = (("count", "count"), ("lowest", "least"), ("highest", "greatest"))
     for part, word in (*parts, ("nan", "count of nan"), ("infinite", "count of infinite")):
-        if getattr(told, part) != getattr(found, part):
-            yield _differs(f"{word} of {name}", getattr(told, part), getattr(found, part))
+        if getattr(expected, part) != getattr(found, part):
+            yield _differs(f"{word} of {name}", getattr(expected, part), getattr(found, part))
 
 
-def _compare_counts(told: Counts, found: Counts) -> Iterator[str]:
+def _compare_counts(expected: Counts, found: Counts) -> Iterator[str]:
     if found.more_than is not None:
         return
-    for value, count in told.values.items():
+    for value, count in expected.values.items():
         if found.values.get(value, 0) != count:
             yield _differs(f"count of {value!r}", count, found.values.get(value, 0))
             return
 
 
-def _differs(what: str, told: object, found: object) -> str:
-    return f"expected {what} of {told}, as the manifest says, got {found}"
+def _differs(what: str, expected: object, found: object) -> str:
+    return f"expected {what} of {expected}, as the manifest says, got {found}"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong at one place.
+    """One problem that a verification found.
 
     Attributes:
-        split: the split of the shard.
-        shard: the file, as the dataset names it.
+        split: Split of the shard.
+        shard: Name of the file in the dataset.
         kind: "missing file", "unreadable file", "size", "file checksum", "compression",
-            "record count" or "index" of a whole file; "torn header", "torn payload",
-            "length checksum", "payload checksum", "oversized record" or "compressed stream" where
-            bytes are damaged; "malformed", "schema" or "image" of a record that is whole but cannot
-            be used; "statistics" of a split; "more" for what is only counted.
-        text: what was expected, and what was got.
-        record: its number in the shard; each damaged place counts as one record.
-        offset: the first byte, counted in the decompressed stream if the file is compressed.
-        end: the first byte after it.
-        feature: the name of the feature.
+            "record count" or "index" for a whole file; "torn header", "torn payload",
+            "length checksum", "payload checksum", "oversized record" or "compressed stream" for
+            damaged bytes; "malformed", "schema" or "image" for an intact record that cannot be
+            used; "statistics" for a split; "more" for problems that are only counted.
+        text: The expected value, and the value found.
+        record: Number of the record in the shard; each damaged place counts as one record.
+        offset: First byte, in the decompressed stream if the file is compressed.
+        end: First byte after it.
+        feature: Name of the feature.
 
     >>> print(Problem("train", "a.tfrecord", "schema", "expected 1 values, got 2", record=7))
     a.tfrecord: record 7: schema: expected 1 values, got 2
@@ -133,7 +133,7 @@ class Problem:
 
     @property
     def place(self) -> str:
-        """Where in the file it is: "record 7 at byte 312, feature 'x'"; empty for all of it."""
+        """The place in the file, such as "record 7 at byte 312, feature 'x'"; empty for a file."""
         record = "" if self.record is None else f"record {self.record}"
         offset = "" if self.offset is None else f"at byte {self.offset}"
         feature = "" if self.feature is None else f"feature {self.feature!r}"
@@ -147,20 +147,20 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """What was found; `str()` of it is a summary.
+    """Report of a verification; `str()` is a summary.
 
     Attributes:
-        path: the folder of the dataset.
-        records: how many sound records were read.
-        bytes: how many bytes of shards were read.
-        shards: how many shards there should be.
-        problems: what is wrong, in the order of the shards.
-        notes: what is no fault of the dataset, but worth knowing: leftovers, strays.
-        lost: how many records are not sound, as far as that can be told: where nothing says how
-            many there should be, each damaged place counts as one.
-        is_deep: whether images were decoded, and statistics compared.
-        images: how many images were decoded.
-        seconds: how long it took; two reports may differ in it and be equal.
+        path: Folder of the dataset.
+        records: Number of sound records that were read.
+        bytes: Number of bytes of shards that were read.
+        shards: Number of shards that the dataset should have.
+        problems: Problems in the order of the shards.
+        notes: Notes that are no problems: leftover and stray files.
+        lost: Number of records that are not sound. If their number is not known, each damaged place
+            counts as one.
+        is_deep: Whether images were decoded and statistics compared.
+        images: Number of images that were decoded.
+        seconds: Duration; equal reports may differ in it.
     """
 
     path: Path
@@ -176,11 +176,11 @@ class VerifyReport:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no problems."""
         return not self.problems
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, of the names above."""
+        """The report as plain values that fit into JSON."""
         return {
             "path": str(self.path),
             "is_sound": self.is_sound,
@@ -204,7 +204,7 @@ class VerifyReport:
         return "\n".join(map(inert, [first, *problems, *(f"  note: {one}" for one in self.notes)]))
 
 
-MAX_LISTED = 100  # problems of records of one shard; what comes after is counted
+MAX_LISTED = 100  # problems of records listed for a shard; further ones are counted
 
 _EXPLAINED = {
     "torn header": "expected a record, got {size} at the end",
@@ -217,23 +217,32 @@ _EXPLAINED = {
 
 
 class Findings:
-    """The problems of one shard, in the order they are told in; of many alike, the first."""
+    """The problems of one shard, of which a limited number is listed.
+
+    Args:
+        split: Split of the shard.
+        shard: Name of the shard.
+
+    Attributes:
+        damaged: Number of places with damaged bytes.
+        lost: Number of these places that cost a record, unlike a stream cut after the last one.
+    """
 
     def __init__(self, split: str, shard: str) -> None:
         self.split = split
         self.shard = shard
-        self.damaged = 0  # places where bytes are not what they should be
-        self.lost = 0  # those of them that cost a record: not, say, a stream cut after the last one
+        self.damaged = 0
+        self.lost = 0
         self._of_file: list[Problem] = []
         self._of_records: list[Problem] = []
         self._hidden = 0
 
-    def tell(self, kind: str, text: str) -> None:
-        """Note what is wrong with the file as a whole."""
+    def add(self, kind: str, text: str) -> None:
+        """Add a problem of the whole file."""
         self._of_file.append(Problem(self.split, self.shard, kind, text))
 
-    def tell_damage(self, damage: Damage) -> None:
-        """Note that bytes are damaged."""
+    def add_damage(self, damage: Damage) -> None:
+        """Add damaged bytes."""
         self.damaged += 1
         self.lost += damage.end > damage.offset
         size = count_of(damage.end - damage.offset, "byte")
@@ -241,16 +250,16 @@ class Findings:
             size=size
         )
         place = (damage.record, damage.offset, damage.end)
-        self._add(Problem(self.split, self.shard, damage.kind, text, *place))
+        self._list(Problem(self.split, self.shard, damage.kind, text, *place))
 
-    def tell_record(
+    def add_record(
         self, kind: str, text: str, place: tuple[int, int | None], *, feature: str | None = None
     ) -> None:
-        """Note that a record that is whole cannot be used; `place` is its number and offset."""
+        """Add an intact record that cannot be used; `place` is its number and offset."""
         record, offset = place
-        self._add(Problem(self.split, self.shard, kind, text, record, offset, feature=feature))
+        self._list(Problem(self.split, self.shard, kind, text, record, offset, feature=feature))
 
-    def _add(self, problem: Problem) -> None:
+    def _list(self, problem: Problem) -> None:
         if len(self._of_records) < MAX_LISTED:
             self._of_records.append(problem)
         else:
@@ -258,7 +267,7 @@ class Findings:
 
     @property
     def problems(self) -> list[Problem]:
-        """All of them: those of the file, then those of records by their number."""
+        """All problems: those of the file, then those of records by number."""
         found = self._of_file + sorted(self._of_records, key=lambda one: one.record or 0)
         if self._hidden:
             text = f"{count_of(self._hidden, 'more problem')} of records"
@@ -266,7 +275,7 @@ class Findings:
         return found
 
 
-LOOKED_AT = 16  # values of a feature of bytes that tell whether it holds images
+LOOKED_AT = 16  # values of a feature of bytes that are tested for images
 
 _Task = tuple[int, str, "memoryview[Any]", Feature | None]
 
@@ -275,12 +284,13 @@ class PictureChecks:
     """Decodes the images of one shard.
 
     Args:
-        schema: what the records hold: images are those features that say so.
-        pool: where to decode; with None, in the thread that asks.
-        guesses: whether features of bytes may hold images too, as in files that nobody described.
+        schema: Schema of the records.
+        pool: Threads that decode; None for the caller's thread.
+        guesses: Whether features of bytes are tested for images too, in files without a
+            description.
 
     Attributes:
-        decoded: how many images could be decoded.
+        decoded: Number of images that could be decoded.
     """
 
     def __init__(self, schema: Schema, *, pool: Executor | None, guesses: bool = False) -> None:
@@ -295,7 +305,7 @@ class PictureChecks:
         }
 
     def check(self, columns: dict[str, Any], records: Records, findings: Findings) -> int:
-        """Decode all images of some records; how many records have one that cannot be."""
+        """Decode all images of some records, and return the number of records with a bad one."""
         tasks = [*self._tasks(columns)]
         run: Callable[[Any, Iterable[_Task]], Iterator[str | None]]
         run = map if self._pool is None else self._pool.map
@@ -303,7 +313,7 @@ class PictureChecks:
         for (row, name, _, _), fault in zip(tasks, run(_find_fault_of, tasks), strict=True):
             if fault is not None:
                 _, number, offset = records.locate(row)
-                findings.tell_record("image", fault, (number, offset), feature=name)
+                findings.add_record("image", fault, (number, offset), feature=name)
                 faulty.add(row)
             else:
                 self.decoded += 1
@@ -318,11 +328,11 @@ class PictureChecks:
                     yield row, name, view, single
 
     def _holds_images(self, name: str, column: Any) -> bool:
-        """Whether most of the first values of a feature of bytes start as images do."""
+        """Whether most of the first values of a feature of bytes start like images."""
         if name not in self._is_open:
             return False
         if name not in self._guessed:
-            from datum.images import sniff_format  # brings Pillow, which not every dataset needs
+            from datum.images import sniff_format  # imports Pillow, which not every dataset needs
 
             first = [view for _, view in _views(column, LOOKED_AT)]
             if not first:
@@ -335,7 +345,7 @@ class PictureChecks:
 def _views(
     column: BytesColumn | Ragged | Masked, limit: int | None = None
 ) -> Iterator[tuple[int, memoryview[Any]]]:
-    """The bytes of each image where they lie, with the row of its record."""
+    """Views of the bytes of each image, with the row of its record."""
     strings: Any = column.values if isinstance(column, Masked) else column
     rows = np.arange(len(strings))
     if isinstance(strings, Ragged):
@@ -356,7 +366,7 @@ def _find_fault_of(task: _Task) -> str | None:
 
 
 def find_fault(data: bytes, feature: Feature | None) -> str | None:
-    """Why an image cannot be decoded as its feature says, or at all; None if it can.
+    """The reason why an image cannot be decoded to its feature; None if it can.
 
     >>> find_fault(b"text", None)
     "expected a JPEG, PNG, WebP, GIF, BMP or TIFF image, got bytes that start with b'text'"
@@ -378,13 +388,13 @@ def find_fault(data: bytes, feature: Feature | None) -> str | None:
 
 
 _NO_EXAMPLE = "expected a tf.train.Example or SequenceExample, got other bytes"
-SLICE_BYTES = 16 * 2**20  # of payloads that are parsed at a time: it bounds the memory in use
+SLICE_BYTES = 16 * 2**20  # payloads parsed at a time, which limits the memory in use
 
 
 def make_parser(schema: Schema) -> Parser | None:
-    """What parses records by a schema; None where nothing is known of them.
+    """A parser of a schema; None without features.
 
-    Defaults are left out, so that what a record lacks is told from what it has.
+    Defaults are removed, so that missing values can be distinguished from others.
     """
     if not schema:
         return None
@@ -395,17 +405,17 @@ class RecordChecks:
     """Checks the records of one shard.
 
     Args:
-        parser: of the schema; with None records are not looked into.
-        findings: where problems go.
-        malformed: the numbers of records that are known to be no messages.
-        threads: how many may parse.
-        pictures: checks images; None if they are not to be decoded.
-        summarizes: whether to count what the values are like.
+        parser: Parser of the schema; None to leave records unparsed.
+        findings: Collects the problems.
+        malformed: Numbers of records that are known to be no Examples.
+        threads: Number of threads that parse.
+        pictures: Checks images; None to leave them encoded.
+        summarizes: Whether to compute statistics.
 
     Attributes:
-        left_out: how many records nobody counted, for they are no messages.
-        unusable: how many records were not as they should be.
-        statistics: what the values of the others are like; None if that was not asked for.
+        left_out: Number of records that are known to be no Examples.
+        unusable: Number of records with problems.
+        statistics: Statistics of the other records; None if they are not computed.
     """
 
     def __init__(
@@ -428,11 +438,11 @@ class RecordChecks:
         self.statistics: Statistics | None = Statistics() if summarizes and parser else None
 
     def check(self, records: Records) -> None:
-        """Look at some records; the order of calls is that of the records."""
+        """Check some records; the calls must be in the order of the records."""
         if self._parser is None:
             return
         if self.left_out:
-            records = self._pass_malformed(records)
+            records = self._skip_malformed(records)
         for part in slices_of(records, SLICE_BYTES):
             for sound, columns in self._parse(self._parser, part):
                 if self._pictures is not None:
@@ -441,11 +451,11 @@ class RecordChecks:
                     found = summarize_columns(columns, sound, self._parser.schema)
                     self.statistics = None if found is None else self.statistics.merge(found)
 
-    def _pass_malformed(self, records: Records) -> Records:
+    def _skip_malformed(self, records: Records) -> Records:
         is_one = np.isin(records.numbers, self._malformed)
         for row in np.flatnonzero(is_one).tolist():
             _, number, offset = records.locate(row)
-            self._findings.tell_record("malformed", _NO_EXAMPLE, (number, offset))
+            self._findings.add_record("malformed", _NO_EXAMPLE, (number, offset))
             self.unusable += 1
         return replace(
             records,
@@ -455,7 +465,7 @@ class RecordChecks:
         )
 
     def _parse(self, parser: Parser, records: Records) -> Iterator[tuple[Records, dict[str, Any]]]:
-        """The columns of each stretch of records that parse, in order; the others are told."""
+        """The columns of each stretch of records that parse, in order; others are findings."""
         pending = [(0, len(records))]
         while pending:
             start, stop = pending.pop()
@@ -466,7 +476,7 @@ class RecordChecks:
                 columns = parser.columns(found, part)
             except _core.Fault as fault:
                 row, error = int(fault.args[1]), parser.error(part, fault)
-            except SchemaError as found_error:  # of keys that do not fit each other
+            except SchemaError as found_error:  # keys that contradict each other
                 if found_error.record is None:
                     raise
                 row = int(np.searchsorted(part.numbers, found_error.record))
@@ -474,23 +484,23 @@ class RecordChecks:
             if error is None:
                 yield part, columns
                 continue
-            self._tell(part, row, error)
-            # What comes before the row may have faults of other features, so it is parsed again.
+            self._add(part, row, error)
+            # Records before the row may have problems of other features, so they are parsed again.
             pending += [(start + row + 1, stop)] if start + row + 1 < stop else []
             pending += [(start, start + row)] if row else []
 
-    def _tell(self, records: Records, row: int, error: Exception) -> None:
+    def _add(self, records: Records, row: int, error: Exception) -> None:
         _, number, offset = records.locate(row)
-        feature = getattr(error, "feature", None)
+        feature = error.feature if isinstance(error, SchemaError) else None
         at = place_of(records, row)[0] + ("" if feature is None else f", feature {feature!r}")
         text = Message.of(error).beside(at)
         kind = "schema" if isinstance(error, SchemaError) else "malformed"
-        self._findings.tell_record(kind, text, (number, offset), feature=feature)
+        self._findings.add_record(kind, text, (number, offset), feature=feature)
         self.unusable += 1
 
 
 def slices_of(records: Records, max_bytes: int) -> Iterator[Records]:
-    """Parts of a run whose payloads have at most so many bytes, or that are of one record."""
+    """Parts of some records with payloads of at most `max_bytes`, or of one record."""
     ends = np.cumsum(records.lengths)
     start = 0
     while start < len(records):
@@ -501,7 +511,7 @@ def slices_of(records: Records, max_bytes: int) -> Iterator[Records]:
 
 
 def cut_records(records: Records, start: int, stop: int) -> Records:
-    """A part of a run that was read from one file."""
+    """A part of some records."""
     if (start, stop) == (0, len(records)):
         return records
     return replace(

@@ -49,12 +49,16 @@ class SplitRange(NamedTuple):
 
 
 def find_ranges(instruction: str, records: Mapping[str, int]) -> list[SplitRange]:
-    """The ranges an instruction asks for, of splits with so many `records` each.
+    """Parse an instruction such as `train[:10%]+val` into ranges of splits.
 
-    Parts are joined by `+`; each is a split, or `all` for all of them one after the other, with a
-    slice if wanted. Its bounds are numbers of records or percents, either of which may be negative
-    and then count from the end. A percent is rounded down to whole records, a negative one is that
+    Parts are joined by `+`. Each is a split, or `all` for all splits one after the other, with an
+    optional slice. The bounds of a slice are numbers of records or percentages; negative ones count
+    from the end. A percentage is rounded down to whole records, and a negative one is subtracted
     from 100 %, so that `train[:90%]` and `train[-10%:]` share no record and miss none.
+
+    Args:
+        instruction: The instruction.
+        records: Number of records of each split.
 
     >>> find_ranges("train[:10%]+val", {"train": 1000, "val": 50})
     [SplitRange(split='train', start=0, stop=100), SplitRange(split='val', start=0, stop=50)]
@@ -94,7 +98,7 @@ def _find_part(part: str, instruction: str, records: Mapping[str, int]) -> Itera
     stop = count if found[3] is None else _position(found[3], count, part)
     if start > stop:
         raise SplitError(
-            f"expected a range that ends after it starts, got {start} to {stop} of {count} records",
+            f"expected a range that ends after its start, got {start} to {stop} of {count} records",
             where=f"split {part!r}",
         )
     return _cut(names, records, start, stop)
@@ -106,7 +110,7 @@ def _hint_one_record(part: str) -> str:
 
 
 def _position(bound: str, count: int, part: str) -> int:
-    """The record that a bound stands for, from 0 up to `count`."""
+    """The number of the record at a bound, from 0 to `count`."""
     bound = re.sub(r"\s", "", bound)
     if _PERCENT.fullmatch(bound):
         whole, _, decimals = bound[:-1].partition(".")
@@ -119,7 +123,9 @@ def _position(bound: str, count: int, part: str) -> int:
         position = position + count if bound.startswith("-") else position
         is_inside = 0 <= position <= count
     else:
-        raise SplitError(f"expected a number or a percent, got {bound!r}", where=f"split {part!r}")
+        raise SplitError(
+            f"expected a number or a percentage, got {bound!r}", where=f"split {part!r}"
+        )
     if not is_inside:
         raise SplitError(f"expected a bound within {limit}, got {bound}", where=f"split {part!r}")
     return position
@@ -128,7 +134,7 @@ def _position(bound: str, count: int, part: str) -> int:
 def _cut(
     names: list[str], records: Mapping[str, int], start: int, stop: int
 ) -> Iterator[SplitRange]:
-    """What lies from `start` up to `stop` of some splits, one after the other."""
+    """The ranges from `start` up to `stop` of some splits, one after the other."""
     first = 0
     for name in names:
         size = records[name]
@@ -137,25 +143,25 @@ def _cut(
         first += size
 
 
-ITERATED_RECORDS = 256  # parsed at a time when records are asked for one after the other
-MAX_READERS = 16  # kept of a split: one for each choice of columns
+ITERATED_RECORDS = 256  # records parsed at a time in an iteration
+MAX_READERS = 16  # readers of a split that are kept, one for each selection of columns
 
 
 class Split:
-    """The records of a split, of several, or of a part.
+    """The records of a split, of several splits, or of a part of one.
 
-    `split[7]` and `split[-1]` are records: dicts of values. `split[[5, 2, 9]]` is a list of them,
-    and `split[10:20]` a split again. Iterating gives every record in the order in which they were
-    written. Records are read when they are asked for, each checked by its CRC. What is compressed,
-    or has no index, is read by number from a copy or an index in the cache directory. Threads may
-    share a split, and it may be sent to other processes.
+    `split[7]` and `split[-1]` are records: dicts of values. `split[[5, 2, 9]]` is a list of
+    records, and `split[10:20]` another split. An iteration returns every record in the order of
+    writing. Records are read on request, and each is checked by its CRC. Compressed shards and
+    shards without an index are read by number from a copy or an index in the cache directory.
+    Threads may share a split, and it can be sent to other processes.
 
     Attributes:
-        name: what was asked for, say "train[:10%]".
-        schema: what each record holds.
-        shards: opens the files.
-        runs: where the records lie.
-        metadata: what else is known of features, by their names: class names, vocabularies.
+        name: The instruction for this split, such as "train[:10%]".
+        schema: Schema of the records.
+        shards: Opens the files.
+        runs: Shard ranges with the records.
+        metadata: Metadata of features by name: class names, vocabularies.
 
     >>> import datum
     >>> report = datum.write({"x": [5, 6, 7]}, "three", shuffle=False, progress=False)
@@ -199,7 +205,7 @@ class Split:
     def __getitem__(self, at: Any) -> Any:
         number = at if type(at) is int else _as_number(at)
         if number is None:
-            if isinstance(at, tuple):  # several dimensions, to those who know arrays
+            if isinstance(at, tuple):  # in NumPy, an index of several dimensions
                 raise TypeError(
                     Message(
                         f"split {self.name!r}: expected a number, a slice or a list, got {at!r}",
@@ -214,7 +220,7 @@ class Split:
         return single_row(batch, self.schema, number, where=self._where)
 
     def __getitems__(self, numbers: Sequence[int] | NDArray[Any]) -> list[dict[str, Any]]:
-        """The records of these numbers, in this order, as a list: what PyTorch asks for a batch."""
+        """The records of these numbers as a list, in this order; PyTorch calls it for a batch."""
         wanted = self._checked(numbers)
         batch = self._reader(None).read(wanted)
         return list(iterate_rows(batch, self.schema, wanted, where=self._where))
@@ -226,8 +232,8 @@ class Split:
             raise ValueError(
                 Message(
                     f"split {self.name!r}: expected a slice with step 1, got {at!r}",
-                    hint=f"split[{numbers}] is a list of these records, split.read({numbers}) has"
-                    " their columns",
+                    hint=f"split[{numbers}] is a list of these records,"
+                    f" split.read({numbers}) returns their columns",
                 )
             )
         stop = max(start, stop)
@@ -249,16 +255,19 @@ class Split:
     def read(
         self, numbers: Sequence[int] | NDArray[Any], *, columns: Iterable[str] | None = None
     ) -> dict[str, Any]:
-        """The records of these numbers, in this order, as columns.
+        """Read the records of these numbers, in this order, as columns.
 
-        A column is as `datum.format.parse` makes it; images stay encoded. Numbers may be negative
-        and then count from the end.
+        Columns are those of `datum.format.parse`; images stay encoded.
+
+        Args:
+            numbers: Numbers of the records; negative ones count from the end.
+            columns: Names of the features to read; None for all.
         """
         reader = self._reader(columns)
         return reader.read(self._checked(numbers))
 
     def _reader(self, columns: Iterable[str] | None) -> NumberedRecords:
-        """What reads records by number; it holds files open, which stay with their process."""
+        """The reader of records by number; its open files belong to this process."""
         if self._process != os.getpid():
             self._readers, self._process = {}, os.getpid()
         key = None if columns is None else tuple(self.schema.select(columns))
@@ -267,7 +276,7 @@ class Split:
             if len(self._readers) >= MAX_READERS:
                 self._readers = {}
             parts = [(self.shards, run) for run in self.runs]
-            # The caller's thread does the work: others may be forks, or many of the caller's own.
+            # The caller's thread reads: the caller may have forked, or have many threads itself.
             reader = NumberedRecords(parts, self._parser_for(key), threads=0)
             self._readers[key] = reader
         return reader
@@ -280,10 +289,15 @@ class Split:
         drop_remainder: bool = False,
         threads: int | None = None,
     ) -> BatchReader:
-        """All records in order, as columns of `batch_size` records each.
+        """Read all records in order, as columns of `batch_size` records each.
 
-        A column is as `datum.format.parse` makes it; images stay encoded. Batches are made by
-        `threads`, by default one for each core, ahead of the reader.
+        Columns are those of `datum.format.parse`; images stay encoded.
+
+        Args:
+            batch_size: Number of records in a batch.
+            columns: Names of the features to read; None for all.
+            drop_remainder: Whether to drop a last batch that is short.
+            threads: Number of threads that read ahead; None is one for each core.
         """
         return RangeBatches(
             self.shards,
@@ -297,21 +311,21 @@ class Split:
     def to_pandas(
         self, columns: Iterable[str] | None = None, *, class_names: bool = True
     ) -> pd.DataFrame:
-        """All records in order as a DataFrame, a row each.
+        """All records in order as a DataFrame, one row each.
 
-        Numbers have the dtype of the schema (bfloat16 becomes float32), texts are of dtype
-        "string", times datetime64 and timedelta64 of their unit, or of seconds where it is coarser.
-        Everything else is an object in each cell, as records have it: arrays, `bytes`, `Sparse`;
-        images are the bytes of their files. What is absent is missing: integers that records may
-        lack are of pandas' nullable types (Int64 and so on), booleans too, floats are NaN.
+        Numbers have the dtype of the schema (bfloat16 becomes float32), texts the dtype "string",
+        and times datetime64 or timedelta64 of their unit, but not coarser than seconds. Other
+        values are objects, as in records: arrays, `bytes`, `Sparse`; images are the bytes of their
+        files. Integers and booleans that records may lack have pandas' nullable types (Int64 and
+        so on); missing floats are NaN.
 
-        All of the split is in memory at once: take a part (`ds["train[:1000]"]`) or some `columns`
+        The whole split is in memory at once: select a part (`ds["train[:1000]"]`) or some `columns`
         of a large one.
 
         Args:
-            columns: The features to read; by default all.
-            class_names: Whether a feature of class ids, whose names the dataset knows, is a
-                Categorical of these names. False gives the ids.
+            columns: Names of the features to read; None for all.
+            class_names: Whether class ids whose names are known become a Categorical of these
+                names. False keeps the ids.
 
         >>> import datum
         >>> report = datum.write({"x": [5, 6], "name": ["a", "b"]}, "two", shuffle=False)
@@ -325,19 +339,19 @@ class Split:
     def to_arrow(
         self, columns: Iterable[str] | None = None, *, class_names: bool = True
     ) -> pa.Table:
-        """All records in order as a table of Arrow, in several chunks if it is large.
+        """All records in order as an Arrow table, in several chunks if it is large.
 
-        Types are those of `datum.export_to`: numbers of the dtype of the schema (bfloat16 becomes
-        float, complex numbers a struct of `real` and `imag`), strings, binary for bytes and for
-        images, whose stored bytes they are, timestamps, durations and dates, lists for what is
-        ragged, lists of one size for arrays, structs of `indices` and `values` for what is sparse,
-        and null for what is absent. The metadata of the table has the schema, and what else is
-        known of features, as JSON under the key `datum`.
+        Types are those of `datum.export_to`. Numbers have the dtype of the schema (bfloat16 becomes
+        float, complex numbers a struct of `real` and `imag`). Texts are strings; bytes and stored
+        images are binary. Times are timestamps, durations and dates. Ragged values are lists,
+        arrays lists of a fixed size, sparse values structs of `indices` and `values`, and missing
+        values null. The metadata of the table has the schema and the metadata of features as JSON
+        under the key `datum`.
 
         Args:
-            columns: The features to read; by default all.
-            class_names: Whether a feature of class ids, whose names the dataset knows, is a
-                dictionary of these names. False gives the ids.
+            columns: Names of the features to read; None for all.
+            class_names: Whether class ids whose names are known become a dictionary of these
+                names. False keeps the ids.
 
         >>> import datum
         >>> report = datum.write({"x": [5, 6], "y": [[1], [2, 3]]}, "pair", shuffle=False)
@@ -348,9 +362,9 @@ class Split:
         return to_arrow_table(self, columns, class_names=class_names)
 
     def parts(self) -> dict[str, Part]:
-        """The records as `datum.write` copies them: as they are stored, by the name of the split.
+        """The stored records for `datum.write`, which copies them, by the name of the split.
 
-        A part of one split is called as that split is, what is of several `train`.
+        A part of one split has its name; a combination of several is `train`.
         """
         name = self.name.partition("[")[0].strip()
         is_single = "+" not in self.name and name != ALL_SPLITS
@@ -367,13 +381,13 @@ class Split:
     def _checked(self, numbers: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
         try:
             wanted = np.asarray(numbers)
-        except (TypeError, ValueError):  # of lists of differing lengths
+        except (TypeError, ValueError):  # lists of several lengths
             wanted = np.empty((), object)
         if wanted.ndim == 1 and wanted.dtype.kind == "b":
             raise TypeError(
                 Message(
                     f"split {self.name!r}: expected numbers of records, got a mask of booleans",
-                    hint="numpy.flatnonzero(mask) has the numbers of what is True",
+                    hint="numpy.flatnonzero(mask) returns the numbers where it is True",
                 )
             )
         wanted = wanted.astype(np.int64) if wanted.size == 0 else wanted
@@ -382,7 +396,7 @@ class Split:
                 Message(
                     f"split {self.name!r}: expected numbers of records, got {numbers!r:.200}",
                     hint="split[7] is a record, split[[3, 1, 2]] a list of records, split[10:20] a"
-                    " part",
+                    " part of the split",
                 )
             )
         outside = np.flatnonzero((wanted < -self._count) | (wanted >= self._count))
@@ -397,7 +411,7 @@ class Split:
         )
 
     def _cut(self, start: int, stop: int) -> list[ShardRange]:
-        """The runs of the records from `start` up to `stop`."""
+        """The shard ranges of the records from `start` up to `stop`."""
         return [
             ShardRange(
                 run.shard, run.start + max(start - end, 0), run.start + min(stop - end, len(run))
@@ -409,12 +423,12 @@ class Split:
     def __repr__(self) -> str:
         return f"Split({self.name!r}, {len(self):,} records)"
 
-    def _repr_html_(self) -> str:  # asked for by notebooks
+    def _repr_html_(self) -> str:  # called by notebooks
         return split_html(self)
 
 
 def _as_number(at: Any) -> int | None:
-    """What is a number; None for slices, lists and arrays, also for those of one item."""
+    """A number as an `int`; None for slices, lists and arrays, even if these have one item."""
     try:
         # A tensor of one item in a list is a number to `operator.index`.
         return None if getattr(at, "ndim", 0) else operator.index(at)
@@ -423,7 +437,7 @@ def _as_number(at: Any) -> int | None:
 
 
 def runs_of(ranges: Iterable[SplitRange], splits: Mapping[str, SplitInfo]) -> list[ShardRange]:
-    """Where the records of some ranges lie."""
+    """The shard ranges of some ranges of splits."""
     runs = []
     for name, start, stop in ranges:
         first = 0

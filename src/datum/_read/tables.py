@@ -42,12 +42,18 @@ def iterate_rows(
     *,
     where: str,
 ) -> Iterator[dict[str, Any]]:
-    """The records of a batch; where they are from, and their numbers there, are for messages.
+    """The records of a batch, as dicts.
 
     Numbers are NumPy scalars and arrays of their dtype, texts and byte strings `str` and `bytes`,
-    several of them lists. Ragged values are arrays, or lists of arrays where rows within one record
-    differ in length; sparse ones are `Sparse`; what is absent is None. Images are decoded, each
-    when its record is asked for.
+    or lists of these. Ragged values are arrays, or lists of arrays if rows within a record differ
+    in length; sparse ones are `Sparse`; missing ones are None. An image is decoded when its record
+    is taken.
+
+    Args:
+        batch: Parsed columns.
+        schema: Schema of the columns.
+        numbers: Number of each record, for messages.
+        where: Description of the records, for messages.
     """
     names, images = _plan(schema)
     if not names:
@@ -55,12 +61,12 @@ def iterate_rows(
     columns = [row_values(batch[name]) for name in names]
     for at, feature in images:
         columns[at] = _decode_images(columns[at], feature, numbers, (where, names[at]))
-    # All in C, but for images: records may be small, and many are asked for.
+    # All in C except for images, since there may be many small records.
     return map(dict, map(zip, repeat(names), zip(*columns, strict=True)))
 
 
 def single_row(batch: dict[str, Any], schema: Schema, number: int, *, where: str) -> dict[str, Any]:
-    """The one record of a batch, as `iterate_rows` gives it, but without the cost of many."""
+    """The only record of a batch, as `iterate_rows` returns it, but faster."""
     record = {
         name: column[0] if type(column) is np.ndarray else next(iter(row_values(column)))
         for name, column in batch.items()
@@ -74,15 +80,15 @@ def single_row(batch: dict[str, Any], schema: Schema, number: int, *, where: str
 
 @functools.lru_cache(maxsize=64)
 def _plan(schema: Schema) -> tuple[tuple[str, ...], list[tuple[int, Feature]]]:
-    """The names of the columns, and which of them are images."""
+    """The names of the columns, and the places and features of images among them."""
     features = list(schema.values())
     images = [(at, one) for at, one in enumerate(features) if one.encoding == "image"]
     return tuple(schema), images
 
 
 def row_values(column: Any) -> Iterable[Any]:
-    """The value of each record of a column, as records have them; images stay encoded."""
-    if type(column) is np.ndarray:  # the most, by far
+    """The value of each record of a column; images stay encoded."""
+    if type(column) is np.ndarray:  # by far the most frequent
         return column
     if isinstance(column, Masked):
         present = column.present.tolist()
@@ -97,7 +103,7 @@ def row_values(column: Any) -> Iterable[Any]:
 
 
 def _ragged_values(column: Ragged) -> list[Any]:
-    """Arrays, and where rows within a record differ in length lists of them; lists of texts."""
+    """Arrays, lists of arrays if rows within a record differ in length, and lists of texts."""
     levels, values = [column.row_splits], column.values
     while isinstance(values, Ragged):
         levels.append(values.row_splits)
@@ -112,7 +118,7 @@ def _ragged_values(column: Ragged) -> list[Any]:
 def _nested_value(
     column: Ragged, levels: Sequence[NDArray[np.int64]], values: NDArray[Any], at: int
 ) -> Any:
-    """A record's value: a view of one array if its rows make one, as those of an array do."""
+    """The value of a record: a view as one array if all its rows have one length."""
     first, last = at, at + 1
     shape: list[int] = []
     for splits in levels:
@@ -125,7 +131,7 @@ def _nested_value(
 
 
 def _sparse_values(column: Sparse) -> Iterator[Sparse]:
-    """Rows found by their place: `Sparse` itself would look through all values for each."""
+    """Find all rows at once: `Sparse` itself would search all values for each row."""
     ends = np.searchsorted(column.indices[:, 0], np.arange(len(column) + 1)).tolist()
     for start, end in pairwise(ends):
         values: Any = column.values[start:end]
@@ -138,12 +144,12 @@ def _decode_images(
     numbers: Sequence[int] | NDArray[np.int64],
     place: tuple[str, str],
 ) -> Iterator[Any]:
-    from datum.images import decode  # brings Pillow, which not every dataset needs
+    from datum.images import decode  # imports Pillow, which not every dataset needs
 
     for data, number in zip(values, numbers, strict=True):
         try:
             pixels = None if data is None else decode(data, feature)
-            # What Pillow decoded cannot be written to, and PyTorch warns of that.
+            # Images of Pillow are read-only, which makes PyTorch warn.
             yield np.require(pixels, requirements="W") if type(pixels) is np.ndarray else pixels
         except SourceError as error:
             where, name = place
@@ -151,11 +157,11 @@ def _decode_images(
             raise SourceError(error, where=where) from error
 
 
-_COARSE = {"D": 86_400, "h": 3_600, "m": 60}  # seconds in units that Arrow has not
+_COARSE = {"D": 86_400, "h": 3_600, "m": 60}  # seconds in units that Arrow lacks
 
 
 def type_of(feature: Feature) -> pa.DataType:
-    """The type of a feature's column."""
+    """The Arrow type of the column of a feature."""
     import pyarrow as pa
 
     if feature.encoding == "image":
@@ -189,7 +195,7 @@ def _item_type(dtype: str) -> pa.DataType:
 
 
 def to_arrow(column: Any, feature: Feature) -> pa.Array:
-    """A column, as `datum.format.parse` makes it, in Arrow's memory; what is absent is null."""
+    """A parsed column as an Arrow array; missing values are null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -205,7 +211,7 @@ def to_arrow(column: Any, feature: Feature) -> pa.Array:
 
 
 def _nested(column: Any, kind: Any) -> Any:
-    """Lists around items, as the column has them."""
+    """Items in nested lists, like those of the column."""
     import pyarrow as pa
 
     if isinstance(column, Ragged):
@@ -229,10 +235,10 @@ def _innermost(kind: Any) -> Any:
 
 
 def _wrap(flat: Any, shape: Sequence[int], inner: Any) -> Any:
-    """Lists of one size around items, for each dimension but the first."""
+    """Items in lists of a fixed size for each dimension except the first."""
     import pyarrow as pa
 
-    if math.prod(shape[1:]) == 0:  # no items: nothing tells how many lists there are
+    if math.prod(shape[1:]) == 0:  # without items, their number does not imply that of lists
         kind = inner
         for length in reversed(shape[1:]):
             kind = pa.list_(kind, length)
@@ -256,7 +262,7 @@ def _items(flat: NDArray[Any], kind: Any) -> Any:
 
 
 def _times(flat: NDArray[Any], kind: Any) -> Any:
-    """Counts of the unit; a moment that is none is null."""
+    """Counts of the unit; NaT is null."""
     import pyarrow as pa
 
     unit = np.datetime_data(flat.dtype)[0]
@@ -287,7 +293,7 @@ def _sparse(column: Sparse, feature: Feature) -> Any:
 
 
 def _tensors(column: NDArray[Any], feature: Feature) -> Any:
-    """Arrays of differing shapes: each as lists of lists."""
+    """Arrays of several shapes, each as nested lists."""
     import pyarrow as pa
 
     kind = type_of(feature)
@@ -302,7 +308,7 @@ def _tensors(column: NDArray[Any], feature: Feature) -> Any:
 
 
 def _as_lists(items: Any, shape: Sequence[int], kind: Any) -> Any:
-    """One value of nested lists, of the lengths that its shape tells."""
+    """One value of nested lists with the lengths of a shape."""
     import pyarrow as pa
 
     kinds = [kind]
@@ -318,13 +324,13 @@ def _as_lists(items: Any, shape: Sequence[int], kind: Any) -> Any:
     return items
 
 
-BATCH_BYTES = 32 * 2**20  # of records, made columns at a time
+BATCH_BYTES = 32 * 2**20  # records converted at a time
 BATCH_RECORDS = 65_536
-_COARSE_UNITS = ("D", "h", "m")  # those that pandas has not
+_COARSE_UNITS = ("D", "h", "m")  # units that pandas lacks
 
 
 def bounded_batches(split: Split, schema: Schema) -> Iterator[tuple[dict[str, Any], int]]:
-    """The records in order as columns, with how many there are; few where they are large."""
+    """Batches of columns in order, with their number of records, of a limited size."""
     total = len(split)
     nbytes = sum(run.shard.bytes * len(run) // max(run.shard.records, 1) for run in split.runs)
     size = max(1, min(BATCH_RECORDS, BATCH_BYTES * total // max(nbytes, 1)))
@@ -345,7 +351,13 @@ def _selected(split: Split, columns: Iterable[str] | None) -> Schema:
 
 
 class _Classes:
-    """The names of classes, by feature: of single integers whose names differ from one another."""
+    """Class names of features that are single integers, if the names are unique.
+
+    Args:
+        split: The records, with metadata.
+        schema: Features to convert.
+        is_wanted: Whether class ids are replaced by names at all.
+    """
 
     def __init__(self, split: Split, schema: Schema, *, is_wanted: bool) -> None:
         self._where = f"split {split.name!r}"
@@ -357,11 +369,11 @@ class _Classes:
                 self._names[name] = list(names)
 
     def get(self, name: str) -> list[str] | None:
-        """The names of the classes of a feature; None if its values stay as they are."""
+        """The class names of a feature; None if its values stay as they are."""
         return self._names.get(name)
 
     def check(self, name: str, column: Any, first: int) -> None:
-        """Refuse ids that have no name; `first` is the number of the first record."""
+        """Raise SchemaError for ids without a name; `first` is the number of the first record."""
         values, present = _unmasked(column)
         is_wrong = (values < 0) | (values >= len(self._names[name]))
         wrong = np.flatnonzero(is_wrong if present is None else is_wrong & present)
@@ -371,7 +383,7 @@ class _Classes:
                 f"record {first + at}, feature {name!r}: expected a class of 0 to"
                 f" {len(self._names[name]) - 1}, got {values[at]}",
                 where=self._where,
-                hint="class_names=False gives the ids as they are",
+                hint="class_names=False keeps the ids",
                 feature=name,
             )
 
@@ -391,25 +403,25 @@ def _unmasked(column: Any) -> tuple[Any, NDArray[np.bool_] | None]:
 
 
 def arrow_schema(schema: Schema, metadata: Mapping[str, Mapping[str, Any]]) -> pa.Schema:
-    """The types of the columns, with what Datum knows of them as metadata of the key `datum`."""
+    """The Arrow types of the columns, with schema and metadata as JSON under the key `datum`."""
     import pyarrow as pa
 
     known = {name: found for name, found in metadata.items() if name in schema}
-    told = json.dumps({"schema": schema.to_json(), "metadata": known})
+    description = json.dumps({"schema": schema.to_json(), "metadata": known})
     fields = [
         pa.field(name, type_of(feature), nullable=_may_be_null(feature))
         for name, feature in schema.items()
     ]
-    return pa.schema(fields, metadata={"datum": told})
+    return pa.schema(fields, metadata={"datum": description})
 
 
 def _may_be_null(feature: Feature) -> bool:
-    """Whether a record may lack it, or hold a time that is none."""
+    """Whether a record may lack the feature, or have NaT."""
     return feature.optional or feature.dtype.startswith(("datetime64", "timedelta64"))
 
 
 def to_arrow_table(split: Split, columns: Iterable[str] | None, *, class_names: bool) -> pa.Table:
-    """The records as a table of Arrow, a chunk for each batch that is read."""
+    """The records as an Arrow table, with a chunk for each batch."""
     import pyarrow as pa
 
     schema = _selected(split, columns)
@@ -453,7 +465,7 @@ def to_data_frame(split: Split, columns: Iterable[str] | None, *, class_names: b
             column = batch[name]
             if classes.get(name) is not None:
                 classes.check(name, column, first)
-            # Values of their own: a column of strings would hold on to all of its records.
+            # Copies, since a column of strings would keep all of its records in memory.
             pieces[name].append(column if _is_number(feature) else list(row_values(column)))
         first += count
     made = {}
@@ -463,7 +475,7 @@ def to_data_frame(split: Split, columns: Iterable[str] | None, *, class_names: b
 
 
 def _is_number(feature: Feature) -> bool:
-    """Whether each record has a single number, or a single time."""
+    """Whether each record has a single number or time."""
     is_single = not feature.shape and feature.encoding in ("values", "raw")
     return is_single and not feature.is_string
 
@@ -492,7 +504,7 @@ def _pandas_column(pd: Any, feature: Feature, pieces: list[Any], names: list[str
 
 
 def _with_blanks(numbers: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[Any]:
-    """Numbers and times of types that pandas has: NaN and NaT where there is none."""
+    """Numbers and times in types of pandas, with NaN and NaT for missing ones."""
     if numbers.dtype.name == "bfloat16":
         numbers = numbers.astype(np.float32)
     if numbers.dtype.kind in "mM" and np.datetime_data(numbers.dtype)[0] in _COARSE_UNITS:
@@ -503,7 +515,7 @@ def _with_blanks(numbers: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[An
 
 
 def _as_cells(values: list[Any]) -> NDArray[np.object_]:
-    """An object for each record; NumPy itself would look into arrays of one shape."""
+    """An object array of these values; NumPy itself would stack arrays of one shape."""
     cells = np.empty(len(values), object)
     for at, value in enumerate(values):
         cells[at] = value

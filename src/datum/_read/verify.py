@@ -45,7 +45,7 @@ __all__ = [
     "verify_shards",
 ]
 
-SHOWN = 3  # names of files, where there may be many
+SHOWN = 3  # names of files that are listed
 
 _QUARANTINE = "quarantine.jsonl"
 
@@ -64,15 +64,15 @@ def _of_dataset(contents: Contents) -> Iterator[str]:
     strays = [n for n in names if n.endswith(".tfrecord") and n not in set(owned)]
     if strays:
         yield (
-            f"{count_of(len(strays), 'TFRecord file')} that {MANIFEST_NAME} does not name:"
+            f"{count_of(len(strays), 'TFRecord file')} that {MANIFEST_NAME} does not list:"
             f" {_shown(strays)}"
         )
     bare = [name for name in owned if Index.find(folder / name) is None]
     bare = [name for name in bare if (folder / name).is_file()]
     if bare:
         yield (
-            f"{count_of(len(bare), 'shard')} without an index, which is made when needed;"
-            f" `datum index` makes it for good: {_shown(bare)}"
+            f"{count_of(len(bare), 'shard')} without an index, which is built when needed;"
+            f" `datum index` writes it: {_shown(bare)}"
         )
     if _QUARANTINE in names:
         yield f"{_QUARANTINE}: {_count_lines(folder / _QUARANTINE)} left out when it was written"
@@ -86,7 +86,7 @@ def _of_dataset(contents: Contents) -> Iterator[str]:
 
 
 def _of_files(contents: Contents) -> Iterator[str]:
-    """Files that nobody describes may be a dataset of Datum that lost its manifest."""
+    """Notes about files without a description, which may have lost their manifest."""
     shards = [shard for split in contents.splits.values() for shard in split.shards]
     is_bare = contents.writer == "tfrecord files"
     has_manifest = os.path.lexists(contents.folder / MANIFEST_NAME)
@@ -99,8 +99,8 @@ def _of_files(contents: Contents) -> Iterator[str]:
         )
     ):
         yield (
-            f"no {MANIFEST_NAME}: read as plain TFRecord files; if Datum wrote them it is lost,"
-            " and `Dataset.save_manifest` writes a new one"
+            f"no {MANIFEST_NAME}: read as plain TFRecord files; if Datum wrote them, the manifest"
+            " is lost, and `Dataset.save_manifest` writes a new one"
         )
     yield from _staging(contents.folder)
 
@@ -113,8 +113,8 @@ def _has_own_index(shard: Path) -> bool:
 def _staging(folder: Path) -> Iterator[str]:
     for place in find_unfinished(folder):
         yield (
-            f"{place}: left by a write that did not finish, or is under way;"
-            " the same write again continues it"
+            f"{place}: left by a write that did not finish or is still running;"
+            " repeat the same write to resume it"
         )
 
 
@@ -130,19 +130,19 @@ def _shown(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
 
 
-RUN_BYTES = 2 * 2**20  # looked at between two calls of `on_bytes`, about: caches hold it
+RUN_BYTES = 2 * 2**20  # approximate bytes between calls of `on_bytes`: they fit into caches
 MAX_RUN_RECORDS = 4096
 FIRST_RUN_RECORDS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class ShardFound:
-    """What a shard turned out to be.
+    """Facts about a shard that was read.
 
     Attributes:
-        records: how many of its records are whole and as the schema says.
-        bytes: its size; 0 if it could not be read.
-        crc: of the file; None if it could not be read.
+        records: Number of records that are intact and fit the schema.
+        bytes: Size of the file; 0 if it could not be read.
+        crc: Checksum of the file; None if it could not be read.
     """
 
     records: int
@@ -159,10 +159,16 @@ def verify_shard(
     is_published: bool = True,
     on_bytes: Callable[[int], None],
 ) -> ShardFound:
-    """Compare a shard with what is known of it, with its index, and with its CRCs.
+    """Compare a shard with its description, its index and its CRCs.
 
-    What is wrong goes to `findings`; records that are whole go to `checks`. `on_bytes` is called
-    with how many bytes of the file are done.
+    Args:
+        path: Path of the file.
+        shard: Description of the shard.
+        findings: Collects the problems.
+        checks: Checks the intact records.
+        is_published: Whether Datum wrote the shard, so that a file with the name of its index is
+            its index.
+        on_bytes: Called with the number of bytes of the file that are read.
     """
     try:
         with RecordFile(path, recovery="skip", use_index=False) as file:
@@ -172,14 +178,14 @@ def verify_shard(
             _compare(shard, file, checksum, findings)
             if found != shard.records + checks.left_out:
                 expected = f"expected {count_of(shard.records, 'record')}"
-                findings.tell("record count", f"{expected}, got {found:,} that are whole")
+                findings.add("record count", f"{expected}, got {found:,} intact ones")
             if index is not None and not findings.damaged:
                 index.finish(findings)
     except FileNotFoundError:
-        findings.tell("missing file", "expected a file, got none")
+        findings.add("missing file", "expected a file, got none")
         return ShardFound(0, 0, None)
     except (OSError, DatumError) as error:
-        findings.tell("unreadable file", f"expected a file to read: {Message.of(error).line}")
+        findings.add("unreadable file", f"expected a readable file: {Message.of(error).line}")
         return ShardFound(0, 0, None)
     return ShardFound(found - checks.unusable, checksum.nbytes, checksum.crc)
 
@@ -192,7 +198,7 @@ def _read_through(
     checks: RecordChecks,
     on_bytes: Callable[[int], None],
 ) -> int:
-    """Read all of a file; how many records are whole."""
+    """Read a whole file, and return its number of intact records."""
     sizes = _RunSizes()
     found, size = 0, len(file.content)
     for records in file.runs(sizes.next):
@@ -207,32 +213,32 @@ def _read_through(
         if index is not None:
             index.compare(records, end)
         checks.check(records)
-        _tell_damage(file, findings)
-    _tell_damage(file, findings)
+        _move_damage(file, findings)
+    _move_damage(file, findings)
     checksum.advance()
     on_bytes(checksum.nbytes)
     return found
 
 
-def _tell_damage(file: RecordFile, findings: Findings) -> None:
+def _move_damage(file: RecordFile, findings: Findings) -> None:
     for damage in file.damage:
-        findings.tell_damage(damage)
-    file.damage.clear()  # there may be much of it
+        findings.add_damage(damage)
+    file.damage.clear()  # it may grow large
 
 
 def _compare(shard: ShardInfo, file: RecordFile, checksum: Checksum, findings: Findings) -> None:
     if checksum.nbytes != shard.bytes:
-        findings.tell("size", f"expected {shard.bytes:,} bytes, got {checksum.nbytes:,}")
+        findings.add("size", f"expected {shard.bytes:,} bytes, got {checksum.nbytes:,}")
     elif shard.crc32c not in (None, checksum.crc):
         crcs = f"expected {shard.crc32c:08x}, as the manifest says, got {checksum.crc:08x}"
-        findings.tell("file checksum", crcs)
+        findings.add("file checksum", crcs)
     if checksum.nbytes and file.compression != shard.compression:
         got = f"expected {shard.compression or 'none'}, got {file.compression or 'none'}"
-        findings.tell("compression", got)
+        findings.add("compression", got)
 
 
 class _RunSizes:
-    """How many records to look at next, so that runs of large ones are short."""
+    """Number of records to read next, fewer if they are large."""
 
     def __init__(self) -> None:
         self._records = 0
@@ -261,28 +267,28 @@ class _IndexCheck:
 
     @classmethod
     def open(cls, shard: Path, findings: Findings, *, is_published: bool) -> _IndexCheck | None:
-        """The index of a shard, if there is one; to have none is no fault."""
+        """The index of a shard; None if it has none, which is no problem."""
         path = Index.find(shard)
         if path is None:
             return None
         name = path.relative_to(shard.parent).as_posix()
         try:
-            # Beside records that others wrote, a file of that name may be something else.
+            # Beside records of another writer, a file of that name may be something else.
             if not is_published and not Index.is_index(path):
                 return None
             return cls(name, Index.load(path))
         except (OSError, DatumError) as error:
-            findings.tell("index", f"{name}: {Message.of(error).beside(path)}")
+            findings.add("index", f"{name}: {Message.of(error).beside(path)}")
             return None
 
     def share_of(self, end: int) -> float:
-        """How much of the stream is done at byte `end`."""
+        """The fraction of the stream before byte `end`."""
         return min(1.0, end / max(1, self._index.stream_bytes))
 
     def compare(self, records: Records, end: int) -> None:
         offsets = records.starts + ((records.base or 0) - HEADER_BYTES)
-        told = self._index.offsets[self._seen : self._seen + len(records)]
-        self._is_same = self._is_same and np.array_equal(told, offsets)
+        expected = self._index.offsets[self._seen : self._seen + len(records)]
+        self._is_same = self._is_same and np.array_equal(expected, offsets)
         self._seen += len(records)
         self._end = end
 
@@ -290,7 +296,7 @@ class _IndexCheck:
         is_whole = self._seen == len(self._index) and self._end == self._index.stream_bytes
         if not (self._is_same and is_whole):
             text = f"{self._name}: expected the places of these records, got others"
-            findings.tell("index", text)
+            findings.add("index", text)
 
 
 def verify_shards(
@@ -300,11 +306,15 @@ def verify_shards(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> VerifyReport:
-    """Compare every shard with what is known of it, with its index, its CRCs, and the schema.
+    """Compare every shard with its description, its index, its CRCs and the schema.
 
-    `deep` also decodes every image, and compares what the manifest tells of the values.
-    `progress` is called with the bytes that are done and all there are, from any thread, one call
-    at a time.
+    Args:
+        contents: The dataset.
+        deep: Whether to decode every image, and to compare the statistics of the manifest with the
+            values.
+        threads: Number of threads; None is one for each core.
+        progress: Called with the number of bytes read and the total, from any thread, one call at a
+            time.
     """
     started = time.monotonic()
     shards = [(name, shard) for name, info in contents.splits.items() for shard in info.shards]
@@ -322,7 +332,7 @@ def verify_shards(
         )
         try:
             found = list(pool.map(verifier.verify, shards))
-        except BaseException:  # an interrupt, most likely: nobody waits for the rest
+        except BaseException:  # an interrupt, most likely: the rest is not needed
             counted.is_stopped = True
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -347,13 +357,13 @@ def verify_shards(
 def _make_parser(contents: Contents) -> tuple[Parser | None, list[Problem]]:
     try:
         return make_parser(contents.schema), []
-    except SchemaError as error:  # nothing can be read by it
+    except SchemaError as error:  # no record can be parsed
         return None, [Problem("", MANIFEST_NAME, "schema", error.parts.line)]
 
 
 @contextmanager
 def _pools(threads: int, *, deep: bool) -> Iterator[tuple[ThreadPoolExecutor, Executor | None]]:
-    """Threads for shards, and others for images, which the first ones wait for."""
+    """Threads for shards, and threads for images, on which the first ones wait."""
     with ThreadPoolExecutor(threads, "datum-verify") as pool:
         if not deep or threads == 1:
             yield pool, None
@@ -407,7 +417,7 @@ class _Verifier:
         )
         note(shard.bytes)
         lost = max(0, shard.records - found.records)
-        if is_bare:  # nobody says how many there were
+        if is_bare:  # no description has their number
             lost = max(lost, findings.lost + checks.unusable)
         return _VerifiedShard(found, findings.problems, lost, pictures.decoded, checks.statistics)
 
@@ -415,7 +425,7 @@ class _Verifier:
 def _name_swapped(
     shards: Sequence[tuple[str, ShardInfo]], found: Sequence[_VerifiedShard]
 ) -> Iterator[Problem]:
-    """The problems of all shards; where one has the content of another, that is said."""
+    """The problems of all shards; a shard with the content of another one names it."""
     owners = {(one.bytes, one.crc32c): one.name for _, one in shards if one.records}
     for one in found:
         owner = owners.get((one.shard.bytes, one.shard.crc))
@@ -427,7 +437,7 @@ def _name_swapped(
 
 
 def _missing(contents: Contents) -> Iterator[Problem]:
-    """Files that the names of others tell of, and that were not there when they were loaded."""
+    """Files that the names of other shards imply, and that were missing when these were loaded."""
     for damage in contents.damage:
         if damage.kind == "missing file":
             text = "expected a file, because the names of other shards count it, got none"
@@ -437,14 +447,14 @@ def _missing(contents: Contents) -> Iterator[Problem]:
 def _compare_splits(
     contents: Contents, shards: Sequence[tuple[str, ShardInfo]], found: Sequence[_VerifiedShard]
 ) -> Iterator[Problem]:
-    """What the manifest tells of the values of each split, held against those that were read."""
-    for split, told in contents.statistics.items():
+    """Compare the statistics of each split in the manifest with its records."""
+    for split, stored in contents.statistics.items():
         merged: Statistics | None = Statistics()
         for (name, _), one in zip(shards, found, strict=True):
             if name == split:
                 merged = merged and one.statistics and merged.merge(one.statistics)
         if merged is not None:
-            for feature, text in compare_statistics(told, merged):
+            for feature, text in compare_statistics(stored, merged):
                 yield Problem(split, MANIFEST_NAME, "statistics", text, feature=feature)
 
 
@@ -465,15 +475,21 @@ def verify_path(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> VerifyReport:
-    """Verify what lies at a path, as `Dataset.verify` does, also where `datum.load` gives up.
+    """Verify the dataset or files at a path, even if `datum.load` fails.
 
-    Of files that are damaged, what is sound is looked at. Where the description of a dataset is
-    damaged its files are verified as plain ones, and where records are no Examples their CRCs are.
-    Raises what `datum.load` does if there are no records at all.
+    The sound records of damaged files are checked. If the description of a dataset is damaged, its
+    files are verified as plain ones. If records are no Examples, their CRCs are checked. Raises the
+    errors of `datum.load` if there are no records.
+
+    Args:
+        path: As in `datum.load`.
+        deep: As in `verify_shards`.
+        threads: As in `verify_shards`.
+        progress: As in `verify_shards`.
     """
     started = time.monotonic()
     if not isinstance(path, (str, os.PathLike)) and isinstance(path, Iterable):
-        path = list(path)  # it may be gone through twice
+        path = list(path)  # it may be read twice
     halves = _Halves(progress)
     opened = _open(path, halves.opening)
     report = verify_shards(opened.contents, deep=deep, threads=threads, progress=halves.verifying)
@@ -486,7 +502,7 @@ def verify_path(
 
 
 class _Halves:
-    """The progress of two passes as one: files that nobody described are read to be opened, too."""
+    """The progress of two passes as one: files without a description are also read to open them."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
@@ -495,7 +511,7 @@ class _Halves:
 
     def opening(self, done: int, total: int) -> None:
         self._opened = total
-        self._done = max(self._done, done)  # records of no known kind are gone through twice
+        self._done = max(self._done, done)  # records of no known kind are read twice
         if self._progress is not None:
             self._progress(self._done, 2 * total)
 
@@ -515,7 +531,7 @@ def _open(path: Paths, progress: Progress) -> _Opened:
 
 
 def _open_records(path: Paths, progress: Progress) -> _Opened:
-    """A dataset; of records whose features cannot be told, as records without features."""
+    """Open a dataset; records whose features cannot be inferred are opened without features."""
     try:
         return _Opened(open_dataset(path, skips_damage=True, progress=progress))
     except DatumError as error:
@@ -523,18 +539,18 @@ def _open_records(path: Paths, progress: Progress) -> _Opened:
             contents = open_dataset(path, schema={}, skips_damage=True, progress=progress)
         except DatumError:
             raise error from None
-        note = f"features not looked at: {error.parts.line}"
+        note = f"features not checked: {error.parts.line}"
         return _Opened(contents, notes=(note,))
 
 
 def _open_undescribed(folder: Path, error: DatumError, progress: Progress) -> _Opened:
-    """The record files of a folder whose description cannot be used."""
+    """Open the record files of a folder whose description cannot be used."""
     described = [name for name in _DESCRIPTIONS if os.path.lexists(folder / name)]
     files = select_record_files(list_folder(folder)[0], skips_damage=True) if described else []
     if not files:
         raise error
     opened = _open_records(files, progress)
-    if not isinstance(error, ManifestError):  # the description is sound, records are not
+    if not isinstance(error, ManifestError):  # the records are damaged, not the description
         return opened
     text = error.parts.beside(folder / described[0])
     problem = Problem("", described[0], "manifest", text)
@@ -543,7 +559,7 @@ def _open_undescribed(folder: Path, error: DatumError, progress: Progress) -> _O
 
 
 def _folder_at(path: Paths) -> Path | None:
-    """The folder that was asked for, or that of the description that was."""
+    """The folder at a path, or the folder of the description at that path."""
     if not isinstance(path, (str, os.PathLike)):
         return None
     found = Path(path).expanduser()

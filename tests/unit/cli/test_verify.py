@@ -99,7 +99,7 @@ def test_notes_are_told_of_sound_datasets_too(folder):
     (folder / "stray.tfrecord").touch()
     found = verify("out")
     assert found.exit_code == 0
-    assert "note: 1 TFRecord file that datum.json does not name: stray.tfrecord" in found.stdout
+    assert "note: 1 TFRecord file that datum.json does not list: stray.tfrecord" in found.stdout
 
 
 def test_json_is_the_report(folder):
@@ -146,7 +146,7 @@ def test_records_of_any_kind_are_verified(tmp_path):
     found = verify(path)
     assert found.exit_code == 0
     assert found.stdout.startswith("sound: 3 records, 1 shard")
-    assert "note: features not looked at" in found.stdout
+    assert "note: features not checked" in found.stdout
 
 
 def test_what_is_no_dataset_is_an_error_with_a_hint(tmp_path):

@@ -320,7 +320,7 @@ RECORDS = {"train": 1000, "val": 15, "train-extra.b": 4, "none": 0}
 )
 def test_an_instruction_gives_ranges_of_records(instruction, expected):
     if expected is None:
-        with pytest.raises(SplitError, match="ends after it starts, got 250 to 125"):
+        with pytest.raises(SplitError, match="ends after its start, got 250 to 125"):
             find_ranges(instruction, RECORDS)
         return
     assert find_ranges(instruction, RECORDS) == [SplitRange(*found) for found in expected]
@@ -340,7 +340,7 @@ def test_an_instruction_gives_ranges_of_records(instruction, expected):
         ("train[1:2:3]", "expected a name like 'train'"),
         ("train[5]", r"hint: one record is ds\['train'\]\[5\]"),
         ("train[a:b]", "expected a name like 'train'"),
-        ("train[1.5:]", "expected a number or a percent, got '1.5'"),
+        ("train[1.5:]", "expected a number or a percentage, got '1.5'"),
         ("train[1__0:]", "expected a number or a percent"),
         ("train[1.:]", "expected a number or a percent"),
         ("train[1_0%:]", "expected a number or a percent"),
@@ -349,8 +349,8 @@ def test_an_instruction_gives_ranges_of_records(instruction, expected):
         ("train[:101%]", "within 100%, got 101%"),
         ("train[:100.1%]", "within 100%"),
         ("train[-101%:]", "within 100%"),
-        ("train[50:10]", "ends after it starts, got 50 to 10 of 1000 records"),
-        ("train[60%:-60%]", "ends after it starts"),
+        ("train[50:10]", "ends after its start, got 50 to 10 of 1000 records"),
+        ("train[60%:-60%]", "ends after its start"),
         ("train[5:5]", "expected a range of records, got none"),
         ("val[:1%]", "expected a range of records, got none"),
         ("none[:50%]", "expected a range of records, got none"),

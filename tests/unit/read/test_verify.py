@@ -88,7 +88,7 @@ def test_a_flipped_bit_is_told_with_its_record(tmp_path):
     assert of_file.kind == "file checksum"
     assert (of_count.kind, of_count.text) == (
         "record count",
-        "expected 6 records, got 5 that are whole",
+        "expected 6 records, got 5 intact ones",
     )
     assert (of_record.kind, of_record.record) == ("payload checksum", 1)
     assert (of_record.offset, of_record.end) == (52, 104)
@@ -128,7 +128,7 @@ def test_a_folder_in_the_place_of_a_shard_is_told(tmp_path):
     (tmp_path / SHARD).mkdir()
     ((shard, kind, text),) = problems(tmp_path)
     assert (shard, kind) == (SHARD, "unreadable file")
-    assert "expected a file to read" in text
+    assert "expected a readable file" in text
 
 
 def test_an_index_of_another_shard_is_told(tmp_path):
@@ -444,7 +444,7 @@ def test_records_that_are_no_examples_are_verified_by_their_crcs(tmp_path):
     path.write_bytes(frame([b"\xff plain text", b"more"]).to_bytes())
     report = verify_path(path)
     assert (report.is_sound, report.records) == (True, 2)
-    assert report.notes[0].startswith("features not looked at: ")
+    assert report.notes[0].startswith("features not checked: ")
     data = bytearray(path.read_bytes())
     data[-5] ^= 1
     path.write_bytes(data)
@@ -523,9 +523,9 @@ def found():
 
 
 def test_problems_of_the_file_come_first_and_records_by_number(found):
-    found.tell_record("schema", "expected x", (9, 900), feature="y")
-    found.tell_damage(Damage("/data/a.tfrecord", 100, 150, 2, "payload checksum"))
-    found.tell("size", "expected 5 bytes, got 6")
+    found.add_record("schema", "expected x", (9, 900), feature="y")
+    found.add_damage(Damage("/data/a.tfrecord", 100, 150, 2, "payload checksum"))
+    found.add("size", "expected 5 bytes, got 6")
     assert [(one.kind, one.record) for one in found.problems] == [
         ("size", None),
         ("payload checksum", 2),
@@ -536,7 +536,7 @@ def test_problems_of_the_file_come_first_and_records_by_number(found):
 
 
 def test_damage_says_what_was_expected_and_how_much_is_lost(found):
-    found.tell_damage(Damage("a", 100, 150, 2, "torn payload"))
+    found.add_damage(Damage("a", 100, 150, 2, "torn payload"))
     (problem,) = found.problems
     assert (problem.offset, problem.end) == (100, 150)
     assert problem.text == "expected a whole record, got the end after 50 bytes of it"
@@ -544,13 +544,13 @@ def test_damage_says_what_was_expected_and_how_much_is_lost(found):
 
 
 def test_damage_after_the_last_record_costs_none(found):
-    found.tell_damage(Damage("a", 150, 150, 7, "compressed stream"))
-    found.tell_damage(Damage("a", 100, 150, 2, "torn payload"))
+    found.add_damage(Damage("a", 150, 150, 7, "compressed stream"))
+    found.add_damage(Damage("a", 100, 150, 2, "torn payload"))
     assert (found.damaged, found.lost) == (2, 1)
 
 
 def test_damage_of_a_kind_yet_unknown_is_told(found):
-    found.tell_damage(Damage("a", 0, 1, 0, "something new"))
+    found.add_damage(Damage("a", 0, 1, 0, "something new"))
     assert found.problems[0].kind == "something new"
     assert found.problems[0].text == "expected an intact record, got damage"
 
@@ -558,9 +558,9 @@ def test_damage_of_a_kind_yet_unknown_is_told(found):
 def test_what_is_too_much_is_counted(found, monkeypatch):
     monkeypatch.setattr(record_checks, "MAX_LISTED", 2)
     for number in range(5):
-        found.tell_damage(Damage("a", number, number + 1, number, "torn header"))
-    found.tell_record("image", "expected an image", (7, None))
-    found.tell("record count", "expected 9")
+        found.add_damage(Damage("a", number, number + 1, number, "torn header"))
+    found.add_record("image", "expected an image", (7, None))
+    found.add("record count", "expected 9")
     kinds = [one.kind for one in found.problems]
     assert kinds == ["record count", "torn header", "torn header", "more"]
     assert found.problems[-1].text == "4 more problems of records"
@@ -587,7 +587,7 @@ def test_files_that_the_manifest_does_not_name_are_told(folder):
         (folder / f"old-{n}.tfrecord").touch()
     (note,) = notes(folder)
     assert note == (
-        "5 TFRecord files that datum.json does not name:"
+        "5 TFRecord files that datum.json does not list:"
         " old-0.tfrecord, old-1.tfrecord, old-2.tfrecord, ..."
     )
 

@@ -22,7 +22,7 @@ from datum.errors import (
     Text,
     count_of,
 )
-from datum.format import Compression, Discovery, ShardInfo, SplitInfo, discover
+from datum.format import Compression, DiscoveredFeature, Discovery, ShardInfo, SplitInfo, discover
 from datum.schema import Schema
 
 __all__ = [
@@ -43,9 +43,12 @@ class ScannedFile:
     """Results of one pass over a file.
 
     Attributes:
-        records: how many are sound.
-        found: the features of its records; None if only their number was asked for.
-        damage: what is not sound, where that was to be skipped.
+        path: Path of the file.
+        records: Number of sound records.
+        bytes: Size of the file.
+        compression: Compression of the file.
+        found: Features of its records; None if the records were only counted.
+        damage: Damage that was skipped.
     """
 
     path: Path
@@ -62,7 +65,7 @@ class ScannedFile:
 
 
 def relative_name(path: Path, folder: Path) -> str:
-    """How a shard is named in a folder: from there on, or absolutely if it lies elsewhere."""
+    """The path of a shard relative to a folder, or its absolute path if it is elsewhere."""
     try:
         return path.relative_to(folder).as_posix()
     except ValueError:
@@ -77,11 +80,16 @@ def scan_files(
     skips_damage: bool = False,
     progress: Progress | None = None,
 ) -> list[ScannedFile]:
-    """Count the records of each file; with `discovers`, look through all of them.
+    """Count the records of each file, and infer their features.
 
-    Damage, records that are no Examples, and files that cannot be read are errors naming the file.
-    With `skips_damage` the first two are listed instead. `progress` is called with the bytes that
-    are done, and all there are.
+    Damage, records that are no Examples, and unreadable files raise an error that names the file.
+
+    Args:
+        paths: Paths of the files.
+        discovers: Whether to infer the features of all records.
+        threads: Number of threads; None is one for each core.
+        skips_damage: Whether to list damage and records that are no Examples instead of raising.
+        progress: Called with the number of bytes read and the total.
     """
     look = _scan_around if skips_damage else _scan
     sizes = {path: size_of(path) or 0 for path in paths}
@@ -97,7 +105,7 @@ def scan_files(
     with ThreadPoolExecutor(count, "datum-adopt") as pool:
         try:
             return list(pool.map(scan, paths))
-        except BaseException:  # nobody waits for the others
+        except BaseException:  # the other files are not needed
             counted.is_stopped = True
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -144,13 +152,13 @@ def _damaged(path: Path, error: CorruptRecordError) -> CorruptRecordError:
 
 
 def common_compression(shards: Iterable[ShardInfo]) -> Compression | None:
-    """How all shards that hold anything are compressed; None if they differ."""
+    """The compression of all shards that are not empty; None if they differ."""
     found = {shard.compression for shard in shards if shard.bytes}
     return found.pop() if len(found) == 1 else None
 
 
 def merge_found(files: Sequence[ScannedFile]) -> Discovery:
-    """What all files hold; SchemaError names those that contradict each other."""
+    """The features of all files; SchemaError names files that contradict each other."""
     found = {file.path: file.found or _DEFAULT for file in files}
     merged = reduce(Discovery.merge, found.values(), _DEFAULT)
     for name, feature in merged.features.items():
@@ -173,7 +181,7 @@ def _file_of_kind(found: Mapping[Path, Discovery], name: str, kind: str) -> Path
 
 
 def _check_place(found: Mapping[Path, Discovery], name: str) -> None:
-    """Refuse a feature that is in the context in one file, and a sequence in another."""
+    """Raise SchemaError for a feature that is a sequence in one file and not in another."""
     contexts = [path for path, part in found.items() if _has_kind(part.context, name)]
     sequences = [path for path, part in found.items() if _has_kind(part.sequences, name)]
     if contexts and sequences and not set(contexts) & set(sequences):
@@ -184,8 +192,8 @@ def _check_place(found: Mapping[Path, Discovery], name: str) -> None:
         )
 
 
-def _has_kind(features: Mapping[str, object], name: str) -> bool:
-    return bool(getattr(features.get(name), "kinds", ()))
+def _has_kind(features: Mapping[str, DiscoveredFeature], name: str) -> bool:
+    return name in features and bool(features[name].kinds)
 
 
 def _contradiction(name: str, problem: str) -> SchemaError:
@@ -206,10 +214,15 @@ def open_files(
     missing: Sequence[Path] = (),
     progress: Progress | None = None,
 ) -> Contents:
-    """The dataset of some files, in this order, each with its split.
+    """Open some files in this order as a dataset.
 
-    Without a schema all records are looked through. With `skips_damage` only those that are sound
-    count, and what is not is listed, as are files known to be `missing`.
+    Args:
+        folder: Folder of the dataset.
+        splits: Split of each file.
+        schema: Features to read; None to infer them from all records.
+        skips_damage: Whether to skip damaged records, which `Contents.damage` then lists.
+        missing: Missing files to list there too.
+        progress: Called with the number of bytes read and the total.
     """
     files = scan_files(
         list(splits), discovers=schema is None, skips_damage=skips_damage, progress=progress
@@ -233,7 +246,7 @@ def open_files(
 
 
 def _nothing_sound(damage: Sequence[Damage]) -> CorruptRecordError:
-    """The error of files that have no sound record: they are of others, not damaged."""
+    """The error for files without a sound record: they are of another kind, not damaged."""
     first = next((one for one in damage if one.kind == "malformed"), None)
     if first is None:
         return no_record_file(Path(damage[0].file))
@@ -246,7 +259,7 @@ def _nothing_sound(damage: Sequence[Damage]) -> CorruptRecordError:
 
 
 def schema_of(folder: Path, files: Sequence[ScannedFile]) -> Schema:
-    """A schema that reads all records of some files; what is UTF-8 in all of them is text."""
+    """A schema for all records of some files; bytes that are UTF-8 in all of them are text."""
     schema = merge_found(files).schema(text=True)
     if not schema:
         raise _no_features(folder, files)
@@ -263,9 +276,9 @@ def _no_features(folder: Path, files: Sequence[ScannedFile]) -> SchemaError:
             hint="datum.format.RecordFile reads records of any kind",
         )
     where = files[0].path if files else folder
-    others = f", as {count_of(len(files) - 1, 'other file')} here" if len(files) > 1 else ""
+    others = f", like {count_of(len(files) - 1, 'other file')} here" if len(files) > 1 else ""
     return SchemaError(
-        f"expected records to tell the features from, got a file without any{others}",
+        f"expected records to infer the features from, got a file without any{others}",
         where=where,
         hint=Text("list the features in ", Option("schema")),
     )

@@ -1,4 +1,4 @@
-"""Datasets recognized by their files, whoever wrote them; manifests for those without one."""
+"""Detection of datasets of any writer by their files, and manifests for those without one."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ SHOWN_FOLDERS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """How files that nobody described are to be opened."""
+class _Options:
+    """How files without a description are opened."""
 
     schema: Schema | None
     skips_damage: bool
@@ -61,22 +61,25 @@ def open_dataset(
     follow_links: bool = False,
     progress: Progress | None = None,
 ) -> Contents:
-    """What lies at a folder, a manifest, a TFRecord file, a pattern (`train-*`), or some files.
+    """Open the dataset at a folder, a manifest, a TFRecord file, a pattern, or a list of files.
 
-    A folder is one of this library (`datum.json`), of the older one of its name
-    (`shard_info.json`), of TFDS (`dataset_info.json`, also in the one version below), or holds
-    TFRecord files, or a folder of them for each split. Files that nothing describes are read
-    through for their features, unless a `schema` says which to read; with `skips_damage`, around
-    what is damaged or missing, and `progress` is called with the bytes that are done, and all there
-    are. A pattern or a list may name some shards of a dataset of this library: its manifest then
-    describes them. Otherwise no JSON is looked at.
+    A folder is one of Datum (`datum.json`), of its older library (`shard_info.json`) or of TFDS
+    (`dataset_info.json`, also in a single version below), or it has TFRecord files, or a folder of
+    them for each split. The features of files without a description are inferred from all records.
+    A pattern or a list may name some shards of a dataset of Datum, which its manifest then
+    describes. Otherwise no JSON is read.
 
-    Shards that a manifest names are files in its folder: links that lead out of it are refused,
-    unless `follow_links`. Files that nothing of this library describes are read through links.
+    Raises ManifestError if there is no dataset, or if it does not match its description.
 
-    ManifestError if there is nothing of that kind, or if it is not as its description says.
+    Args:
+        path_or_paths: The path, pattern (`train-*`) or list.
+        schema: Features to read from files without a description; None to infer them.
+        skips_damage: Whether to skip damaged records and missing files of these.
+        follow_links: Whether shards of a manifest may be links out of its folder. Files without a
+            manifest are always read through links.
+        progress: Called with the number of bytes read and the total, if files are read.
     """
-    asked = _Asked(
+    options = _Options(
         Schema(schema) if schema is not None else None, skips_damage, follow_links, progress
     )
     if not isinstance(path_or_paths, (str, os.PathLike)):
@@ -84,24 +87,24 @@ def open_dataset(
             raise TypeError(
                 f"expected a path, a pattern, or a list of paths, got {path_or_paths!r}"
             )
-        return _open_list(path_or_paths, asked)
+        return _open_list(path_or_paths, options)
     path = _expanded(path_or_paths)
     if _is_folder(path):
-        return _open_folder(path, asked)
+        return _open_folder(path, options)
     is_file = size_of(path) is not None
     if is_file and path.name in (SHARD_FILE, MAPPING_FILE, INFO_FILE, FEATURES_FILE):
-        return _open_folder(path.parent, asked)
+        return _open_folder(path.parent, options)
     if is_file and path.suffix != ".json":
-        return _open_list([path], asked)
+        return _open_list([path], options)
     if not is_file and glob.has_magic(os.fspath(path)):
-        return _open_pattern(path, asked)
-    return _open_manifest(path, asked)
+        return _open_pattern(path, options)
+    return _open_manifest(path, options)
 
 
 def _expanded(path: str | os.PathLike[str]) -> Path:
     try:
         found = Path(path).expanduser()
-    except RuntimeError as error:  # of a user that is not there
+    except RuntimeError as error:  # a user that does not exist
         raise ManifestError(f"expected a path: {error}", where=path) from error
     if "\0" in os.fspath(found):
         raise ManifestError(
@@ -117,36 +120,36 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _open_manifest(path: Path, asked: _Asked) -> Contents:
+def _open_manifest(path: Path, options: _Options) -> Contents:
     manifest = Manifest.load(path)
     contents = Contents.of_manifest(path if path.is_dir() else path.parent, manifest)
-    if not asked.follow_links:
+    if not options.follow_links:
         _refuse_links(contents)
-    return contents if asked.schema is None else replace(contents, schema=asked.schema)
+    return contents if options.schema is None else replace(contents, schema=options.schema)
 
 
 def _refuse_links(contents: Contents) -> None:
-    """Refuse a dataset with a shard that is a link out of its folder."""
+    """Raise ManifestError if a shard is a link out of the folder of its dataset."""
     folder = contents.folder
     try:
         with os.scandir(folder) as entries:
             links = {entry.name for entry in entries if entry.is_symlink()}
-    except OSError:  # whoever opens the shards tells what is wrong
+    except OSError:  # reported when the shards are opened
         return
     named = {shard.name for split in contents.splits.values() for shard in split.shards}
     inside = os.path.realpath(folder)
     for name in sorted(links & named):
         target = os.path.realpath(folder / name)
-        if os.path.dirname(target) != inside:  # noqa: PTH120 - a path that was resolved
+        if os.path.dirname(target) != inside:  # noqa: PTH120 - the path is resolved
             raise ManifestError(
                 f"expected a file in the folder of the dataset, got a link to {target}",
                 where=f"{folder / name}",
-                hint=f"datum.load({str(folder)!r}, follow_links=True), if you trust its links",
+                hint=f"datum.load({str(folder)!r}, follow_links=True) if you trust its links",
             )
 
 
-def _open_list(paths: Iterable[str | os.PathLike[str]], asked: _Asked) -> Contents:
-    """Each file in the order given, whatever set of shards it is from."""
+def _open_list(paths: Iterable[str | os.PathLike[str]], options: _Options) -> Contents:
+    """Open a list of files in this order, from any sets of shards."""
     files = [_expanded(path) for path in paths]
     if not files:
         raise ManifestError("expected paths of TFRecord files, got none")
@@ -161,20 +164,22 @@ def _open_list(paths: Iterable[str | os.PathLike[str]], asked: _Asked) -> Conten
         other = seen.setdefault(os.path.realpath(path), path)
         if other is not path:
             raise ManifestError(f"expected each file once, got it as {other} too", where=path)
-    return _open_named(files, asked)
+    return _open_named(files, options)
 
 
-def _open_named(files: Sequence[Path], asked: _Asked, *, missing: Sequence[Path] = ()) -> Contents:
-    """Some files: as the manifest beside them has it, if it names them all; else as they are."""
+def _open_named(
+    files: Sequence[Path], options: _Options, *, missing: Sequence[Path] = ()
+) -> Contents:
+    """Open some files with the manifest beside them if it lists all of them, or else without."""
     folder = _folder_of(files)
     notes: tuple[str, ...] = ()
     try:
         manifest = _manifest_of(files)
     except ManifestError as error:
-        told = error.parts.line
-        manifest, notes = None, (f"the files were read without their manifest: {told}",)
+        problem = error.parts.line
+        manifest, notes = None, (f"the files were read without their manifest: {problem}",)
     if manifest is None:
-        contents = _open_files(folder, _splits_of(files), asked, missing=missing)
+        contents = _open_files(folder, _splits_of(files), options, missing=missing)
         return replace(contents, notes=notes)
     shards = {
         shard.name: (name, shard) for name, one in manifest.splits.items() for shard in one.shards
@@ -182,25 +187,27 @@ def _open_named(files: Sequence[Path], asked: _Asked, *, missing: Sequence[Path]
     found = {path: shards[path.name] for path in files}
     changed = [path for path, (_, shard) in found.items() if size_of(path) != shard.bytes]
     if not changed and not missing:
-        contents = _of_shards(folder, manifest, list(found.values()), asked.schema)
-        if not asked.follow_links:
+        contents = _of_shards(folder, manifest, list(found.values()), options.schema)
+        if not options.follow_links:
             _refuse_links(contents)
         return contents
-    if not asked.skips_damage:
+    if not options.skips_damage:
         path = changed[0]
         raise CorruptRecordError(
             f"expected {found[path][1].bytes} bytes, as the manifest says, got {size_of(path)}",
             where=path,
             hint=Text("restore the file; ", Option("on_error", "skip"), " reads its sound records"),
         )
-    known = replace(asked, schema=asked.schema if asked.schema is not None else manifest.schema)
+    known = replace(
+        options, schema=options.schema if options.schema is not None else manifest.schema
+    )
     splits = {path: split for path, (split, _) in found.items()}
     contents = _open_files(folder, splits, known, missing=missing)
     return replace(contents, metadata=manifest.metadata)
 
 
 def _manifest_of(files: Sequence[Path]) -> Manifest | None:
-    """The manifest in the folder of some files, if it names all of them."""
+    """The manifest in the folder of some files, if it lists all of them."""
     folder = files[0].parent
     if any(path.parent != folder or size_of(path) is None for path in files):
         return None
@@ -214,7 +221,7 @@ def _manifest_of(files: Sequence[Path]) -> Manifest | None:
 def _of_shards(
     folder: Path, manifest: Manifest, chosen: Sequence[tuple[str, ShardInfo]], schema: Schema | None
 ) -> Contents:
-    """Some shards of a dataset; what was counted in a split is known only of all of it."""
+    """Some shards of a dataset; statistics are kept for complete splits only."""
     whole = Contents.of_manifest(folder, manifest)
     splits = {
         name: SplitInfo(tuple(shard for split, shard in chosen if split == name))
@@ -234,22 +241,22 @@ def _of_shards(
 
 
 def _open_files(
-    folder: Path, splits: Mapping[Path, str], asked: _Asked, *, missing: Sequence[Path] = ()
+    folder: Path, splits: Mapping[Path, str], options: _Options, *, missing: Sequence[Path] = ()
 ) -> Contents:
     return open_files(
         folder,
         splits,
-        asked.schema,
-        skips_damage=asked.skips_damage,
+        options.schema,
+        skips_damage=options.skips_damage,
         missing=missing,
-        progress=asked.progress,
+        progress=options.progress,
     )
 
 
-def _open_sets(folder: Path, splits: Mapping[Path, str], asked: _Asked) -> Contents:
-    """Files of which each may be one of a set, that has to be whole."""
-    missing = check_sets(splits, may_miss=asked.skips_damage)
-    return _open_files(folder, splits, asked, missing=missing)
+def _open_sets(folder: Path, splits: Mapping[Path, str], options: _Options) -> Contents:
+    """Open files whose sets of shards must be complete."""
+    missing = check_sets(splits, may_miss=options.skips_damage)
+    return _open_files(folder, splits, options, missing=missing)
 
 
 def _splits_of(files: Iterable[Path]) -> dict[Path, str]:
@@ -261,77 +268,77 @@ def _folder_of(files: Sequence[Path]) -> Path:
     parents = [os.fspath(path.parent) for path in files]
     try:
         return Path(os.path.commonpath(parents) or ".")
-    except ValueError:  # absolute and relative ones, or several drives
+    except ValueError:  # absolute and relative paths, or several drives
         return Path()
 
 
-def _open_pattern(pattern: Path, asked: _Asked) -> Contents:
-    names = glob.glob(os.fspath(pattern), recursive=True)  # noqa: PTH207 - of any root
+def _open_pattern(pattern: Path, options: _Options) -> Contents:
+    names = glob.glob(os.fspath(pattern), recursive=True)  # noqa: PTH207 - any root
     found = [Path(name) for name in sorted(names, key=natural_order)]
     candidates = [path for path in found if path.is_file() and not is_beside(path.name)]
-    files = select_record_files(candidates, skips_damage=asked.skips_damage)
+    files = select_record_files(candidates, skips_damage=options.skips_damage)
     if not files:
         raise ManifestError(
-            "expected a pattern of TFRecord files, got none that fits",
+            "expected a pattern of TFRecord files, got no file that matches",
             where=pattern,
             hint="check the path; quote the pattern so that no shell expands it",
         )
-    return _open_named(files, asked, missing=check_sets(files, may_miss=asked.skips_damage))
+    return _open_named(files, options, missing=check_sets(files, may_miss=options.skips_damage))
 
 
 # Folders.
 
 
-def _open_folder(folder: Path, asked: _Asked) -> Contents:
+def _open_folder(folder: Path, options: _Options) -> Contents:
     def has(name: str) -> bool:
         return os.path.lexists(folder / name)
 
     if has(MANIFEST_NAME):
-        return _open_manifest(folder, asked)
+        return _open_manifest(folder, options)
     if has(SHARD_FILE) and has(MAPPING_FILE):
-        return open_older(folder, asked.schema)
+        return open_older(folder, options.schema)
     if has(INFO_FILE):
-        return open_tfds(folder, asked.schema)
+        return open_tfds(folder, options.schema)
     if has(FEATURES_FILE):
-        return _open_features(folder, asked)
+        return _open_features(folder, options)
     files, folders = list_folder(folder)
-    found = select_record_files(files, skips_damage=asked.skips_damage)
+    found = select_record_files(files, skips_damage=options.skips_damage)
     if found:
-        return _open_sets(folder, _splits_of(found), asked)
+        return _open_sets(folder, _splits_of(found), options)
     versions = _find_prepared(folders)
     if versions:
-        return open_tfds(_only(folder, versions), asked.schema)
+        return open_tfds(_only(folder, versions), options.schema)
     published = [sub for sub in folders if (sub / MANIFEST_NAME).is_file()]
     if published:
         raise ManifestError(
-            "expected a dataset, got a folder of some",
+            "expected a dataset, got a folder of datasets",
             where=folder,
-            hint=f"load one of them, as {published[0]}",
+            hint=f"load one of them, such as {published[0]}",
         )
-    splits = {path: split for sub in folders for path, split in _find_split(sub, asked).items()}
+    splits = {path: split for sub in folders for path, split in _find_split(sub, options).items()}
     if splits:
         _check_splits(splits)
-        return _open_sets(folder, splits, asked)
+        return _open_sets(folder, splits, options)
     raise _nothing_in(folder)
 
 
-def _open_features(folder: Path, asked: _Asked) -> Contents:
-    """A folder of TFDS that lost its `dataset_info.json`: splits and numbers from the files."""
+def _open_features(folder: Path, options: _Options) -> Contents:
+    """Open a folder of TFDS without `dataset_info.json`; its files imply splits and numbers."""
     metadata: Mapping[str, Mapping[str, Any]] = {}
-    if asked.schema is None:
+    if options.schema is None:
         schema, metadata = read_tfds_features(folder)
-        asked = replace(asked, schema=schema)
-    files = select_record_files(list_folder(folder)[0], skips_damage=asked.skips_damage)
+        options = replace(options, schema=schema)
+    files = select_record_files(list_folder(folder)[0], skips_damage=options.skips_damage)
     if not files:
         raise ManifestError(
             f"expected TFRecord files beside {FEATURES_FILE}, got none", where=folder
         )
-    contents = _open_sets(folder, _splits_of(files), asked)
+    contents = _open_sets(folder, _splits_of(files), options)
     return replace(contents, metadata=metadata, writer="tfds")
 
 
 def _find_prepared(folders: Iterable[Path]) -> list[Path]:
-    """The versions that TFDS prepared in some folders, or one level below for configurations."""
+    """The versions that TFDS prepared in these folders, or one level below in configurations."""
     found = []
     for folder in folders:
         if (folder / INFO_FILE).is_file():
@@ -348,13 +355,13 @@ def _only(folder: Path, versions: list[Path]) -> Path:
         raise ManifestError(
             f"expected one dataset that TFDS prepared, got {shown}",
             where=folder,
-            hint=f"load one of them, as {versions[-1]}",
+            hint=f"load one of them, such as {versions[-1]}",
         )
     return versions[0]
 
 
-def _find_split(folder: Path, asked: _Asked) -> dict[Path, str]:
-    files = select_record_files(list_folder(folder)[0], skips_damage=asked.skips_damage)
+def _find_split(folder: Path, options: _Options) -> dict[Path, str]:
+    files = select_record_files(list_folder(folder)[0], skips_damage=options.skips_damage)
     return dict.fromkeys(files, split_of_folder(folder)) if files else {}
 
 
@@ -376,7 +383,7 @@ def _nothing_in(folder: Path) -> ManifestError:
         f" {MANIFEST_NAME}, no {SHARD_FILE}, no {INFO_FILE} and no TFRecord files, nor do its"
         " folders"
     )
-    hint = "check the path; datum.write makes a dataset of other files"
+    hint = "check the path, or write other files as a dataset with datum.write"
     for staging in find_unfinished(folder):
         hint = f"a write did not finish; repeat the call to resume what is in {staging}"
     return ManifestError(found, where=folder, hint=hint)
@@ -388,29 +395,33 @@ CHUNK_RECORDS = 4096
 def save_manifest(contents: Contents, *, threads: int | None = None) -> Path:
     """Write `datum.json` beside the files of a dataset, and return its path.
 
-    Every shard is read through: its records are counted and checked, and the checksum of the file
-    is taken. WriteError, before anything is read, if there is a manifest already, if files lie in
-    several folders, or if they are compressed in different ways; CorruptRecordError if a shard is
-    not what it should be.
+    Every shard is read: its records are counted and checked, and the checksum of the file is
+    computed. Raises WriteError, before anything is read, if there is a manifest already, if files
+    are in several folders, or if they differ in compression; CorruptRecordError if a shard does not
+    match the dataset.
+
+    Args:
+        contents: The dataset.
+        threads: Number of threads; None is one for each core.
     """
     path = contents.folder / MANIFEST_NAME
     shards = [shard for split in contents.splits.values() for shard in split.shards]
     _check_place(path, shards)
-    _describe(contents, {shard: replace(shard, crc32c=0) for shard in shards})  # or it cannot be
+    _describe(contents, {shard: replace(shard, crc32c=0) for shard in shards})  # raises if none can
     opener = Shards(contents.folder, contents.writer)
     with ThreadPoolExecutor(thread_count(threads), "datum-save") as pool:
         checked = list(pool.map(lambda shard: _check_shard(opener, shard), shards))
     manifest = _describe(contents, dict(zip(shards, checked, strict=True)))
-    manifest.save(path, overwrite=False)  # nor one that was made meanwhile
+    manifest.save(path, overwrite=False)  # also if one was written meanwhile
     return path
 
 
 def _check_place(path: Path, shards: list[ShardInfo]) -> None:
     if path.exists():
         raise WriteError(
-            "expected a dataset without a manifest, got one with a manifest",
+            "expected a dataset without a manifest, got one that has a manifest",
             where=path,
-            hint="delete it to write another one",
+            hint="delete it to write a new one",
         )
     strays = [shard.name for shard in shards if Path(shard.name).name != shard.name]
     if strays:
@@ -422,7 +433,7 @@ def _check_place(path: Path, shards: list[ShardInfo]) -> None:
     ways = sorted({str(shard.compression) for shard in shards if shard.bytes})
     if len(ways) > 1:
         raise WriteError(
-            f"expected files that are compressed in one way, got {' and '.join(ways)}",
+            f"expected files of one compression, got {' and '.join(ways)}",
             where=path,
             hint="save a manifest for those of one kind, or write them with datum.write",
         )
@@ -439,7 +450,7 @@ def _describe(contents: Contents, shards: Mapping[ShardInfo, ShardInfo]) -> Mani
 
 
 def _check_shard(opener: Shards, shard: ShardInfo) -> ShardInfo:
-    """A shard with its checksum, after all its records have been read."""
+    """The shard with its checksum, after all its records were read."""
     with opener.open(shard) as file:
         records = sum(map(len, file.chunks(CHUNK_RECORDS)))
         if records != shard.records:

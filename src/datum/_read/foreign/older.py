@@ -1,7 +1,7 @@
 """Datasets of the older library of this name: two JSON files that describe TFRecord shards.
 
-Its mapping of types and shapes was taken from the last record alone, and its numbers of records
-stay those of the first export into a folder. So the records are read through, and believed.
+Their types and shapes are those of the last record alone, and their numbers of records those of the
+first export into a folder. So all records are read, and count more than the description.
 """
 
 from __future__ import annotations
@@ -31,14 +31,18 @@ MAPPING_FILE = "datum_to_type_and_shape_mapping.json"
 _TYPES = ("string", "int", "float")
 _IMAGE_CHANNELS = {2: 1, 3: 3}  # by the rank of a string's shape
 CHUNK_RECORDS = 4096
-LOOKED_AT = 8  # records of a file that tell whether it holds images
+LOOKED_AT = 8  # records of a file that are tested for images
 
 
 def open_older(folder: Path, schema: Schema | None) -> Contents:
-    """The dataset that the two files in a folder describe.
+    """Open the dataset that the two files in a folder describe.
 
-    A shard that is listed and not there is an error; one that is there and not listed is left
-    out, as that library does: it is from another export.
+    A listed shard that is missing raises ManifestError. A shard that is not listed is ignored, as
+    in that library, since it is from another export.
+
+    Args:
+        folder: The folder.
+        schema: Features to read; None to infer them from all records.
     """
     listed = _read_shards(folder / SHARD_FILE)
     splits = {path: split for split, paths in listed.items() for path in paths}
@@ -56,7 +60,7 @@ def open_older(folder: Path, schema: Schema | None) -> Contents:
 
 
 def _read_shards(path: Path) -> dict[str, list[Path]]:
-    """The files of each split, which are there and in no other split."""
+    """The files of each split, all of which exist and belong to no other split."""
     splits: dict[str, list[Path]] = {}
     owners: dict[str, str] = {}
     for split, files in read_json(path).items():
@@ -104,43 +108,43 @@ def _read_mapping(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _make_schema(files: list[ScannedFile], mapping: Mapping[str, dict[str, Any]]) -> Schema:
-    """What the records hold, in the order of the mapping, and shaped as far as that is right."""
+    """The schema of the records in the order of the mapping, with its shapes if these fit."""
     found = merge_found(files)
     schema = found.schema(text=True)
     made = {}
     for key in (*(key for key in mapping if key in schema), *schema):
-        feature, told = schema[key], mapping.get(key)
-        if told is None or feature.sequence:
+        feature, described = schema[key], mapping.get(key)
+        if described is None or feature.sequence:
             made[key] = feature
-        elif _is_image(files, key, told):
-            shape = None, None, _IMAGE_CHANNELS[len(told["shape"])]
+        elif _is_image(files, key, described):
+            shape = None, None, _IMAGE_CHANNELS[len(described["shape"])]
             made[key] = Feature("uint8", shape, encoding="image", optional=feature.optional)
         else:
-            inner = _inner_shape(files, key, told) if f"{key}_shape" in schema else None
-            made[key] = replace(feature, shape=_shape_of(told, found.context[key], inner))
+            inner = _inner_shape(files, key, described) if f"{key}_shape" in schema else None
+            made[key] = replace(feature, shape=_shape_of(described, found.context[key], inner))
     return Schema(made)
 
 
 def _shape_of(
-    told: Mapping[str, Any], found: DiscoveredFeature, inner: tuple[int, ...] | None
+    described: Mapping[str, Any], found: DiscoveredFeature, inner: tuple[int, ...] | None
 ) -> tuple[int | None, ...]:
-    """The shape of values: as told where all records agree with it, otherwise flat."""
+    """The described shape if all records agree with it, otherwise a flat one."""
     least, most = found.lengths or (0, 0)
-    if not told["dense"] or least != most or not most:
+    if not described["dense"] or least != most or not most:
         return (None, *(inner or ()))
-    return tuple(told["shape"]) if _size(told["shape"]) == most else (most,)
+    return tuple(described["shape"]) if _size(described["shape"]) == most else (most,)
 
 
 def _size(shape: list[int]) -> int | None:
-    """How many values a shape has; None where a length is not told."""
+    """Number of values of a shape; None if a length is not known."""
     return None if -1 in shape else math.prod(shape)
 
 
-def _is_image(files: list[ScannedFile], key: str, told: Mapping[str, Any]) -> bool:
-    """Whether a string of the rank of images holds one: paths and lists of strings may have it."""
-    if told["type"] != "string" or len(told["shape"]) not in _IMAGE_CHANNELS:
+def _is_image(files: list[ScannedFile], key: str, described: Mapping[str, Any]) -> bool:
+    """Whether a string with the rank of an image is one, and not a path or a list of strings."""
+    if described["type"] != "string" or len(described["shape"]) not in _IMAGE_CHANNELS:
         return False
-    from datum.images import sniff_format  # brings Pillow, which not every dataset needs
+    from datum.images import sniff_format  # imports Pillow, which not every dataset needs
 
     for values in _read_key(files, key, "bytes", LOOKED_AT):
         seen = [value for value in values if value is not None]
@@ -150,10 +154,10 @@ def _is_image(files: list[ScannedFile], key: str, told: Mapping[str, Any]) -> bo
 
 
 def _inner_shape(
-    files: list[ScannedFile], key: str, told: Mapping[str, Any]
+    files: list[ScannedFile], key: str, described: Mapping[str, Any]
 ) -> tuple[int, ...] | None:
-    """The shape of the items of a sparse feature, if it is one in all records."""
-    if told["dense"] or len(told["shape"]) < 2:
+    """The shape of the items of a sparse feature, if it is the same in all records."""
+    if described["dense"] or len(described["shape"]) < 2:
         return None
     shapes = {
         tuple(shape or ())[1:]
@@ -161,13 +165,14 @@ def _inner_shape(
         for shape in values
     }
     inner = shapes.pop() if len(shapes) == 1 else ()
-    return inner if len(inner) == len(told["shape"]) - 1 and all(n > 0 for n in inner) else None
+    is_whole = len(inner) == len(described["shape"]) - 1 and all(n > 0 for n in inner)
+    return inner if is_whole else None
 
 
 def _read_key(
     files: list[ScannedFile], key: str, dtype: str, limit: int | None = None
 ) -> Iterator[list[Any]]:
-    """The values of one key, in each record of a run; with `limit`, of the first of each file."""
+    """The values of one key in all records, or in the first `limit` records of each file."""
     schema = Schema({key: Feature(dtype, (None,), optional=True)})
     for found in files:
         with RecordFile(found.path) as file:

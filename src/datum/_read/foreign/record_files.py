@@ -34,24 +34,24 @@ __all__ = [
     "split_order",
 ]
 
-DEFAULT_SPLIT = "train"  # of files whose names tell none
+DEFAULT_SPLIT = "train"  # for files whose names contain no split
 SHOWN_MISSING = 5
-MAX_MISSING = 1000  # listed of one set: names of files may tell of any number
+MAX_MISSING = 1000  # listed of one set, since the names of files may claim any number
 
-# In the order that splits are listed in.
+# In the order in which splits are listed.
 _WORDS: tuple[str, ...] = (
     *("train", "training", "trainval"),
     *("val", "valid", "validation", "dev", "eval", "evaluation"),
     *("test", "testing", "holdout", "unlabeled", "unlabelled", "unsupervised"),
 )
 _LETTERS = re.compile(r"[^\W\d_]+")
-_ARTIFACT = "Split-"  # how TFX starts the folders of splits
+_ARTIFACT = "Split-"  # prefix of the folders of splits in TFX
 _SHARD = re.compile(r"(.+)[-_.]([0-9]{1,18})-of-([0-9]{1,18})(.*)")
 _COMPRESSED = re.compile(r"\.(?:gz|gzip|z|zz|zlib)$", re.IGNORECASE)
 
 
 def split_of_file(path: Path) -> str:
-    """The split of a record file: the last word of its name, or its folder, that names one.
+    """The split of a record file: the last word of its name, or else of its folder, that is one.
 
     >>> split_of_file(Path("data/nsynth-train.tfrecord")), split_of_file(Path("x/valid-1.tfr"))
     ('train', 'valid')
@@ -71,7 +71,7 @@ def split_of_file(path: Path) -> str:
 
 
 def split_of_folder(folder: Path) -> str:
-    """The split that a folder holds by its name; ManifestError if none can be named so.
+    """The split that a folder is named after; ManifestError if a split cannot have that name.
 
     >>> split_of_folder(Path("out/Split-train")), split_of_folder(Path("out/Validation"))
     ('train', 'validation')
@@ -89,12 +89,12 @@ def split_of_folder(folder: Path) -> str:
 
 
 def split_order(name: str) -> tuple[int, str]:
-    """A key that sorts splits: those of training first, those for testing last."""
+    """A sort key of splits: training first, testing last."""
     return (_WORDS.index(name) if name in _WORDS else len(_WORDS)), name
 
 
 def natural_order(name: str) -> list[str | int]:
-    """A key that sorts numbers in names by their value.
+    """A sort key of names that compares numbers by value.
 
     >>> sorted(["x-10", "x-9", "x"], key=natural_order)
     ['x', 'x-9', 'x-10']
@@ -106,12 +106,12 @@ def natural_order(name: str) -> list[str | int]:
 
 @dataclass(frozen=True, slots=True)
 class _NumberedFile:
-    """A file that says which one of how many it is."""
+    """A file with its number and the count of its set in the name."""
 
     path: Path
     number: int
     count: int
-    digits: tuple[int, int]  # where its number stands in its name
+    digits: tuple[int, int]  # place of the number in the name
 
     def sibling(self, number: int) -> Path:
         """The path of another shard of the set."""
@@ -120,10 +120,13 @@ class _NumberedFile:
 
 
 def check_sets(paths: Iterable[Path], *, may_miss: bool = False) -> list[Path]:
-    """Refuse `-00000-of-00004` files of which some are missing on the disk, or are there twice.
+    """Raise ManifestError if files of a set such as `-00000-of-00004` are missing or duplicate.
 
-    Numbers may start at 0 or at 1. ManifestError names what is missing; where some `may_miss`, it
-    is returned.
+    Numbers may start at 0 or at 1.
+
+    Args:
+        paths: Paths of the files.
+        may_miss: Whether to return the missing files instead of raising.
     """
     sets: dict[tuple[Path, str, str], list[_NumberedFile]] = defaultdict(list)
     for path in paths:
@@ -155,7 +158,7 @@ def _check_one_set(shards: list[_NumberedFile]) -> None:
 
 
 def _find_missing(shards: list[_NumberedFile], limit: int) -> list[Path]:
-    """The first shards that are neither given nor on the disk."""
+    """The first shards of a set that are neither given nor on the disk."""
     numbers, count = {shard.number for shard in shards}, shards[0].count
     first = 1 if count in numbers else 0
     missing: list[Path] = []
@@ -178,19 +181,19 @@ def _missing(shard: _NumberedFile, missing: list[Path]) -> ManifestError:
     return ManifestError(
         f"expected all {shard.count} shards of a set, but there is no {shown}{more}",
         where=shard.path.parent,
-        hint="copy them here, or load a list of files to read what is there",
+        hint="copy them here, or load a list of the files that are here",
     )
 
 
 Beginning = Literal["records", "nothing", "other"]
 
-HEAD_BYTES = 64 * 1024  # enough to tell, and to inflate a header from
+HEAD_BYTES = 64 * 1024  # enough to decompress a header
 HEADER_BYTES = 12  # a length and its CRC
 
 _LIKE_RECORDS = re.compile(
     r"tfrec|\.tfr\b|\.records?\b|\.recordio\b|-[0-9]+-of-[0-9]+", re.IGNORECASE
 )
-# What lies beside records: indexes, descriptions, tables, pictures, archives. Never opened.
+# Files beside records, which are never opened: indexes, descriptions, tables, images, archives.
 _BESIDE = frozenset(
     (
         *("index", "idx", "crc", "md5", "sha256", "lock", "log", "tmp", "partial", "bak"),
@@ -205,11 +208,10 @@ _PAPERS = ("readme", "license", "licence", "notice", "copying", "authors", "chan
 
 
 def list_folder(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The files of a folder that may hold records, and its folders, in order.
+    """The files of a folder that may have records, and its folders, in order.
 
-    Hidden ones are passed over (names that start with `.` or `_`, and `lost+found`), and so are
-    files that only lie beside records by their names: indexes, JSON, text, tables, pictures,
-    archives.
+    Hidden entries are skipped (names that start with `.` or `_`, and `lost+found`), and so are
+    files whose names show that they have no records: indexes, JSON, text, tables, images, archives.
     """
     try:
         with os.scandir(folder) as entries:
@@ -225,7 +227,7 @@ def list_folder(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def is_beside(name: str) -> bool:
-    """Whether a file only lies beside records, by its name.
+    """Whether the name of a file shows that it has no records.
 
     >>> is_beside("label_map.pbtxt"), is_beside("rows.csv.gz"), is_beside("train-00000-of-00004")
     (True, True, False)
@@ -236,11 +238,14 @@ def is_beside(name: str) -> bool:
 
 
 def select_record_files(paths: Iterable[Path], *, skips_damage: bool = False) -> list[Path]:
-    """Those of some files that hold records; none if there are no records at all.
+    """The files that have records; none if no file has any.
 
-    Among record files every other one is an error that names it: it may be one that is damaged.
-    Empty files count if they are named like record files. With `skips_damage` those that may be
-    damaged count, too.
+    Any other file among record files raises CorruptRecordError, since it may be a damaged one.
+    Empty files count if they are named like record files.
+
+    Args:
+        paths: Paths of the files.
+        skips_damage: Whether to return files that may be damaged instead of raising.
     """
     kinds = {path: sniff(path) for path in paths}
     has_records = "records" in kinds.values()
@@ -257,9 +262,9 @@ def select_record_files(paths: Iterable[Path], *, skips_damage: bool = False) ->
 
 
 def sniff(path: Path) -> Beginning:
-    """What a file begins with: the header of a record, compressed or not, nothing, or others."""
+    """The start of a file: the header of a record, compressed or not; nothing; or other bytes."""
     try:
-        if not path.is_file():  # a pipe would wait for whoever writes to it
+        if not path.is_file():  # reading a pipe would wait for its writer
             raise OSError("not a regular file")
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -273,7 +278,7 @@ def sniff(path: Path) -> Beginning:
                 inflated += piece
                 if len(inflated) >= HEADER_BYTES:
                     break
-        except CompressedStreamError:  # the head of a file is cut: what comes before counts
+        except CompressedStreamError:  # the head is cut, so only the bytes before count
             if not inflated:
                 return "other"
         head = inflated
@@ -283,17 +288,17 @@ def sniff(path: Path) -> Beginning:
 
 
 def no_record_file(path: Path) -> CorruptRecordError:
-    """The error of a file that should hold records, and does not even begin with one."""
+    """The error for a file that should have records, and does not begin with one."""
     return CorruptRecordError(
         "expected a TFRecord file, got other bytes, or a first record that is damaged",
         where=path,
-        hint="restore it, or load a list of the files to read without it;"
-        " of other kinds of files datum.write makes a dataset",
+        hint="restore it, or load a list of the other files;"
+        " datum.write makes a dataset of other kinds of files",
     )
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a file; ManifestError names the file and the place of any trouble."""
+    """The object in a JSON file; ManifestError names the file and the place of an error."""
     file, data = read_manifest(path)
     try:
         return expect(parse_json(data), dict, "$")  # type: ignore[no-any-return]
@@ -302,7 +307,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def expect(value: Any, kind: type, where: str) -> Any:
-    """`value` if it is of this kind; a truth value is no number."""
+    """Return a value of this kind, or raise ManifestError; a bool is no number."""
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
         return value
     kinds = {dict: "an object", list: "a list", str: "a text", int: "an integer", bool: "a truth"}
@@ -310,7 +315,7 @@ def expect(value: Any, kind: type, where: str) -> Any:
 
 
 def size_of(path: Path) -> int | None:
-    """The size of a regular file; None if there is none of this name, or can be none."""
+    """The size of a regular file; None if there is no such file."""
     try:
         status = path.stat()
     except (OSError, ValueError):  # ValueError: a name with a NUL
@@ -319,7 +324,7 @@ def size_of(path: Path) -> int | None:
 
 
 def check_member(name: str, where: str) -> str:
-    """Refuse the path of a file that does not lie below the folder that lists it."""
+    """Return the name of a file in this folder; raise ManifestError for a path out of it."""
     parts = PurePosixPath(name).parts
     is_inside = parts and not name.startswith("/") and ".." not in parts
     if not is_inside or any(c in "\\:" or c < " " for c in name):

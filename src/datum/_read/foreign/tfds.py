@@ -41,14 +41,14 @@ __all__ = [
     "read_tfds_features",
 ]
 
-COPIED_RECORDS = 1024  # at a time: these are in memory
+COPIED_RECORDS = 1024  # records in memory at a time
 
 
 def copy_array_records(paths: Sequence[Path]) -> list[ShardInfo]:
-    """TFRecord files with the records of these files, in the cache directory.
+    """Copy ArrayRecord files to TFRecord files in the cache directory, unless they are there.
 
-    They are made where they are not there yet, which a warning tells. The native core reads no
-    ArrayRecord: the copies are read instead, and take as much room as the records do.
+    The native core does not read ArrayRecord, so it reads the copies, which are as large as the
+    records. A warning reports files that are copied.
     """
     found = [_find_copy(path) for path in paths]
     lacking = [path for path, copy in zip(paths, found, strict=True) if copy is None]
@@ -58,7 +58,7 @@ def copy_array_records(paths: Sequence[Path]) -> list[ShardInfo]:
         warnings.warn(
             Message(
                 f"{files} of ArrayRecord, {nbytes}, copied as TFRecord to"
-                f" {cache_folder() or 'a temporary folder'}; DATUM_CACHE names another",
+                f" {cache_folder() or 'a temporary folder'}; DATUM_CACHE sets another folder",
                 where=lacking[0].parent,
             ),
             UserWarning,
@@ -77,7 +77,7 @@ def _shard_of(path: Path) -> ShardInfo:
 
 
 def _find_copy(path: Path) -> ShardInfo | None:
-    """The copy that was made before; its index, written last, tells that it is whole."""
+    """An earlier copy; its index, which is written last, shows that it is complete."""
     name = _name(path)
     for copy, index in zip(places(f"{name}.tfrecord"), places(f"{name}.index"), strict=True):
         if copy.is_file() and index.is_file():
@@ -119,7 +119,7 @@ def _read(path: Path) -> Iterator[list[bytes]]:
         count = reader.num_records()
         for first in range(0, count, COPIED_RECORDS):
             yield reader.read(first, min(first + COPIED_RECORDS, count))
-        reader.close()  # which raises what is wrong with a file that seems to be empty
+        reader.close()  # raises the error of a damaged file that seems to be empty
     except (RuntimeError, ValueError, IndexError, OSError) as error:
         text = Message.of(error).line
         raise CorruptRecordError(
@@ -131,7 +131,7 @@ def _read(path: Path) -> Iterator[list[bytes]]:
 
 INFO_FILE = "dataset_info.json"
 FEATURES_FILE = "features.json"
-MAX_LABEL_BYTES = 16 * 2**20  # of a file of class names: far above any
+MAX_LABEL_BYTES = 16 * 2**20  # far above the size of any file of class names
 _FORMATS = ("tfrecord", "array_record")
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 _COUNT = re.compile(r"[0-9]{1,18}")
@@ -139,7 +139,7 @@ _COUNT = re.compile(r"[0-9]{1,18}")
 
 @dataclass(frozen=True, slots=True)
 class _Shard:
-    """A file that is there, and how many records it has; versions before 2.0 did not tell."""
+    """A file and its number of records, which versions before 2.0 did not store."""
 
     name: str
     bytes: int
@@ -147,24 +147,28 @@ class _Shard:
 
 
 def open_tfds(folder: Path, schema: Schema | None) -> Contents:
-    """The dataset of a folder with `dataset_info.json`; no shard is read, unless it has to be.
+    """Open the dataset of a folder with `dataset_info.json`.
 
-    It has to be where there is no `features.json`, or no number of records.
+    Shards are read only if there is no `features.json`, or no number of records.
+
+    Args:
+        folder: The folder.
+        schema: Features to read; None for those of `features.json`.
     """
     splits = _read_splits(folder)
     metadata: Mapping[str, Mapping[str, Any]] = {}
     if schema is None and (folder / FEATURES_FILE).is_file():
         schema, metadata = read_tfds_features(folder)
-    told = [shard for shards in splits.values() for shard in shards]
-    if schema is None or any(shard.records is None for shard in told):
-        files = scan_files([folder / shard.name for shard in told], discovers=schema is None)
-        _check_records(told, files)
+    listed = [shard for shards in splits.values() for shard in shards]
+    if schema is None or any(shard.records is None for shard in listed):
+        files = scan_files([folder / shard.name for shard in listed], discovers=schema is None)
+        _check_records(listed, files)
         found = {file.path: file.as_shard(folder) for file in files}
         schema = schema_of(folder, files) if schema is None else schema
     else:
         found = {
             folder / shard.name: ShardInfo(shard.name, shard.records or 0, shard.bytes, None)
-            for shard in told
+            for shard in listed
         }
     infos = {
         name: SplitInfo(tuple(found[folder / shard.name] for shard in shards))
@@ -174,9 +178,9 @@ def open_tfds(folder: Path, schema: Schema | None) -> Contents:
     return Contents(folder, schema, infos, metadata, compression=compression, writer="tfds")
 
 
-def _check_records(told: Sequence[_Shard], files: Sequence[ScannedFile]) -> None:
-    """Refuse shards that turned out to have other numbers of records than are told."""
-    for shard, file in zip(told, files, strict=True):
+def _check_records(listed: Sequence[_Shard], files: Sequence[ScannedFile]) -> None:
+    """Raise CorruptRecordError for shards with another number of records than listed."""
+    for shard, file in zip(listed, files, strict=True):
         if shard.records not in (None, file.records):
             raise _wrong_count(file.path, shard.records, file.records)
 
@@ -190,9 +194,9 @@ def _wrong_count(path: Path, expected: int | None, got: int) -> CorruptRecordErr
 
 
 def read_tfds_features(folder: Path) -> tuple[Schema, dict[str, dict[str, Any]]]:
-    """The schema of `features.json`, and what it and the files of labels say of features.
+    """The schema of `features.json`, and metadata from it and from files of labels.
 
-    The metadata of a feature that cannot be read says why, under `left_out`.
+    The metadata of a feature that cannot be read has the reason under `left_out`.
     """
     path = folder / FEATURES_FILE
     try:
@@ -201,7 +205,7 @@ def read_tfds_features(folder: Path) -> tuple[Schema, dict[str, dict[str, Any]]]
         raise SchemaError(error, where=path) from error
     metadata = {name: dict(about) for name, about in found.metadata.items()}
     for name, file in found.label_files.items():
-        # A feature may be named as no file of this folder can be: it has no file of labels then.
+        # A feature whose name cannot be that of a file in this folder has no file of labels.
         names = _read_labels(folder / file) if PurePath(file).name == file else []
         if names:
             metadata.setdefault(name, {}).setdefault("class_names", names)
@@ -226,17 +230,17 @@ def _read_labels(path: Path) -> list[str]:
 
 
 def _read_splits(folder: Path) -> dict[str, list[_Shard]]:
-    """The splits that are told, with files that are there, each in one of them."""
+    """The listed splits with their files, which must exist, each in one split."""
     path = folder / INFO_FILE
     info = read_json(path)
     form = _file_format(info, path)
     splits: dict[str, list[_Shard]] = {}
     owners: dict[str, str] = {}
-    for at, found in enumerate(_told_splits(info, path)):
+    for at, found in enumerate(_listed_splits(info, path)):
         where = f"{path}: $.splits[{at}]"
         name, shards = _read_split(expect(found, dict, where), where, folder, info, form)
         if name in splits:
-            raise ManifestError(f"expected a split of its own, got {name!r} again", where=where)
+            raise ManifestError(f"expected each split once, got {name!r} twice", where=where)
         splits[name] = shards
         for shard in shards:
             if shard.name in owners:
@@ -250,7 +254,7 @@ def _read_splits(folder: Path) -> dict[str, list[_Shard]]:
 
 
 def _copy_shards(folder: Path, shards: list[_Shard]) -> list[_Shard]:
-    """Shards of TFRecord in the place of those of ArrayRecord, with their numbers of records."""
+    """TFRecord shards that replace those of ArrayRecord, with their numbers of records."""
     copies = copy_array_records([folder / shard.name for shard in shards])
     for shard, copy in zip(shards, copies, strict=True):
         if shard.records not in (None, copy.records):
@@ -259,7 +263,7 @@ def _copy_shards(folder: Path, shards: list[_Shard]) -> list[_Shard]:
 
 
 def _file_format(info: Mapping[str, Any], path: Path) -> str:
-    """The format of the files to read: TFRecord, where there are such too."""
+    """The format of the files to read; TFRecord if there are several."""
     form = info.get("fileFormat", "tfrecord")
     others = expect(
         info.get("alternativeFileFormats", []), list, f"{path}: $.alternativeFileFormats"
@@ -275,17 +279,17 @@ def _file_format(info: Mapping[str, Any], path: Path) -> str:
     return found
 
 
-def _told_splits(info: Mapping[str, Any], path: Path) -> list[Any]:
-    told = info.get("splits", [])
-    if isinstance(told, dict):
+def _listed_splits(info: Mapping[str, Any], path: Path) -> list[Any]:
+    listed = info.get("splits", [])
+    if isinstance(listed, dict):
         raise ManifestError(
             "expected a dataset that TFDS prepared, got one of Hugging Face",
             where=path,
             hint="datum.write(datasets.load_from_disk(...), out) makes a dataset of it",
         )
-    if not expect(told, list, f"{path}: $.splits"):
+    if not expect(listed, list, f"{path}: $.splits"):
         raise ManifestError("expected splits, got none", where=path)
-    return list(told)
+    return list(listed)
 
 
 def _read_split(
@@ -310,7 +314,7 @@ def _read_split(
         nbytes = size_of(folder / file)
         if nbytes is not None:
             shards.append(_Shard(file, nbytes, records))
-        elif records != 0:  # TFDS need not write a file for a shard of no records
+        elif records != 0:  # TFDS may write no file for a shard without records
             raise ManifestError(
                 f"expected a shard {file!r}, got no such file",
                 where=where,
@@ -321,7 +325,7 @@ def _read_split(
             raise ManifestError(
                 f"{file}: expected {records} records, got {nbytes} bytes",
                 where=where,
-                hint="the file was cut, or is of another version; restore it",
+                hint="the file was truncated, or is of another version; restore it",
             )
     return name, shards
 
@@ -335,7 +339,7 @@ def _read_lengths(found: dict[str, Any], where: str) -> list[int] | None:
 
 
 def _count(value: Any, where: str) -> int:
-    """A number, which JSON made of protobuf holds as text."""
+    """A number, which is text in the JSON form of protobuf."""
     if not isinstance(value, bool) and isinstance(value, (int, str)):
         text = str(value)
         if _COUNT.fullmatch(text):

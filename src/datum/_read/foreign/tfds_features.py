@@ -1,4 +1,4 @@
-"""The `features.json` of TensorFlow Datasets as a schema."""
+"""Schema from the `features.json` of TensorFlow Datasets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KINDS = (
     "TranslationVariableLanguages",
     "Video",
 )
-_CONTENTS = {  # fields of a Feature message, one of which holds what the connector is
+_CONTENTS = {  # fields of a Feature message, one of which has the settings of the connector
     "audio",
     "bounding_box",
     "class_label",
@@ -58,12 +58,12 @@ class Connector:
     """One node of `features.json`: a feature, or a container of others.
 
     Attributes:
-        name: of the feature, as "a/b" for "b" within "a".
-        class_name: of the connector, with its module.
-        kind: one of `KINDS`, or empty for a connector that is not known.
-        content: its settings, if it is known; names are in snake_case.
-        is_message: whether the content was a message; versions before 4.3 wrote plain JSON.
-        notes: what the author said of the feature: `description`, `value_range`.
+        name: Name of the feature, such as "a/b" for "b" within "a".
+        class_name: Class of the connector, with its module.
+        kind: One of `KINDS`, or empty for an unknown connector.
+        content: Settings of a known connector, with names in snake_case.
+        is_message: Whether the content was a message; versions before 4.3 wrote plain JSON.
+        notes: Notes of the author: `description`, `value_range`.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Connector:
 
     @classmethod
     def read(cls, found: Any, name: str) -> Connector:
-        """The connector of a node; SchemaError, naming the feature, if it is none."""
+        """Read the connector of a node; SchemaError names the feature if it is invalid."""
         node = _names_in_snake_case(_checked_mapping(found, name, "a connector"))
         key = "type" if "type" in node else "python_class_name"
         class_name = _checked_text(node.get(key), name, f"`{key}`")
@@ -87,18 +87,18 @@ class Connector:
         return cls(name, class_name, kind, content, is_message, notes)
 
     def child(self, found: Any, key: str | None = None) -> Connector:
-        """The connector of a node within this one, of that key if it is one of several."""
+        """Read the connector of a node within this one; `key` names it among several."""
         if key is None:
             return Connector.read(found, self.name)
         return Connector.read(found, f"{self.name}/{key}" if self.name else key)
 
     def nodes(self) -> Mapping[str, Any]:
-        """What lies within a FeaturesDict, by keys."""
+        """The nodes of a FeaturesDict by key."""
         found = self.content.get("features", {}) if self.is_message else self.content
         return _checked_mapping(found, self.name, "`features`")
 
     def settings(self, field: str) -> Connector | None:
-        """The settings within a setting; None where it is not set."""
+        """The settings within a setting; None if it is not set."""
         found = self.content.get(field)
         if found is None:
             return None
@@ -106,7 +106,7 @@ class Connector:
         return replace(self, content=_names_in_snake_case(found))
 
     def text(self, field: str) -> str | None:
-        """A setting that is text; None where it is not set."""
+        """A setting that is text; None if it is not set."""
         value = self.content.get(field)
         return None if value is None else _checked_text(value, self.name, f"`{field}`")
 
@@ -117,26 +117,26 @@ class Connector:
         return [_checked_text(item, self.name, f"`{field}`") for item in items]
 
     def flag(self, field: str) -> bool:
-        """A setting that is true or false; false where it is not set."""
+        """A setting that is true or false; false if it is not set."""
         value = self.content.get(field)
         if value is not None and not isinstance(value, bool):
             raise _error(self.name, f"expected true or false as `{field}`, got {describe(value)}")
         return bool(value)
 
     def integer(self, field: str) -> int | None:
-        """A setting that is an integer; None where it is not set."""
+        """A setting that is an integer; None if it is not set."""
         value = self.content.get(field)
         return None if value is None else _checked_integer(value, self.name, f"`{field}`")
 
     def length(self) -> int | None:
-        """How many items a sequence has; None if that differs between records."""
+        """Number of items of a sequence; None if it differs between records."""
         length = self.integer("length")
         if length is None:
-            return 0 if self.is_message else None  # messages leave zeros out
+            return 0 if self.is_message else None  # messages omit zeros
         return _checked_size(length, self.name)
 
     def shape(self) -> tuple[int | None, ...]:
-        """The setting `shape`, with None for dimensions that differ; empty where it is not set."""
+        """The setting `shape`, with None for variable dimensions; empty if it is not set."""
         found = self.content.get("shape")
         found = [] if found is None else found
         if isinstance(found, Mapping):
@@ -162,13 +162,13 @@ def _parse(text: str, name: str) -> Any:
 
 
 def _kind_of(class_name: str) -> str:
-    """Whoever makes connectors of their own may store something else under the same names."""
+    """The kind of a connector of TFDS; others may store something else under the same names."""
     *module, kind = class_name.split(".")
     return kind if "tensorflow_datasets" in module and kind in KINDS else ""
 
 
 def _read_content(node: Mapping[str, Any], kind: str, name: str) -> tuple[Mapping[str, Any], bool]:
-    """The settings of a node, if it is known, and whether they were a message."""
+    """The settings of a known node, and whether they were a message."""
     if not kind:
         return {}, False
     return _typed_content(node, kind, name) if "type" in node else _message_content(node, name)
@@ -187,18 +187,18 @@ def _message_content(node: Mapping[str, Any], name: str) -> tuple[Mapping[str, A
 
 
 def _typed_content(node: Mapping[str, Any], kind: str, name: str) -> tuple[Mapping[str, Any], bool]:
-    """Those of a node as versions before 4.5 wrote it."""
+    """The settings of a node of versions before 4.5."""
     content, is_message = node.get("content"), bool(node.get("proto_cls"))
     if is_message and isinstance(content, str):
         content = _parse(content, name)
     content = _checked_mapping(content, name, "`content`")
-    # A plain dict has its features by their own names, which stay as they are.
+    # The keys of a plain dict are names of features, which stay as they are.
     is_named = kind == "FeaturesDict" and not is_message
     return content if is_named else _names_in_snake_case(content), is_message
 
 
 def _names_in_snake_case(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Messages have their fields in camelCase, or as they were declared: readers take both."""
+    """Fields in snake_case; messages may have them in camelCase."""
     return {_CAPITAL.sub(r"_\1", key).lower(): value for key, value in found.items()}
 
 
@@ -229,30 +229,30 @@ def _checked_integer(value: Any, name: str, what: str) -> int:
 
 
 def _checked_size(value: int, name: str) -> int | None:
-    """The length of a dimension; -1 stands for one that differs."""
+    """The length of a dimension; None for -1, a variable one."""
     if value < -1:
         raise _error(name, f"expected a length of -1 or more, got {value}")
     return None if value == -1 else value
 
 
-MAX_DEPTH = 64  # of nested features: deeper than any, and far from the interpreter's limit
+MAX_DEPTH = 64  # deeper than any nested features, and far from the interpreter's limit
 
 _Shape: TypeAlias = "tuple[int | None, ...]"
 _Leaf: TypeAlias = "tuple[dict[str, Feature], dict[str, Any]]"  # and its metadata
-_STRINGS = ("string", "object", "str", "bytes")  # as versions called them
+_STRINGS = ("string", "object", "str", "bytes")  # names in several versions
 
 
 @dataclass(frozen=True, slots=True)
 class TfdsFeatures:
-    """What a `features.json` says of the records.
+    """The content of a `features.json`.
 
     Attributes:
-        schema: the features, as far as they can be read; nested ones as "outer/inner".
-        metadata: by feature: `class_names`, `num_classes`, `description`, `value_range`,
+        schema: The features that can be read; nested ones are named "outer/inner".
+        metadata: Metadata by feature: `class_names`, `num_classes`, `description`, `value_range`,
             `bbox_format`, `sample_rate`, `file_format` and `holds`.
-        left_out: why features are not in the schema, by their names.
-        label_files: the file beside `features.json` that holds the class names of a feature, by
-            its name, if there are any: `parse_labels` reads them.
+        left_out: The reason for each feature that is not in the schema, by name.
+        label_files: File beside `features.json` with the class names of a feature, by its name.
+            It need not exist; `parse_labels` reads it.
     """
 
     schema: Schema
@@ -264,8 +264,8 @@ class TfdsFeatures:
 def read_features(found: Mapping[str, Any]) -> TfdsFeatures:
     """The schema of a parsed `features.json`, of any version of TFDS from 4.0 on.
 
-    What cannot be read, as a connector that is not known, is left out and listed. SchemaError for
-    what no version wrote.
+    Features that cannot be read, such as those of unknown connectors, are listed in `left_out`.
+    Raises SchemaError for content that no version wrote.
 
     >>> text = {"pythonClassName": "tensorflow_datasets.core.features.text_feature.Text"}
     >>> node = {"pythonClassName": "tensorflow_datasets.core.features.features_dict.FeaturesDict"}
@@ -296,16 +296,18 @@ def parse_labels(text: str) -> list[str]:
 
 
 class _UnreadableError(Exception):
-    """Says why a feature is left out."""
+    """The reason why a feature is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A connector, and where it stands.
+    """A connector and its place in the tree.
 
     Attributes:
-        dims: the lengths of the sequences around it, outermost first.
-        file: how the names of its files start.
+        connector: The connector.
+        dims: Lengths of the sequences around it, outermost first.
+        file: Start of the names of its files.
+        depth: Number of connectors around it.
     """
 
     connector: Connector
@@ -320,7 +322,7 @@ class _Place:
 
 
 class _Reading:
-    """What was found so far."""
+    """The features found so far."""
 
     def __init__(self) -> None:
         self.features: dict[str, Feature] = {}
@@ -329,7 +331,7 @@ class _Reading:
         self.label_files: dict[str, str] = {}
 
     def take(self, place: _Place) -> None:
-        """Add a connector and all that lies within it."""
+        """Add a connector and everything within it."""
         connector = place.connector
         if connector.kind in _CONTAINERS:
             for inner in _CONTAINERS[connector.kind](place):
@@ -353,7 +355,7 @@ class _Reading:
             self.label_files[connector.name] = f"{place.file}.labels.txt"
 
 
-# What lies within containers.
+# Connectors within containers.
 
 
 def _within_dict(place: _Place) -> Iterator[_Place]:
@@ -391,7 +393,7 @@ def _within_translations(place: _Place) -> Iterator[_Place]:
         yield place.inner(text, dims=(None,))
 
 
-# What single features are.
+# Single features.
 
 
 def _take_tensor(place: _Place) -> _Leaf:
@@ -439,7 +441,7 @@ def _take_scalar(place: _Place) -> _Leaf:
 
 def _take_text(place: _Place) -> _Leaf:
     name = place.connector.name
-    if place.connector.flag("use_encoder"):  # its numbers are all that was stored
+    if place.connector.flag("use_encoder"):  # only its numbers were stored
         return {name: _stored(place, "int64", (None,))}, _holds("text encoder", "str", ())
     return {name: _stored(place, "str", ())}, {}
 
@@ -449,7 +451,7 @@ def _take_label(place: _Place) -> _Leaf:
 
 
 def _take_box(place: _Place) -> _Leaf:
-    # The setting is new; before, all boxes were such.
+    # In versions before this setting, all boxes had this format.
     default = None if place.connector.is_message else "REL_YXYX"
     bbox_format = place.connector.text("bbox_format") or default
     metadata = {"bbox_format": bbox_format} if bbox_format else {}
@@ -487,7 +489,7 @@ def _take_image(place: _Place) -> _Leaf:
 
 
 def _classes(connector: Connector) -> dict[str, Any]:
-    """What the settings say of classes; versions differ in where it stands."""
+    """Number and names of classes; versions store them in different places."""
     number = (connector.settings("label") or connector).integer("num_classes") or 0
     names = connector.texts("names")
     found: dict[str, Any] = {"num_classes": number} if number > 0 else {}
@@ -498,19 +500,21 @@ def _holds(encoding: str, dtype: str, shape: _Shape) -> dict[str, Any]:
     return {"holds": {"encoding": encoding, "dtype": dtype, "shape": list(shape)}}
 
 
-# How they are stored.
+# Stored form of features.
 
 
 def _stored(place: _Place, dtype: str, shape: _Shape, *, key: str = "") -> Feature:
-    """A feature whose values lie in lists, with the dimensions of the sequences around it."""
+    """A feature stored in lists, with the dimensions of the sequences around it."""
     key, rank = place.connector.name + key, len(place.dims)
     unknown = (place.dims + shape if rank < 2 else (None, *shape)).count(None)
-    if unknown > 1:  # the number of values tells one length, no more
-        raise _UnreadableError(f"expected items of one shape, got each of its own: {shape}")
+    if unknown > 1:  # the number of values implies one length only
+        raise _UnreadableError(
+            f"expected items of one shape, got several variable dimensions: {shape}"
+        )
     if rank < 2:
         return _feature(place, dtype, place.dims + shape, "values", (key,))
     # Sequences in sequences: all values, and the lengths of rows at each level. Those of the
-    # innermost levels say nothing where the lengths are known.
+    # innermost levels are redundant if the lengths are fixed.
     ragged = max((i for i, n in enumerate(place.dims, 1) if n is None), default=0)
     lengths = tuple(f"{key}/ragged_row_lengths_{level}" for level in range(ragged - 1))
     whole = (None,) * ragged + place.dims[ragged:] + shape

@@ -123,7 +123,7 @@ def test_a_pattern_reads_what_fits(tmp_path):
     assert numbers(open_dataset(tmp_path / "train-*")) == {"train": [0, 1]}
     assert numbers(open_dataset(str(tmp_path / "train-0*"))) == {"train": [0]}
     assert numbers(open_dataset(tmp_path / "**" / "val-?.tfr")) == {"val": [3, 2]}
-    with pytest.raises(ManifestError, match="expected a pattern of TFRecord files, got none"):
+    with pytest.raises(ManifestError, match="expected a pattern of TFRecord files, got no"):
         open_dataset(tmp_path / "test-*")
 
 
@@ -218,7 +218,7 @@ def test_a_folder_with_nothing_says_what_was_looked_for(tmp_path):
 def test_datasets_in_folders_are_pointed_at(tmp_path):
     write_numbered(tmp_path / "photos")
     write_numbers(tmp_path, "train/a.tfrecord")
-    with pytest.raises(ManifestError, match=r"got a folder of some\nhint: load one .*photos"):
+    with pytest.raises(ManifestError, match=r"got a folder of datasets\nhint: load one .*photos"):
         open_dataset(tmp_path)
 
 
@@ -404,7 +404,7 @@ def test_missing_shards_are_named(tmp_path):
     assert str(caught.value) == (
         f"{tmp_path}: expected all 4 shards of a set, but there is no t-00000-of-00004.tfrecord,"
         " t-00002-of-00004.tfrecord\n"
-        "hint: copy them here, or load a list of files to read what is there"
+        "hint: copy them here, or load a list of the files that are here"
     )
 
 
@@ -561,7 +561,7 @@ def test_files_of_several_folders_are_refused(tmp_path):
 def test_files_of_several_compressions_are_refused(tmp_path):
     write_file(tmp_path / "a.tfrecord", [{"x": 1}])
     write_file(tmp_path / "b.tfrecord", [{"x": 1}], compression="gzip")
-    with pytest.raises(WriteError, match="compressed in one way, got None and gzip"):
+    with pytest.raises(WriteError, match="files of one compression, got None and gzip"):
         save_manifest(open_dataset(tmp_path))
 
 

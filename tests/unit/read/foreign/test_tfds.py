@@ -158,7 +158,7 @@ def test_a_split_of_no_shards_is_empty(tmp_path):
         ([{"shardLengths": ["3"]}], r"splits\[0\]\.name: expected a text, got null"),
         ([{"name": "a b", "shardLengths": ["3"]}], "expected letters"),
         ([{"name": "all", "shardLengths": ["3"]}], "stands for every split"),
-        (train() + train(), "expected a split of its own, got 'train' again"),
+        (train() + train(), "expected each split once, got 'train' twice"),
         (train(shardLengths="3"), "expected a list"),
         (train(shardLengths=["-3"]), "expected a number"),
         (train(shardLengths=["3", True]), "expected a number"),
@@ -763,9 +763,12 @@ def test_what_the_author_said_of_a_feature_is_kept(tmp_path):
 @pytest.mark.parametrize(
     ("connector", "why"),
     [
-        (f.Sequence(f.Tensor(shape=(None,), dtype=np.int64)), "each of its own"),
-        (f.Tensor(shape=(None, None), dtype=np.int64), "each of its own"),
-        (f.Sequence(f.Sequence(f.Tensor(shape=(None,), dtype=np.int64))), "each of its own"),
+        (f.Sequence(f.Tensor(shape=(None,), dtype=np.int64)), "several variable"),
+        (f.Tensor(shape=(None, None), dtype=np.int64), "several variable"),
+        (
+            f.Sequence(f.Sequence(f.Tensor(shape=(None,), dtype=np.int64))),
+            "several variable",
+        ),
         (f.Tensor(shape=(2,), dtype=np.complex64), "no exact list type"),
         (f.Sequence(f.Tensor(shape=(0,), dtype=np.int64)), "rows of no values"),
     ],
