@@ -9,7 +9,7 @@ from datum.errors import MissingDependencyError
 
 __all__ = ["require"]
 
-_PACKAGES = {"sklearn": "scikit-learn"}  # those that are installed under another name
+_PACKAGES = {"sklearn": "scikit-learn"}  # modules of packages with another name
 
 
 def require(module: str, *, purpose: str) -> Any:

@@ -1,4 +1,4 @@
-"""A dataset on disk: how it is opened, its splits, and the ways to read them."""
+"""A dataset on disk: its splits, its loaders, and how it is opened and verified."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ SHOWN_DAMAGES = 5
 
 
 class Dataset:
-    """The splits of a dataset, and what is known of them.
+    """A dataset: its splits, its schema, and loaders of batches for training.
 
     `ds["train"]` is a split; so are `ds["train[:10%]"]`, `ds["train[-100:]"]`, `ds["train+val"]`
-    and `ds["all"]`. Iterating gives the names of the splits. `to_numpy`, `to_torch`, `to_jax` and
-    `to_tf` give batches for training; so do the paper's `train_fn`, `val_fn` and `test_fn` for
-    TensorFlow, as `dataset_configs` say.
+    and `ds["all"]`. An iteration returns the names of the splits. `to_numpy`, `to_torch`, `to_jax`
+    and `to_tf` return loaders of batches. The paper's `train_fn`, `val_fn` and `test_fn` return
+    datasets of TensorFlow with the settings of `dataset_configs`.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class Dataset:
         """Open the dataset at `path`, as `datum.load` does.
 
         Args:
-            path: The folder of the dataset, or all else that `datum.load` takes.
-            dataset_configs: What `train_fn`, `val_fn` and `test_fn` give.
+            path: The folder of the dataset, or any other path that `datum.load` accepts.
+            dataset_configs: Settings of `train_fn`, `val_fn` and `test_fn`.
         """
         contents = path if isinstance(path, Contents) else open_dataset(path)
         self._contents = contents
@@ -72,25 +72,25 @@ class Dataset:
 
     @property
     def schema(self) -> Schema:
-        """What each record holds."""
+        """The schema of the records."""
         return self._contents.schema
 
     @property
     def splits(self) -> Mapping[str, SplitInfo]:
-        """How many records and bytes each split has, and in which shards."""
+        """The splits by name, with their records, bytes and shards."""
         return self._contents.splits
 
     @property
     def metadata(self) -> Mapping[str, Mapping[str, Any]]:
-        """What else is known of features, by their names: class names, vocabularies."""
+        """Metadata of features by name: class names, vocabularies."""
         return self._contents.metadata
 
     @property
     def encoders(self) -> Mapping[str, Any]:
         """The fitted scikit-learn encoders that features were written with, by feature.
 
-        Each is made of the metadata when it is asked for: to encode what a model is given, or to
-        tell what its numbers mean.
+        An encoder is restored from the metadata when it is used: to encode the input of a model, or
+        to decode its output.
 
         >>> import datum
         >>> from sklearn.preprocessing import LabelEncoder
@@ -105,17 +105,17 @@ class Dataset:
 
     @property
     def statistics(self) -> Mapping[str, Mapping[str, Any]]:
-        """What was counted in each split, by its name."""
+        """Statistics of each split by name."""
         return self._contents.statistics
 
     @property
     def compression(self) -> Compression | None:
-        """How the shards are compressed."""
+        """Compression of the shards."""
         return self._contents.compression
 
     @property
     def damage(self) -> tuple[Damage, ...]:
-        """What `datum.load(..., on_error="skip")` left out of files that nobody described."""
+        """Damage that `datum.load(..., on_error="skip")` skipped in files without a description."""
         return self._contents.damage
 
     def __getitem__(self, split: str) -> Split:
@@ -131,13 +131,13 @@ class Dataset:
 
     if not TYPE_CHECKING:  # type checkers find a misspelt name themselves
 
-        def __getattr__(self, name: str) -> Any:  # asked only for what is not there
+        def __getattr__(self, name: str) -> Any:  # called only for unknown names
             is_of_split = not name.startswith("_") and hasattr(Split, name)
-            hint = f"ds['train'].{name}() is of a split" if is_of_split else ""
+            hint = f"splits have it: ds['train'].{name}()" if is_of_split else ""
             raise AttributeError(Message(f"'Dataset' object has no attribute {name!r}", hint=hint))
 
     def parts(self) -> dict[str, Part]:
-        """The records of each split as `datum.write` copies them: as they are stored."""
+        """The stored records of each split for `datum.write`, which copies them."""
         return {name: self._part(name) for name in self}
 
     def _part(self, name: str) -> Part:
@@ -155,11 +155,16 @@ class Dataset:
         threads: int | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> VerifyReport:
-        """Read every shard, and compare it with what is known of it, its CRCs, and the schema.
+        """Read every shard, and compare it with its description, its CRCs and the schema.
 
-        What is wrong is listed, not raised. `deep` also decodes every image, and compares the
-        statistics of the manifest with the values. `progress` is called with the bytes that are
-        done and all there are, from any of the `threads`, one call at a time.
+        Problems are listed in the report, not raised.
+
+        Args:
+            deep: Whether to decode every image, and to compare the statistics of the manifest with
+                the values.
+            threads: Number of threads; None is one for each core.
+            progress: Called with the number of bytes read and the total, from any thread, one call
+                at a time.
 
         >>> import datum
         >>> report = datum.write({"x": [5, 6, 7]}, "checked", progress=False)
@@ -170,10 +175,10 @@ class Dataset:
         return verify_shards(self._contents, deep=deep, threads=threads, progress=progress)
 
     def save_manifest(self) -> Path:
-        """Write `datum.json` beside records that others wrote, so that they open at once.
+        """Write `datum.json` beside records of another writer, so that they open at once.
 
-        Nothing else is changed. WriteError where there is one already, or where one manifest cannot
-        describe the files: not all in one folder, or not all compressed alike.
+        Nothing else is changed. Raises WriteError if there is a manifest already, or if one
+        manifest cannot describe the files: they are in several folders, or differ in compression.
         """
         return save_manifest(self._contents)
 
@@ -183,14 +188,14 @@ class Dataset:
     def to_numpy(self, split: str = "train", **options: Unpack[LoadKeywords]) -> Loader:
         """Batches as dicts of NumPy arrays, made ahead by threads of the native core.
 
-        Texts are object arrays of `str`, images decoded pixels: one array where their shapes agree,
-        else a list. What differs in length is a `Ragged`, what is sparse a `Sparse`. Floats that
-        a record lacks are NaN; beside other features that records may lack there is
+        Texts are object arrays of `str`. Images are decoded pixels: one array if their shapes
+        agree, otherwise a list. Features of variable length are a `Ragged`, sparse ones a `Sparse`.
+        Missing floats are NaN; other features that records may lack have a column
         `<name>_present`.
 
-        The order is a function of the records, `shuffle`, `seed` and the epoch alone: the same for
-        any number of hosts, workers and threads, and through every framework. `loader.state_dict()`
-        tells where it is, `loader.load_state_dict(state)` goes on from there.
+        The order depends on the records, `shuffle`, `seed` and the epoch alone: it is the same for
+        any number of hosts, workers and threads, and in every framework. `loader.state_dict()`
+        returns the position, and `loader.load_state_dict(state)` resumes there.
 
         Args:
             split: "train", "train[:10%]", "train[10:-5]", "train+val" or "all".
@@ -214,18 +219,18 @@ class Dataset:
     ) -> TorchLoader:
         """Batches as dicts of PyTorch tensors: an IterableDataset, also for a DataLoader.
 
-        It may be iterated over as it is, for its threads make batches ahead; or given to
-        `DataLoader(loader, batch_size=None, num_workers=n)`, which gives the same batches in the
-        same order. The rank and number of processes of `torch.distributed` are found by
-        themselves. Order and state are those of `to_numpy`; texts are lists.
+        Iterate over it directly, since its threads make batches ahead, or pass it to
+        `DataLoader(loader, batch_size=None, num_workers=n)`, which returns the same batches in the
+        same order. With `torch.distributed`, each rank reads its part of every batch. Order and
+        state are those of `to_numpy`; texts are lists.
 
         Args:
             split: "train", "train[:10%]", "train[10:-5]", "train+val" or "all".
-            pin_memory: Whether tensors lie in memory that a GPU copies from by itself; None means
-                where there is CUDA. With workers it is DataLoader's own `pin_memory` that counts.
+            pin_memory: Whether tensors are in memory that a GPU copies from by itself. None means
+                if CUDA is available. With workers, `pin_memory` of the DataLoader counts.
             options: See `datum._load.LoadOptions`.
         """
-        from datum._frameworks.torch import make_loader  # brings PyTorch
+        from datum._frameworks.torch import make_loader  # imports PyTorch
 
         chosen = LoadOptions.of(options, caller="to_torch")
         return make_loader(order_split(self[split], chosen), chosen, pin_memory=pin_memory)
@@ -236,8 +241,8 @@ class Dataset:
     ) -> JaxLoader:
         """Batches as dicts of `jax.Array`, placed on the devices of `sharding`.
 
-        `jax.process_index()` and `jax.process_count()` say which part of each batch this host
-        reads. Order and state are those of `to_numpy`; texts stay NumPy arrays.
+        `jax.process_index()` and `jax.process_count()` select the part of each batch that this
+        host reads. Order and state are those of `to_numpy`; texts stay NumPy arrays.
 
         Args:
             split: "train", "train[:10%]", "train[10:-5]", "train+val" or "all".
@@ -245,7 +250,7 @@ class Dataset:
                 record, or a dict of them by the names of columns.
             options: See `datum._load.LoadOptions`.
         """
-        from datum._frameworks.jax import make_loader  # brings JAX
+        from datum._frameworks.jax import make_loader  # imports JAX
 
         chosen = LoadOptions.of(options, caller="to_jax")
         return make_loader(order_split(self[split], chosen), chosen, sharding=sharding)
@@ -257,9 +262,9 @@ class Dataset:
         """A `tf.data.Dataset` of batches: dicts of tensors.
 
         Numbers have the dtype of the schema, texts are tf.string, times the count of their unit,
-        images decoded pixels. Features that differ in length are a tf.RaggedTensor, sparse ones a
-        tf.SparseTensor. Floats that a record lacks are NaN; other features that records may lack
-        have a column `<name>_present`.
+        images decoded pixels. Features of variable length are a tf.RaggedTensor, sparse ones a
+        tf.SparseTensor. Missing floats are NaN; other features that records may lack have a column
+        `<name>_present`.
 
         The order and the state are those of `to_numpy`.
 
@@ -273,7 +278,7 @@ class Dataset:
         >>> [batch["x"].numpy().tolist() for batch in batches]
         [[5, 6], [7]]
         """
-        from datum._frameworks.tensorflow.engine import make_dataset  # brings TensorFlow
+        from datum._frameworks.tensorflow.engine import make_dataset  # imports TensorFlow
 
         if self._shards.left_out:
             options["on_error"] = "skip"
@@ -284,7 +289,7 @@ class Dataset:
 
     @property
     def dataset_configs(self) -> DatasetConfigs:
-        """What `train_fn`, `val_fn` and `test_fn` give; set its attributes, or set it anew."""
+        """Settings of `train_fn`, `val_fn` and `test_fn`, which can be changed or replaced."""
         if self._configs is None:
             self._configs = DatasetConfigs()
         return self._configs
@@ -297,25 +302,31 @@ class Dataset:
 
     @property
     def padded_shapes(self) -> dict[str, list[None]]:
-        """The shape of each feature with every length left open, as `padded_batch` takes it."""
+        """The shape of each feature with None for every length, for `padded_batch`."""
         return {name: [None] * len(feature.shape) for name, feature in self.schema.items()}
 
     def train_fn(
         self, instruction: str = "train", repeat: int | None = None, shuffle: bool = True
     ) -> Any:
-        """A `tf.data.Dataset` to train with; `dataset_configs` say the rest."""
+        """A `tf.data.Dataset` for training, with the settings of `dataset_configs`.
+
+        Args:
+            instruction: The split, such as "train" or "train[:10%]".
+            repeat: Number of epochs: None, False and 0 are one, and -1 is no end.
+            shuffle: Whether to shuffle, or the number of records of the window.
+        """
         return self._make("train", instruction, repeat, shuffle)
 
     def val_fn(
         self, instruction: str = "val", repeat: int | None = None, shuffle: bool = False
     ) -> Any:
-        """A `tf.data.Dataset` to validate with; `dataset_configs` say the rest."""
+        """A `tf.data.Dataset` for validation; see `train_fn`."""
         return self._make("val", instruction, repeat, shuffle)
 
     def test_fn(
         self, instruction: str = "test", repeat: int | None = 1, shuffle: bool = False
     ) -> Any:
-        """A `tf.data.Dataset` to test with; `dataset_configs` say the rest."""
+        """A `tf.data.Dataset` for testing; see `train_fn`."""
         return self._make("test", instruction, repeat, shuffle)
 
     def _make(self, role: Role, instruction: str, repeat: int | None, shuffle: bool) -> Any:
@@ -334,7 +345,7 @@ class Dataset:
     def __repr__(self) -> str:
         return summarize(self._contents)
 
-    def _repr_html_(self) -> str:  # asked for by notebooks
+    def _repr_html_(self) -> str:  # called by notebooks
         return dataset_html(self._contents)
 
 
@@ -349,9 +360,9 @@ def load(
     """Open a dataset: of Datum, of its older library, of TFDS, or plain TFRecord files.
 
     Described datasets open without reading their records. Files without a description are read
-    through once, to infer what their records hold, unless `schema` says it;
-    `Dataset.save_manifest` saves the result. A pattern or a list may name some shards of a dataset
-    of Datum, which keep what its manifest says of them.
+    once, to infer their features, unless there is a `schema`; `Dataset.save_manifest` saves the
+    result. A pattern or a list may name some shards of a dataset of Datum, which its manifest then
+    describes.
 
     Raises ManifestError if there is no dataset or its description is invalid, and
     CorruptRecordError if a shard has another size than described. Warns if the manifest of shards
@@ -362,10 +373,10 @@ def load(
             of files.
         dataset_configs: Settings of `train_fn`, `val_fn` and `test_fn`.
         schema: Features of the records of files without a description.
-        on_error: What damage in files without a description does. "raise" raises an error. "skip"
-            leaves out damaged records, torn ends, records that are no Examples and missing shards,
-            with a warning and in `Dataset.damage`. In described datasets the loaders meet damage,
-            and have an `on_error` of their own.
+        on_error: What to do about damage in files without a description. "raise" raises an error.
+            "skip" leaves out damaged records, torn ends, records that are no Examples and missing
+            shards, with a warning, and lists them in `Dataset.damage`. Described datasets are
+            checked by their loaders, which have their own `on_error`.
         follow_links: Whether shards that a manifest names may be links out of its folder. By
             default such a shard raises ManifestError, because the dataset may come from a
             stranger. Files without a manifest of Datum are always read through links.
@@ -379,7 +390,7 @@ def load(
     (3, 7, [7, 5])
     """
     if on_error not in ("raise", "skip"):
-        raise ValueError(f"expected `on_error` raise or skip, got {on_error!r}")
+        raise ValueError(f"expected `on_error` to be 'raise' or 'skip', got {on_error!r}")
     contents = open_dataset(
         path, schema=schema, skips_damage=on_error == "skip", follow_links=follow_links
     )
@@ -398,9 +409,9 @@ def verify(
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> VerifyReport:
-    """Check every record at a path, also where `load` fails.
+    """Check every record at a path, even if `load` fails.
 
-    Where the manifest is damaged its files are checked as plain ones. If records are no Examples,
+    If the manifest is damaged, its files are checked as plain ones. If records are no Examples,
     their CRCs and number are checked. Raises the errors of `load` for a path without a dataset or
     TFRecord file.
 
@@ -430,5 +441,5 @@ def _describe_damage(dataset: Dataset) -> Message:
         f"damage in {count_of(count, 'place')}, left out",
         where=dataset.path,
         details=lines,
-        hint="datum.repair writes what is sound to a dataset of its own",
+        hint="datum.repair writes the sound records to a new dataset",
     )

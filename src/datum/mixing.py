@@ -1,4 +1,4 @@
-"""Several datasets as one, each with its share of every batch."""
+"""Mix of several datasets, each with its share of every batch."""
 
 from __future__ import annotations
 
@@ -33,15 +33,19 @@ def mix(parts: Mapping[Dataset, float], *, seed: int = 0) -> Mix: ...
 @overload
 def mix(parts: Mapping[Dataset | Split, float], *, seed: int = 0) -> Mix: ...
 def mix(parts: Mapping[Any, float], *, seed: int = 0) -> Any:
-    """Mix datasets, splits or loaders, each with a weight, record by record.
+    """Mix datasets, splits or loaders record by record, by weight.
 
-    Of splits (or of datasets, which stand for their split "train") it makes a `Mix`, whose
-    `to_numpy`, `to_torch` and `to_jax` take the options of those of a dataset. Of loaders, which
-    must have been made with the same options, it makes a loader.
+    Splits, or datasets for their split "train", are mixed to a `Mix`, whose `to_numpy`, `to_torch`
+    and `to_jax` take the options of those of a dataset. Loaders, which must have the same options,
+    are mixed to a loader.
 
-    Which of them comes when is a function of `seed` and the position alone. A split that has come
-    to its end starts anew in the order of its next epoch. An epoch of the mix has as many records
-    as the splits have together.
+    The source of each record depends on `seed` and the position alone. A split that ends starts
+    again in the order of its next epoch. An epoch of the mix has as many records as all splits
+    together.
+
+    Args:
+        parts: Weight of each dataset, split or loader.
+        seed: Seed of the order in which they take turns.
 
     >>> import datum
     >>> for name in ("small", "large"):
@@ -60,7 +64,7 @@ def mix(parts: Mapping[Any, float], *, seed: int = 0) -> Any:
                 hint="datum.mix({a['train']: 0.7, b['train']: 0.3})",
             )
         )
-    mix_shares(list(parts.values()))  # refuses what is no weight
+    mix_shares(list(parts.values()))  # raises for an invalid weight
     if all(isinstance(part, Loader) for part in parts):
         return _mix_loaders(parts, seed)
     return Mix({_as_split(part): weight for part, weight in parts.items()}, seed=seed)
@@ -84,7 +88,7 @@ def _mix_loaders(loaders: Mapping[Loader, float], seed: int) -> Loader:
                 Message(
                     "mix: expected loaders of one framework with the same options, got"
                     f" {first!r} and {other!r}",
-                    hint="mix the splits, and give the options to the mix",
+                    hint="mix the splits, and pass the options to the loader of the mix",
                 )
             )
     ordered = [loader.ordered for loader in loaders]
@@ -93,7 +97,12 @@ def _mix_loaders(loaders: Mapping[Loader, float], seed: int) -> Loader:
 
 
 class Mix:
-    """Splits that are read as one, each with its share of every batch."""
+    """Splits that are read as one, each with its share of every batch.
+
+    Attributes:
+        splits: Weight of each split.
+        seed: Seed of the order in which the splits take turns.
+    """
 
     def __init__(self, splits: Mapping[Split, float], *, seed: int) -> None:
         self.splits = dict(splits)
@@ -119,10 +128,10 @@ class Mix:
         """Batches as dicts of PyTorch tensors; see `Dataset.to_torch`.
 
         Args:
-            pin_memory: Whether tensors lie in memory that a GPU copies from by itself.
+            pin_memory: Whether tensors are in memory that a GPU copies from by itself.
             options: See `datum._load.LoadOptions`.
         """
-        from datum._frameworks.torch import make_loader  # brings PyTorch
+        from datum._frameworks.torch import make_loader  # imports PyTorch
 
         chosen = LoadOptions.of(options, caller="to_torch")
         return make_loader(self._ordered(chosen), chosen, pin_memory=pin_memory)
@@ -132,10 +141,10 @@ class Mix:
         """Batches as dicts of `jax.Array`; see `Dataset.to_jax`.
 
         Args:
-            sharding: Where arrays are placed: for all of them, or a dict by the names of columns.
+            sharding: Sharding of all arrays, or a dict by the names of columns.
             options: See `datum._load.LoadOptions`.
         """
-        from datum._frameworks.jax import make_loader  # brings JAX
+        from datum._frameworks.jax import make_loader  # imports JAX
 
         chosen = LoadOptions.of(options, caller="to_jax")
         return make_loader(self._ordered(chosen), chosen, sharding=sharding)

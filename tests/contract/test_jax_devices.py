@@ -104,7 +104,7 @@ def test_a_short_batch_is_refused_before_the_first(results):
     for result in results:
         assert len(result["refused"]) == 2  # also of batches by length
         for message in result["refused"]:
-            assert "expected only full batches, of 8 records on all hosts" in message
+            assert "expected full batches of 8 records on all hosts" in message
             assert "got 3 records at the end of an epoch\nhint: remainder=" in message
 
 

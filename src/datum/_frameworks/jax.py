@@ -71,7 +71,7 @@ class JaxLoader(Loader):
         if is_cut and short < size:
             raise ValueError(
                 Message(
-                    f"expected only full batches, of {size} records on all hosts, to cut with"
+                    f"expected full batches of {size} records on all hosts, to divide by"
                     f" `sharding`, got {short} records at the end of an epoch",
                     hint="remainder='pad', 'wrap' or 'drop'",
                 )
@@ -122,7 +122,7 @@ class Placer:
         self._sharding = sharding
 
     def __call__(self, batch: Any) -> Any:
-        """Return the batch, a dict or what `batch_map` returned, with its arrays on devices."""
+        """Return the batch, a dict or the result of `batch_map`, with its arrays on devices."""
         leaves, tree = jax.tree.flatten(batch, is_leaf=_is_text)
         columns = jax.tree_util.tree_flatten_with_path(batch, is_leaf=_is_loose)[0]
         targets = [
@@ -148,7 +148,7 @@ class Placer:
                 Message(
                     f"column {_name_of(path)}: expected an array, one row for each record, to place"
                     f" with `sharding`, got a {type(column).__name__}",
-                    hint="`pad` makes one",
+                    hint="use `pad`, which makes an array",
                 )
             )
         return sharding
@@ -198,7 +198,7 @@ def _check_range(array: NDArray[Any], path: Any) -> None:
     raise SchemaError(
         f"expected numbers from {bounds.min} to {bounds.max}, as JAX is set to 32 bits, got {got}",
         where=f"column {name}",
-        hint='jax.config.update("jax_enable_x64", True); or leave it out with `columns`, or'
+        hint='jax.config.update("jax_enable_x64", True); or exclude it with `columns`, or'
         " change it with `batch_map`",
         feature=name,
     )
@@ -240,9 +240,10 @@ def _refuse_misfit(array: NDArray[Any], path: Any, sharding: Any) -> None:
     except ValueError as error:
         raise ValueError(
             Message(
-                f"column {_name_of(path)}: expected a shape that `sharding` can cut, got"
+                f"column {_name_of(path)}: expected a shape that `sharding` can divide, got"
                 f" {array.shape} for {sharding}",
-                hint="a `batch_size` that the devices divide, or a `sharding` for each column",
+                hint="choose a `batch_size` that the number of devices divides, or a `sharding`"
+                " for each column",
             )
         ) from error
 
@@ -252,7 +253,7 @@ def _refuse_misfit(array: NDArray[Any], path: Any, sharding: Any) -> None:
 
 _VALUES, _SPLITS, _INDICES = map(
     jax.tree_util.GetAttrKey, ("values", "row_splits", "indices")
-)  # how messages of JAX name the parts
+)  # names of the parts in messages of JAX
 
 
 def _flatten_ragged(ragged: Ragged) -> tuple[Any, None]:
@@ -260,7 +261,7 @@ def _flatten_ragged(ragged: Ragged) -> tuple[Any, None]:
 
 
 def _unflatten_ragged(_: None, parts: Any) -> Ragged:
-    # Not through __init__: within `jit` the parts are tracers, which no check can look into.
+    # Not through __init__: within `jit` the parts are tracers, which cannot be checked.
     made = object.__new__(Ragged)
     made.values, made.row_splits = parts
     return made

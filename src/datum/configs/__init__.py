@@ -1,4 +1,4 @@
-"""The paper's settings, as attributes of an object."""
+"""Settings of the paper, as attributes of objects."""
 
 from datum.configs.config_base import ConfigBase
 from datum.configs.tfr_configs import (

@@ -239,7 +239,7 @@ def settings_of(kind: type[Settings]) -> Kind:
     return Kind(f"a {kind.__name__}", lambda value: isinstance(value, kind))
 
 
-CALLABLE = Kind("something that can be called", callable)
+CALLABLE = Kind("a callable", callable)
 FLAG = Kind("True or False", lambda value: isinstance(value, bool))
 PATH = Kind("a path", lambda value: isinstance(value, (str, os.PathLike)))
 

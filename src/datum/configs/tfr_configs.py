@@ -1,4 +1,4 @@
-"""The paper's settings of reading and writing, and their translation to options of `to_tf`."""
+"""Settings of the paper for reading and writing, and their translation to options of `to_tf`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 Role = Literal["train", "val", "test"]
 
 DEFAULT_SEED = 6052020  # the default of the paper's library
-AUTOTUNE = -1  # as tf.data has it
+AUTOTUNE = -1  # that of tf.data
 ENGINES = ("auto", "graph", "native")
 _Callback: TypeAlias = Annotated[Callable[..., Any] | None, CALLABLE]
 _Flag: TypeAlias = Annotated[bool, FLAG]
@@ -272,13 +272,13 @@ def options_for(
 ) -> dict[str, Any]:
     """Translate settings to the keywords of `to_tf` for the `<role>_fn` of the paper.
 
-    With `full_dataset` the options are for a dataset of a single element. Raises SplitError where
-    `drop_remainder` would leave nothing, and ValueError for settings that contradict each other.
+    With `full_dataset` the options are for a dataset of a single element. Raises SplitError if
+    `drop_remainder` would leave no batch, and ValueError for settings that contradict each other.
 
     Args:
         configs: The settings.
-        role: Which of the three functions is called.
-        split: The split that was asked for, such as "train[:10%]".
+        role: Role of the function: "train", "val" or "test".
+        split: The split to read, such as "train[:10%]".
         records: Number of records of the split.
         repeat: Number of epochs: None, False and 0 are one, and -1 is no end.
         shuffle: Whether to shuffle, or the number of records of the window.
@@ -372,7 +372,7 @@ def _as_one_batch(options: dict[str, Any], role: Role, split: str, records: int)
             raise ValueError(
                 Message(
                     f"{role}_fn: expected full_dataset, which is one batch, without {name}",
-                    hint="dataset_configs.full_dataset = False gives a tf.data.Dataset",
+                    hint="dataset_configs.full_dataset = False returns a tf.data.Dataset",
                 )
             )
     if not records:
@@ -389,7 +389,7 @@ def _refuse_empty(options: dict[str, Any], role: Role, split: str, records: int)
         name = _BARE.get(f"drop_remainder_{role}", f"drop_remainder_{role}")
         raise SplitError(
             f"split {split!r}: expected at least {size} records, one batch, since "
-            f"{name} leaves out a batch that is short, got {records}",
+            f"{name} drops short batches, got {records}",
             where=f"{role}_fn",
             hint=f"dataset_configs.batch_size_{role} = {records}, or "
             f"dataset_configs.{name} = False",

@@ -1,4 +1,4 @@
-"""The problems that the paper names: what a dataset on disk is for."""
+"""Names of the problems of the paper: the purpose of a dataset on disk."""
 
 from datum.problem import types
 from datum.problem.types import IMAGE_CLF, IMAGE_DET, IMAGE_SEG, PROBLEMS, TEXT_CLF

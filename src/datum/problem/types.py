@@ -1,4 +1,4 @@
-"""The names of the problems."""
+"""Names of the problems of the paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets opened or verified where they lie, whoever wrote them."""
+"""The paper's way to read a dataset: opening and verification, of any writer."""
 
 import typing
 
@@ -10,7 +10,7 @@ if typing.TYPE_CHECKING:
 __all__ = ["Dataset", "DatumParser", "Reader", "load", "verify"]
 
 
-def __getattr__(name: str) -> typing.Any:  # what only programs for the older library ask for
+def __getattr__(name: str) -> typing.Any:  # names that only programs for the older library use
     if name not in ("DatumParser", "Reader"):
         raise AttributeError(f"module 'datum.reader' has no attribute {name!r}")
     from datum._paper import records

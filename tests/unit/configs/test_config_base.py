@@ -78,7 +78,7 @@ def test_settings_are_given_by_name():
         ("limit", "1", "a count"),
         ("switch", 1, "True or False"),
         ("switch", None, "True or False"),
-        ("call", "print", "something that can be called"),
+        ("call", "print", "a callable"),
         ("inner", None, "a Inner"),
         ("inner", {"evens": [2]}, "a Inner"),
     ],

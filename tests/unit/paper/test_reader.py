@@ -109,7 +109,7 @@ def test_sound_files_open_without_a_warning(tmp_path):
 
 
 def test_another_on_error_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="expected `on_error` raise or skip, got 'ignore'"):
+    with pytest.raises(ValueError, match="expected `on_error` to be 'raise' or 'skip'"):
         load(tmp_path, on_error="ignore")
 
 

@@ -137,10 +137,10 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
             raise ValueError(
                 Message(
                     f"split {self.ordered.name!r}: expected a DataLoader with batch_size=None,"
-                    f" since the loader gives batches of {self.options.batch_size} already; got"
-                    " one that makes batches of them",
+                    f" since the loader returns batches of {self.options.batch_size} already; got"
+                    " one that batches them again",
                     hint="DataLoader(loader, batch_size=None); or to_torch(batch_size=None) for"
-                    " single records, which a DataLoader makes batches of",
+                    " single records, which the DataLoader batches",
                 )
             )
 
@@ -152,9 +152,9 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
 
     def __getattr__(self, name: str) -> Any:
         hint = ""
-        if name == "dataset":  # libraries that skip batches by reading them look for it
+        if name == "dataset":  # used by libraries that skip batches by reading them
             hint = (
-                "a loader goes on at once by `load_state_dict`; Trainer resumes with"
+                "a loader resumes at once with `load_state_dict`; Trainer resumes with"
                 " train_dataset=ds.to_torch(..., batch_size=None)"
             )
         raise AttributeError(
@@ -179,7 +179,7 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
     def _current(self) -> Progress:
         if not is_worker() and self._passes.begun_by_workers() is not None:
             raise StateError(
-                "workers of a DataLoader have read, and only they know how far",
+                "only the workers of a DataLoader know how far they have read",
                 where=f"split {self.ordered.name!r}",
                 hint="loader.state_dict(batches=n), with the number of batches taken in this pass;"
                 " or torchdata's StatefulDataLoader, whose own state_dict asks its workers",
@@ -199,8 +199,8 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
         yield from super()._batches(begin)
         if self.report.skipped and is_worker():
             first, *more = str(self.report).split("\n")
-            told = Message(first, where=f"split {self.ordered.name!r}", details=more)
-            warnings.warn(told, stacklevel=2)
+            warning = Message(first, where=f"split {self.ordered.name!r}", details=more)
+            warnings.warn(warning, stacklevel=2)
 
     def _find_convert(self) -> Callable[[Any], Any]:
         """The function that makes tensors of a batch in this process."""
@@ -225,7 +225,7 @@ def is_worker() -> bool:
 
 
 def find_worker() -> Share:
-    """The index of this worker of a DataLoader, and how many there are."""
+    """Index of this worker of a DataLoader, and number of workers."""
     info = torch.utils.data.get_worker_info()
     return (0, 1) if info is None else (info.id, info.num_workers)
 
@@ -276,7 +276,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One pass: its number among all, who started it, and where."""
+    """One pass: its number among all, the kind of its start, and the place."""
 
     number: int
     base: int
@@ -285,14 +285,14 @@ class _Row:
 
     def numbers(self) -> list[int]:
         row = [self.number, self.base, self.kind, self.place.epoch, self.place.position]
-        return [*row, hash(tuple(row))]  # of whole numbers: the same in every process
+        return [*row, hash(tuple(row))]  # the same in every process, since all are integers
 
 
 _alive: weakref.WeakSet[Passes] = weakref.WeakSet()
 
 
 class Passes:
-    """The passes over the records that processes have started, or were told to start.
+    """The passes over the records that processes have started, or must start.
 
     A DataLoader starts new workers for each pass, from a loader that knows nothing of the passes of
     earlier workers. So a table in shared memory holds them. All workers of one iteration have the
@@ -328,7 +328,7 @@ class Passes:
     # In the main process.
 
     def set_next(self, place: Place) -> None:
-        """Set where the next pass starts, whichever process makes it."""
+        """Set the start of the next pass, in whatever process it runs."""
         self._write(_MAIN, _Row(self._next_number(), 0, _PLACED, place))
 
     def begin(self, place: Place) -> None:
@@ -423,7 +423,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_part_all)
 
 
-# The callers of a loader: an `IterableDataset` can only look at who calls it.
+# The callers of a loader, which an `IterableDataset` learns of from the stack alone.
 
 
 def _callers() -> Iterator[FrameType]:

@@ -1,4 +1,4 @@
-"""Batches of tensors, also as they go from a DataLoader's worker to the program."""
+"""Batches of tensors, and their transfer from workers of a DataLoader."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class _ShippedBatch(dict[Any, Any]):
     __slots__ = ()
 
     def __copy__(self) -> _ShippedBatch:
-        return _ShippedBatch(self)  # DataLoader makes one before it is sent
+        return _ShippedBatch(self)  # DataLoader copies a batch before it sends it
 
     def __reduce__(self) -> tuple[Any, ...]:
         packing = _Packing()
@@ -162,7 +162,7 @@ class _Packing:
         self._end = 0
 
     def place(self, column: Any) -> Any:
-        """Return what represents a column until it arrives; the column itself without tensors."""
+        """Return a placeholder of a column, or the column itself if it has no tensors."""
         if isinstance(column, (_ShippedRagged, _ShippedSparse)):
             make, parts = column.__reduce__()
             return _Parts(make, tuple(self.place(part) for part in parts))
