@@ -432,7 +432,7 @@ class LoadOptions:
         return self.batch_size or RECORDS_AT_ONCE
 
     def remainder_on(self, hosts: int) -> Remainder:
-        """How the last records of an epoch are treated with this number of hosts."""
+        """The treatment of the last records of an epoch with this number of hosts."""
         return self.remainder or ("keep" if hosts == 1 else "wrap")
 
     def _check_shuffle(self) -> None:

@@ -232,7 +232,7 @@ Shape = tuple[int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Pad:
-    """How columns whose rows differ in length are padded to dense arrays.
+    """Padding of columns whose rows differ in length to dense arrays.
 
     `to_numpy`, `to_torch`, `to_jax` and `to_tf` take it as `pad`: one for all columns that differ
     in length, or a dict of them by feature. Each padded column `<name>` gets a column

@@ -238,8 +238,8 @@ class Stream:
 class RecordStream(Stream):
     """Single records: in each turn every host takes one.
 
-    Many are planned at a time. If the last turn of an epoch has too few records for all hosts,
-    "keep" gives some hosts one record less than others.
+    Many are planned at a time. If the last turn of an epoch has too few records for all hosts, with
+    "keep" some hosts have one record less than others.
     """
 
     batch_size: int = 1

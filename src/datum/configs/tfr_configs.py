@@ -112,7 +112,7 @@ class BucketConfigs(Settings):
 
 @dataclass(kw_only=True, repr=False)
 class TFRReadConfigs(Settings):
-    """How the files of records are read.
+    """Settings of how the files of records are read.
 
     Attributes:
         experimental_interleave_sort_fn: Function that returns the files in the order to read. Its

@@ -136,7 +136,7 @@ def _path(shards: Shards, run: ShardRange) -> Path:
 
 
 def _has_index(shards: Shards, run: ShardRange) -> bool:
-    is_ours = shards.writer == "datum"  # files of that name by others are something else
+    is_ours = shards.writer == "datum"  # of other writers, such a file is something else
     return is_ours and Index.find(_path(shards, run)) is not None
 
 
@@ -148,7 +148,7 @@ def _find_stretch(shards: Shards, run: ShardRange, *, may_scan: bool) -> Stretch
         starts = ends[run.start : run.stop + 1]
         nbytes = int(starts[-1] - starts[0])
         return Stretch(str(path), "", run.start, len(run), starts, nbytes)
-    shards.open(run.shard).close()  # raises for a file that is not the one described
+    shards.open(run.shard).close()  # raises if the file does not match its description
     return unindexed_stretch(path, run, len(run))
 
 
@@ -195,7 +195,7 @@ def stretches_between(
         yield Stretch(path, "", int(numbers[part[0]]), len(part), places, nbytes)
 
 
-# Damage, found before the graph reads: TensorFlow gives up a file at its first damaged record.
+# Damage is found before the graph reads: TensorFlow stops at the first damaged record of a file.
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +313,7 @@ def _sound_places(file: RecordFile, run: ShardRange) -> _Places:
 def _salvage(shards: Shards, run: ShardRange) -> Iterator[Stretch]:
     """The sound records of a damaged compressed run, copied to a file that can be read.
 
-    The copy lies there until the program ends: a graph may read it for as long as that.
+    The copy is kept until the program ends, since a graph may read it until then.
     """
     copy = Path(tempfile.mkdtemp(dir=process_folder())) / Path(run.shard.name).name
     with shards.open_around(run.shard) as file, RecordWriter(copy) as writer:
@@ -437,5 +437,5 @@ def _describe(mark: Any) -> Any:
     # Without quotes and line breaks, which the error would show escaped.
     return where + (
         ": expected an intact record, got damage or the end of the file."
-        " hint: Dataset.verify lists what is damaged, on_error=skip leaves it out"
+        " hint: Dataset.verify lists all damage, on_error=skip leaves it out"
     )

@@ -33,7 +33,7 @@ _Iterator: Any = type(iter(tf.data.Dataset.range(0)))
 
 @dataclass(frozen=True, slots=True)
 class TfPipeline:
-    """What a dataset is made of.
+    """The parts of a dataset.
 
     Attributes:
         make: Makes the dataset. The argument says whether its number of elements is fixed.
@@ -56,7 +56,7 @@ class DatumDataset(tf.data.Dataset):  # type: ignore[misc]
     of the loaders of other frameworks, and a state of one fits all of them.
 
     Args:
-        pipeline: What the dataset is made of.
+        pipeline: The parts of the dataset.
         remake: Makes the pipeline of another seed, where the seed was drawn; otherwise None.
     """
 
@@ -108,13 +108,13 @@ class DatumDataset(tf.data.Dataset):  # type: ignore[misc]
         """The position after the last batch that a Python loop took, as values that fit into JSON.
 
         Args:
-            batches: Number of batches taken since the iteration started. Needed where the graph
-                iterates, as in `model.fit`, since those batches are not counted.
+            batches: Number of batches taken since the iteration started. Needed if the graph
+                iterates, as in `model.fit`, since it does not count batches.
         """
         return self._known_position().state_dict(batches)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Start the next iteration where a state was taken; StateError if it does not fit.
+        """Start the next iteration at the position of a state; StateError if it does not fit.
 
         With `seed=None` the seed is that of the state from then on. Datasets that were derived
         from this one before, by `map` for example, must be made again.
@@ -195,7 +195,7 @@ class Position:
         stream: The records of each batch.
         passes: The start of the current pass and of the next one.
         identity: The values that a state must agree with.
-        name: The split that was asked for, for messages.
+        name: Name of the split, for messages.
         echo: How often each batch is repeated.
     """
 
@@ -278,7 +278,7 @@ class Position:
         return to_state(self._identity, Progress(self.place(batches)))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Start the next pass where a state was taken; StateError if it does not fit."""
+        """Start the next pass at the position of a state; StateError if it does not fit."""
         progress = check_state(
             state,
             self._identity,
@@ -316,7 +316,7 @@ class Passes(Protocol):
     """The start of the current pass and of the next one."""
 
     def get(self) -> tuple[Place | None, Place]:
-        """Where the current pass started, None without one; and where the next one starts."""
+        """The start of the current pass, None without one; and the start of the next."""
 
     def set(self, begun: Place | None, following: Place) -> None:
         """Replace both."""
@@ -336,7 +336,7 @@ class PythonPasses:
         self._following = Place()
 
     def get(self) -> tuple[Place | None, Place]:
-        """Where the current pass started, None without one; and where the next one starts."""
+        """The start of the current pass, None without one; and the start of the next."""
         with self._lock:
             return self._begun, self._following
 
@@ -392,7 +392,7 @@ class GraphPasses:
             return tf.identity(place)
 
     def get(self) -> tuple[Place | None, Place]:
-        """Where the current pass started, None without one; and where the next one starts."""
+        """The start of the current pass, None without one; and the start of the next."""
         with tf.device("CPU:0"):
             has_begun, *places = self._read(self._handle()).numpy().tolist()
         return Place(*places[:2]) if has_begun else None, Place(*places[2:])

@@ -54,12 +54,12 @@ Metadata = Mapping[str, Mapping[str, Any]]
 
 
 def make_dataset(split: Split, options: TfOptions, *, metadata: Metadata) -> DatumDataset:
-    """Make the `tf.data.Dataset` of a split that `options` ask for.
+    """Make the `tf.data.Dataset` of a split.
 
     Args:
         split: The records of all hosts.
         options: The options of `to_tf`.
-        metadata: What the manifest says of each feature.
+        metadata: Metadata of each feature.
     """
 
     def remake(seed: int) -> TfPipeline:
@@ -148,7 +148,7 @@ def _find_decoders(schema: Schema, options: TfOptions, metadata: Metadata) -> De
                 image.single_image,
                 name=name,
                 formats=metadata.get(name, {}).get("formats", ()),
-                # Python runs in this process only, and not where the graph was asked for.
+                # Python runs in this process only, and not if the user chose the graph.
                 natively=options.engine != "graph" and not options.is_served,
             )
         is_list = bool(stand_in(feature).shape)
@@ -250,7 +250,7 @@ def _count_batches(per_epoch: int, options: TfOptions) -> int | None:
 
 def _tf_options(options: TfOptions, *, is_alone: bool, is_by_record: bool) -> Any:
     chosen = tf.data.Options()
-    # tf.data takes checks within branches for state, and would refuse to save an iterator.
+    # tf.data mistakes checks within branches for state, and would not save an iterator.
     policies = tf.data.experimental.ExternalStatePolicy
     chosen.experimental_external_state_policy = policies.IGNORE
     if not is_by_record:
@@ -298,7 +298,7 @@ class EngineInputs:
 
 
 def choose_engine(asked: Engine, inputs: EngineInputs) -> EngineChoice:
-    """Return the engine that was asked for, or the one that suits for "auto".
+    """Return the engine that the user chose, or for "auto" the one that suits.
 
     Raises ValueError for "native" together with an option that only the graph implements.
 
@@ -310,8 +310,9 @@ def choose_engine(asked: Engine, inputs: EngineInputs) -> EngineChoice:
     if asked == "native" and inputs.only_in_graph is not None:
         raise ValueError(
             Message(
-                f"expected no {inputs.only_in_graph} with engine='native', which cannot do that",
-                hint="engine='graph', or leave the option out",
+                f"expected no {inputs.only_in_graph} with engine='native', which does not support"
+                " it",
+                hint="engine='graph', or omit the option",
             )
         )
     if asked != "auto":
@@ -328,7 +329,7 @@ def choose_engine(asked: Engine, inputs: EngineInputs) -> EngineChoice:
 
 
 def find_engine_inputs(options: TfOptions) -> EngineInputs:
-    """Collect what the choice depends on, from the options and from TensorFlow."""
+    """Collect the inputs of the choice from the options and from TensorFlow."""
     return EngineInputs(
         only_in_graph=_first(_only_in_graph(options)),
         about_graph=_first(_about_graph(options)),
@@ -369,7 +370,7 @@ def _first(options: dict[str, bool]) -> str | None:
 
 
 def _only_in_graph(options: TfOptions) -> dict[str, bool]:
-    """Which of the options that only the graph implements are given, as a user writes them."""
+    """The options that only the graph implements, as a user writes them; True if given."""
     settings = (
         "experimental_interleave_sort_fn",
         "interleave_cycle_length",
@@ -385,7 +386,7 @@ def _only_in_graph(options: TfOptions) -> dict[str, bool]:
 
 
 def _about_graph(options: TfOptions) -> dict[str, bool]:
-    """Which of the options that tune the graph are given."""
+    """The options that tune the graph; True if given."""
     given = {"deterministic=False": not options.is_deterministic}
     return given | _differing(options, ("options", "seed"))
 

@@ -109,7 +109,7 @@ class GraphReader(OrderedReader[GraphPasses]):
         return finish_batches(self._parse(chunks), options)
 
     def records(self, steps: RecordSteps) -> Any:
-        """A dataset of what `steps` make of the records of all epochs."""
+        """A dataset of the results of `steps` for the records of all epochs."""
 
         def example() -> Any:
             held = [tf.zeros([0], tf.string)][: self._is_held]

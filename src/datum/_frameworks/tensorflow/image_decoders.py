@@ -49,7 +49,7 @@ def decoder_for(
         feature: The feature that the image is decoded to.
         name: Name of the feature, for errors.
         exact: Whether a JPEG is decoded as Pillow does, to the last bit.
-        formats: The formats that occur, if they are known: to tell them apart takes time.
+        formats: The formats that occur, if they are known, which saves a check of each image.
         natively: Whether Datum may decode, in this process, formats that TensorFlow does not
             decode, or decodes differently. Otherwise they raise a SchemaError if they are known to
             occur, and an error within the graph if not.
@@ -58,7 +58,7 @@ def decoder_for(
         raise SchemaError(
             "expected an image of 1, 3 or 4 channels",
             where=f"{feature!r}",
-            hint='decode={"<feature>": False} gives the bytes',
+            hint='decode={"<feature>": False} returns the bytes',
         )
     lacking = sorted(_lacking_formats().intersection(formats))
     if lacking and not natively:

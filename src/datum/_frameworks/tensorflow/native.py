@@ -112,10 +112,10 @@ class NativeReader(OrderedReader[PythonPasses]):
         return finish_batches(apply(packed, leave_as_is(unpacker.unpack), options), options)
 
     def records(self, steps: RecordSteps) -> Any:
-        """A dataset of what `steps` make of the records of all epochs."""
+        """A dataset of the results of `steps` for the records of all epochs."""
         options, alone = self._options, replace(self.stream, epochs=1)
         decode, cache = self._decode_kept(steps, self._no_records)
-        if cache is not None:  # keep what `decode` makes of records, instead of what was read
+        if cache is not None:  # keep the results of `decode` instead of records
             kept = {NUMBER: Feature("int64"), KEPT: Feature("bool")}
             self._packer = Packer(Schema({**self._schema, **kept}))
             self._cache = _ElementPlaces(cache)
@@ -147,7 +147,7 @@ class NativeReader(OrderedReader[PythonPasses]):
         return unbatch(apply(packed, leave_as_is(unpacker.unpack), self._options))
 
     def _epochs(self) -> Generator[tuple[Numbers], None, None]:
-        """Where each epoch of a pass starts."""
+        """The start of each epoch of a pass."""
         place, epochs = self._passes.begin(), self.stream.epochs
         left = count() if epochs is None else range(epochs - place.epoch % epochs)
         for number in left:
@@ -160,9 +160,9 @@ class NativeReader(OrderedReader[PythonPasses]):
         try:
             finished = pipeline.make(part.as_plan() for part in planned)
             for part, made in zip(parts, finished, strict=True):
-                for damage in made.damage:  # since the order was made, which leaves damage out
+                for damage in made.damage:  # newer than the order, which leaves out damage
                     raise CorruptRecordError(
-                        damage, hint="Dataset.verify lists what is damaged", damage=damage
+                        damage, hint="Dataset.verify lists all damage", damage=damage
                     )
                 yield self._packer.pack(self._with_extra(made.batch, part), len(part), buffers)
         finally:

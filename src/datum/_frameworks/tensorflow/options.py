@@ -48,7 +48,7 @@ class TfOptions(LoadOptions):
     """Options of `to_tf`: those of every loader, and some that only tf.data has.
 
     Attributes:
-        batch_size: Number of records in a batch on this host. None gives single records.
+        batch_size: Number of records in a batch on this host. None returns single records.
         host: Part of each global batch that this host reads: (index, count), a
             tf.distribute.InputContext or a tf.distribute.Strategy. "service" lets the tf.data
             service distribute the records; the number of batches and their order are then
@@ -56,8 +56,8 @@ class TfOptions(LoadOptions):
         decode: False keeps images encoded. A dict does that by feature: False to keep the bytes,
             True to decode a feature of bytes that holds an image, or a function of the bytes; see
             `datum.transforms`.
-        map: Function of each record, a dict of tensors, which returns what takes its place.
-            TensorFlow traces it into a graph.
+        map: Function of each record, a dict of tensors, which returns the new record. TensorFlow
+            traces it into a graph.
         batch_map: Function of each batch, likewise.
         cache: Keep decoded records: True in memory, a file name in files whose names start with
             it.
@@ -67,13 +67,13 @@ class TfOptions(LoadOptions):
         on_error: "skip" leaves out damaged records, with a warning that lists them. The whole
             split is read and checked before the first batch. "raise" raises.
         engine: "native" reads with the native core, within this process only. "graph" reads with
-            TensorFlow's own operations. "auto" is "native" where that is possible; `repr` of the
+            TensorFlow's own operations. "auto" is "native" if that is possible; `repr` of the
             dataset shows the choice and the reason.
         echo: Number of times that each batch is returned.
         bucket_fn: Function that returns the length of a record. Records of about the same length
             share a batch.
         bucket_op: Bounds of these lengths, and the batch size of each bucket.
-        deterministic: False returns records in any order, where that is faster. None takes the
+        deterministic: False returns records in any order if that is faster. None takes the
             value of `read.options`, or else True.
         shuffle_files: Whether a shuffle also mixes blocks from the whole split.
         num_parallel_calls: Number of records or batches processed at once. None and
@@ -153,10 +153,10 @@ class TfOptions(LoadOptions):
             super()._check_host()
 
     def _refuse_what_needs_batches(self) -> None:
-        """Nothing: `batch_map` is called with single records then, which need no padding."""
+        """Accept all options: `batch_map` is called with single records, which need no padding."""
 
     def remainder_on(self, hosts: int) -> Remainder:
-        """How the last records of an epoch are treated with this number of hosts."""
+        """The treatment of the last records of an epoch with this number of hosts."""
         if self.bucket_fn is not None or (self.batch_size is None and self.remainder == "drop"):
             return "keep"
         return super().remainder_on(hosts)

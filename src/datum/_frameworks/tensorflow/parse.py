@@ -32,16 +32,16 @@ tf: Any = require("tensorflow", purpose="`to_tf`")
 
 
 class GraphParser:
-    """Parser of records of a schema: in `tf.data`, in a tf.function, or eagerly.
+    """Parses records of a schema: in `tf.data`, in a tf.function, or eagerly.
 
     Columns are tensors of the feature's dtype, times of int64; a tf.RaggedTensor for features of
     variable dimensions, a tf.SparseTensor for sparse ones. Images are strings, still encoded. A
     record that lacks an optional feature has zeros, empty strings or no items in its column, and
     False in the column of `present_name`.
 
-    Records that lack a required list are refused, and so are records that have an optional number
+    Records that lack a required list raise an error, and so do records that have an optional number
     without its value. To find them, records with an empty list or without the number are parsed
-    once more, unless `is_trusted` says that there are none, as in records that Datum wrote.
+    once more, unless `is_trusted`, since Datum writes no such records.
 
     >>> from datum.format import encode
     >>> from datum.schema import Feature
@@ -58,9 +58,9 @@ class GraphParser:
             beside = present_name(name, feature)
             if beside in schema:
                 raise SchemaError(
-                    f"feature {name!r} is optional, so {beside!r} says which records have it;"
-                    " there is a feature of that name",
-                    hint=f"give {name!r} a default, or rename one of them",
+                    f"feature {name!r} is optional, so a column {beside!r} marks the records that"
+                    " have it; there is a feature of that name",
+                    hint=f"set a default for {name!r}, or rename one of them",
                     feature=name,
                 )
         self.schema = schema
@@ -164,7 +164,7 @@ def _fill_default(key: Key, values: Any, splits: Any, present: Any) -> tuple[Any
 
 def _nest(name: str, column: Any, below: Any, levels: Sequence[Stored]) -> Any:
     """Rows nested by the lengths of each level, from the outermost in; `below` splits values."""
-    problem = f"feature `{name}`: expected row lengths that sum to what is there, got others"
+    problem = f"feature `{name}`: expected row lengths that add up to the number of values"
     for level in reversed(levels):
         lengths, splits = level.values, level.splits
         is_sound = tf.logical_and(lengths >= 0, lengths <= below[-1])

@@ -1,4 +1,4 @@
-"""What the readers of both engines share: their request, their steps, their order and position."""
+"""Request, steps, order and position that the readers of both engines share."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PARSED_LARGE_RECORDS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRequest:
-    """What a reader is asked to read.
+    """The records that a reader reads, and the options for them.
 
     Attributes:
         split: The records of all hosts.
@@ -69,14 +69,14 @@ class ReadRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordSteps:
-    """What happens to single records.
+    """Functions that are applied to single records.
 
     Attributes:
         decode: Function of a record, applied first. A cache keeps its results. None for no change.
         finish: Function of the dataset of the records of one epoch. Batches that it makes end with
             the epoch.
         is_last: Whether no other function of single records follows `decode`.
-        kept_form: What else the results of `decode` depend on, for the name of a cache in files.
+        kept_form: Everything else that results of `decode` depend on, for names of cache files.
     """
 
     decode: Callable[..., Any] | None
@@ -106,7 +106,7 @@ class Reader(Protocol):
         """A dataset of the batches of all epochs, padded as the options say."""
 
     def records(self, steps: RecordSteps) -> Any:
-        """A dataset of what `steps` make of the records of all epochs."""
+        """A dataset of the results of `steps` for the records of all epochs."""
 
 
 AnyPasses = TypeVar("AnyPasses", bound=Passes)
@@ -119,10 +119,10 @@ class OrderedReader(Generic[AnyPasses]):
     epoch after those of the iteration before.
 
     Args:
-        request: What to read.
+        request: The records and options.
         order: The record at each position of an epoch.
         identity: The values that a state must agree with.
-        make_passes: Makes what starts the passes over a stream.
+        make_passes: Makes the passes over a stream.
 
     Attributes:
         stream: The records of each batch.
@@ -169,7 +169,7 @@ class OrderedReader(Generic[AnyPasses]):
         """The function that decodes records with extra columns, and the cache of its results.
 
         Args:
-            steps: What happens to single records.
+            steps: Functions that are applied to single records.
             make_records: Makes a dataset of records, for the types of their columns.
         """
         if steps.decode is None:

@@ -41,7 +41,7 @@ tf: Any = require("tensorflow", purpose="`to_tf`")
 Function = Callable[..., Any]
 Decoders = Mapping[str, Function]
 # Columns of a record that are no features; no feature has such a name. The seed of the record, its
-# number, and whether it was in the cache when it was asked for. If so, its features are those of
+# number, and whether it was in the cache when it was requested. If so, its features are those of
 # another record.
 SEED = "\0seed"
 NUMBER = "\0number"
@@ -52,8 +52,8 @@ _fold_in = leave_as_is(fold_in)  # called within functions of the user, which Au
 def apply(dataset: Any, function: Function | None, options: TfOptions) -> Any:
     """Apply a function to each element; one that `takes_seed` gets a new seed each time.
 
-    What such a function draws depends on the seed of `options` alone, however many elements are
-    processed at once. An iterator that is restored draws the same again.
+    The random numbers of such a function depend on the seed of `options` alone, for any number of
+    elements processed at once. A restored iterator draws the same numbers again.
     """
     if function is None:
         return dataset
@@ -193,10 +193,10 @@ def _by_autograph(function: Function) -> Function:
 
 
 class ElementCache:
-    """Cache of what decoding, or a function of the user, made of each record.
+    """Cache of each record after decoding, or after a function of the user.
 
     It consists of two tables of TensorFlow, so that no Python runs for a record: the parts of each
-    element as strings, and the numbers of the records that are there.
+    element as strings, and the numbers of the records in the cache.
 
     Args:
         spec: The types of the tensors of an element.
@@ -220,7 +220,7 @@ class ElementCache:
 
         Args:
             number: Tensor of the number of the record.
-            is_kept: Tensor that says whether the record was in the cache when it was asked for.
+            is_kept: Boolean tensor, whether the record was in the cache when it was requested.
             make: Makes the element, as part of the graph.
         """
 
@@ -240,7 +240,7 @@ class ElementCache:
             with tf.control_dependencies([known]):
                 return [tf.identity(part) for part in made]
 
-        # A record that fills up a batch may have been added since it was asked for.
+        # A record that fills up a batch may have been added since it was requested.
         is_known = tf.logical_or(is_kept, self._known.lookup(number) > 0)
         flat = tf.cond(is_known, restore, add)
         for tensor, part in zip(flat, self._parts, strict=True):

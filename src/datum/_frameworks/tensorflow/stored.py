@@ -1,4 +1,4 @@
-"""What serialized records hold under the keys of a schema, read by few graph operations.
+"""Values of serialized records under the keys of a schema, read by few graph operations.
 
 The parsing ops return the same for an empty list and a missing one. Only records whose list is
 empty are searched for the difference, so that other records cost nothing.
@@ -42,13 +42,13 @@ tf: Any = require("tensorflow", purpose="`to_tf`")
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What records hold under one key.
+    """Values of records under one key.
 
     Attributes:
         values: One row for each record if all have the same number of values; otherwise flat.
         splits: Where the values, or the steps, of each record start; None if `values` has rows.
         inner_splits: Where the values of each step start; None without steps.
-        present: Whether each record has the key; None where that does not matter.
+        present: Whether each record has the key; None if that does not matter.
     """
 
     values: Any
@@ -71,7 +71,7 @@ class StoredReader:
     is_trusted: bool = False
 
     def read(self, keys: Sequence[Key]) -> dict[tuple[str, bool], Stored]:
-        """What is stored under each key, by its name and whether it is a feature list."""
+        """The values under each key, by its name and whether it is a feature list."""
         context = [key for key in keys if not key.feature.sequence]
         lists = [key for key in keys if key.feature.sequence]
         found = [*self._read_context(context), *self._read_lists(lists)]
@@ -102,7 +102,7 @@ class StoredReader:
             yield key, self._settle(key, Stored(*parts))
 
     def _settle(self, key: Key, stored: Stored) -> Stored:
-        """Refuse records that lack a required list; find which have an optional one."""
+        """Raise for records that lack a required list; find those that have an optional one."""
         if key.is_required and not self.is_trusted:
             splits = refuse_missing(
                 self.serialized,
@@ -222,7 +222,7 @@ class Key:
         return values.astype(np.float32 if is_float else np.int64)  # of uint64 the same bits
 
     def dense_key(self) -> DenseKey:
-        """The fixed key as it is parsed; without a default, records that lack it are refused."""
+        """The fixed key for parsing; without a default, records that lack it raise an error."""
         if self.feature.default is None:
             return DenseKey(self.name, self.shape, self.dtype)
         return DenseKey(self.name, self.shape, tf.constant(self.default(), self.dtype, self.shape))
@@ -330,7 +330,7 @@ def _decode(messages: Any, *numbers: int) -> tuple[list[Any], list[Any]]:
     names = [f"field_{number}" for number in numbers]
     types = [tf.string] * len(names)
     blank = tf.zeros(tf.concat([[1], tf.shape(messages)[1:]], axis=0), tf.string)
-    some = tf.concat([messages, blank], axis=0)  # the op refuses to decode nothing
+    some = tf.concat([messages, blank], axis=0)  # the op cannot decode an empty tensor
     counts, strings = tf.io.decode_proto(
         some, "Fields", names, types, descriptor_source=_descriptors()
     )

@@ -152,11 +152,11 @@ def _as_bytes(feature: Feature) -> Feature:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How columns are packed: as pieces of numbers and lists of strings.
+    """The packed form of columns: pieces of numbers and lists of strings.
 
     Attributes:
         names: Names of the columns; several only for "dense" columns of one dtype and shape.
-        feature: What the columns hold; a bool for those that say which records have a feature.
+        feature: Feature of the columns; a bool for masks of the records that have a feature.
         kind: "dense" is the values; "ragged" the row splits from the outermost in, and the values;
             "sparse" the indices and the values; "shaped" the shapes of all, and the values.
     """
@@ -189,7 +189,7 @@ class Form:
 
 
 def _features_of(schema: Schema) -> Iterator[tuple[str, Feature]]:
-    """All columns of a batch and what they hold."""
+    """All columns of a batch and their features."""
     for name, feature in schema.items():
         yield name, feature
         beside = present_name(name, feature)
@@ -242,7 +242,7 @@ class Packer:
         self._masked = [(n, b) for n in schema if (b := present_name(n, schema[n])) is not None]
 
     def unmask(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """Add to parsed columns those that say which records have an optional feature."""
+        """Add the masks of the records that have an optional feature to parsed columns."""
         for name, beside in self._masked:
             column = columns[name]
             is_masked = isinstance(column, Masked)
@@ -338,10 +338,10 @@ _TAKERS: dict[Kind, _Taker] = {
 
 
 class Unpacker:
-    """Unpacks in the graph what a `Packer` packed.
+    """Unpacks arrays of a `Packer` in the graph.
 
     Args:
-        packer: What the arrays were packed with.
+        packer: The packer of the arrays.
         batch_size: Number of records of a batch; None for all that were packed together.
         drop_remainder: Whether every batch has exactly that number.
     """

@@ -67,13 +67,13 @@ WINDOW_BYTES = 128 * 2**20
 CHUNK_RECORDS = 128
 ORDERED_CHUNK_RECORDS = 512
 CHUNK_BYTES = 16 * 2**20
-LARGE_CHUNK_BYTES = 2**20  # so that what is parsed together stays in the processor's cache
+LARGE_CHUNK_BYTES = 2**20  # so that records parsed together stay in the processor's cache
 BLOCK_CHUNKS = 16
 ORDERED_BLOCK_CHUNKS = 4  # fewer, since chunks of several blocks are held until their turn
 CYCLE = 64  # blocks that are read in turn, so that a window has records from that many places
 ORDERED_CYCLE = 4  # blocks that are read ahead
 PIECES = 32  # pieces of a window that are mixed with those of other windows
-DIGEST_HEX = 12  # digits that tell apart more caches than anyone keeps
+DIGEST_HEX = 12  # digits of a digest, enough for more caches than anyone keeps
 
 
 class WindowedReader:
@@ -124,7 +124,7 @@ class WindowedReader:
         return batches if options.epochs == 1 else batches.repeat(options.epochs)
 
     def records(self, steps: RecordSteps) -> Any:
-        """A dataset of what `steps` make of the records of all epochs."""
+        """A dataset of the results of `steps` for the records of all epochs."""
         made, epochs = steps.finish(self._read_epoch(steps)), self._options.epochs
         return made if epochs == 1 else made.repeat(epochs)
 
@@ -187,7 +187,7 @@ class _Cache:
     """The cache of one pipeline.
 
     tf.data uses any files of the given name as its own. So the names of ours end with a digest of
-    everything that decides what is kept: the shards, their records, the features, and the form.
+    everything that determines the content: the shards, their records, the features and the form.
 
     Args:
         where: True for memory, or the start of the names of the files.
@@ -216,11 +216,11 @@ class _Cache:
         ]
 
     def _content(self, folder: Path, run: ShardRange) -> str | None:
-        """What tells a shard from one put in its place; only files outlast the one opened."""
+        """The identity of the content of a shard, for caches in files, which outlast the shard."""
         return None if isinstance(self._where, bool) else content_id(folder, run.shard)
 
     def keep(self, dataset: Any, *form: Any) -> Any:
-        """Cache a dataset; `form` is what else its elements depend on."""
+        """Cache a dataset; `form` has everything else that its elements depend on."""
         if isinstance(self._where, bool):
             return dataset.cache()
         path = Path(self._where).expanduser()
@@ -235,7 +235,7 @@ class _Cache:
 
 @dataclass(frozen=True, slots=True)
 class WindowedPlan:
-    """How the records of a split are read and shuffled.
+    """The plan to read and shuffle the records of a split.
 
     Attributes:
         table: The blocks to read.
@@ -252,7 +252,7 @@ class WindowedPlan:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How blocks are read.
+    """Settings of how blocks are read.
 
     Attributes:
         chunk: Number of records that are passed on together.
@@ -273,7 +273,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Shuffling:
-    """How records are shuffled.
+    """Settings of how records are shuffled.
 
     Attributes:
         window: Number of records that each is shuffled among.
@@ -415,7 +415,7 @@ def shuffle_chunks(chunks: Any, shuffling: Shuffling, *, deterministic: bool) ->
     seeds = random_numbers(shuffling.seed, rerandomize=shuffling.reshuffle)
     zipped = tf.data.Dataset.zip((windows, seeds))
     mixed = zipped.map(permute, num_parallel_calls=tf.data.AUTOTUNE, deterministic=deterministic)
-    if shuffling.window < PIECES**2:  # a window this small was asked for: records stay within it
+    if shuffling.window < PIECES**2:  # the user chose such a small window: records stay within it
         return mixed
     pieces = shuffle(
         mixed.rebatch(shuffling.window // PIECES),

@@ -336,14 +336,14 @@ class Passes:
         self._write(_MAIN, _Row(self._next_number(), 0, _BEGUN, place))
 
     def begun_by_workers(self) -> Place | None:
-        """Where workers started the last pass; None if the main process started it."""
+        """The place where workers started the last pass; None if the main process started it."""
         last = max(self._read(), key=lambda row: row.number)
         return last.place if last.kind == _BEGUN_BY_WORKERS else None
 
     # In a worker.
 
     def next_start(self, base: int, worker: int, following: Callable[[Place], Place]) -> Place:
-        """Where the workers with a base seed start.
+        """The place where the workers with a base seed start.
 
         Args:
             base: Seed that all workers of an iteration share.

@@ -45,7 +45,7 @@ SHOWN_FOLDERS = 5
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """How files without a description are opened."""
+    """Options for files without a description; see `open_dataset`."""
 
     schema: Schema | None
     skips_damage: bool
