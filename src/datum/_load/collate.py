@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from datum._load.functions import like_tuple
 from datum._load.options import present_name
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError
@@ -272,7 +273,7 @@ def _collate_tuples(
         _collate([value[part] for value in values], describe, stack, f"{at}[{part}]")
         for part in range(len(first))
     ]
-    return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
+    return like_tuple(first, parts)
 
 
 def _differs(describe: Describe, at: str, expected: str, row: int, got: str) -> ValueError:
@@ -398,6 +399,5 @@ def empty_like(batch: Any) -> Any:
     if isinstance(batch, dict):
         return {name: empty_like(column) for name, column in batch.items()}
     if isinstance(batch, tuple):
-        parts = [empty_like(column) for column in batch]
-        return type(batch)(*parts) if hasattr(batch, "_fields") else tuple(parts)
+        return like_tuple(batch, [empty_like(column) for column in batch])
     return [] if isinstance(batch, list) else batch[:0]

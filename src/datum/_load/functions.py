@@ -27,6 +27,7 @@ __all__ = [
     "check_function",
     "check_graph_function",
     "check_numpy_function",
+    "like_tuple",
     "make_generator",
     "make_seed",
     "record_taker",
@@ -445,10 +446,13 @@ def record_taker(batch: Any) -> Callable[[int], Any]:
         return lambda row: {name: take(row) for name, take in named.items()}
     if isinstance(batch, tuple):
         parts = [record_taker(column) for column in batch]
-        if hasattr(batch, "_fields"):
-            return lambda row: type(batch)(*(take(row) for take in parts))
-        return lambda row: tuple(take(row) for take in parts)
+        return lambda row: like_tuple(batch, [take(row) for take in parts])
     return row_taker(batch)
+
+
+def like_tuple(example: tuple[Any, ...], parts: Sequence[Any]) -> tuple[Any, ...]:
+    """A tuple of these parts; a named tuple if the example is one."""
+    return type(example)(*parts) if hasattr(example, "_fields") else tuple(parts)
 
 
 def _sparse_taker(column: Sparse) -> Callable[[int], Sparse]:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from datum._load.functions import like_tuple
 from datum._options import check_count, check_kind, check_known
 from datum.columns import BytesColumn, Ragged, Sparse, positions_of
 from datum.errors import Message
@@ -462,8 +463,7 @@ class Padder:
         if isinstance(part, dict):
             return self._pad_columns(part, length, describe)
         if isinstance(part, tuple):
-            parts = [self._pad_part(column, length, describe) for column in part]
-            return type(part)(*parts) if hasattr(part, "_fields") else tuple(parts)
+            return like_tuple(part, [self._pad_part(one, length, describe) for one in part])
         found = find_pad(self._pad)
         assert found is not None
         dense, mask = self._fill(part, found, "", describe)

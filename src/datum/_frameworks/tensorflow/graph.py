@@ -24,7 +24,6 @@ from datum._frameworks.tensorflow.readers import OrderedReader, ReadRequest, Rec
 from datum._frameworks.tensorflow.steps import KEPT, NUMBER, SEED, apply, finish_batches, unbatch
 from datum._load.epoch_order import BLOCKS_PER_WINDOW, Order, key_of
 from datum._load.options import MASK
-from datum._load.stream import order_split
 from datum._optional import require
 from datum._read.local import find_local
 from datum._read.split import Split
@@ -62,10 +61,9 @@ class GraphReader(OrderedReader[GraphPasses]):
 
     def __init__(self, request: ReadRequest) -> None:
         split, options = request.split, request.options
-        ordered = order_split(split, options.load_options(request.schema))
-        assert isinstance(ordered.order, Order)
-        self._order = ordered.order
-        super().__init__(request, ordered.order, ordered.identity, GraphPasses)
+        super().__init__(request, request.schema, GraphPasses)
+        assert isinstance(self._ordered.order, Order)
+        self._order = self._ordered.order
         self._planned_columns = self.extra_columns  # with those for a cache, once it is known
         # Whether this host reads all positions, and whether these are the records as written.
         self._is_alone = request.host[1] == 1 and self.stream.remainder in ("keep", "drop")

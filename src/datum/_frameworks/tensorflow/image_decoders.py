@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from datum._frameworks.tensorflow.options import TfOptions
+from datum._frameworks.tensorflow.steps import takes_seed
 from datum._load.decode import BatchImages, encoded_images
 from datum.errors import DatumError, Message, SchemaError
 from datum.schema import Feature, Schema
@@ -110,7 +111,7 @@ def for_each(decoder: Callable[..., Any], feature: Feature | None) -> Callable[.
         )
         return images if feature is None else tf.ensure_shape(images, feature.shape)
 
-    is_seeded = bool(getattr(decoder, "takes_seed", False))
+    is_seeded = takes_seed(decoder)
     if feature is not None:
         return leave_as_is(decode, takes_seed=is_seeded)
     decode.takes_seed = is_seeded  # type: ignore[attr-defined]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count, groupby, islice, tee
 from typing import Any
@@ -37,7 +37,7 @@ from datum._load.collate import Finisher
 from datum._load.epoch_order import key_of, seeds_at
 from datum._load.options import MASK
 from datum._load.pipeline import Pipeline
-from datum._load.stream import BatchPlan, EpochOrder, OrderWithout, Place, Stream, order_split
+from datum._load.stream import BatchPlan, EpochOrder, OrderWithout, Place, Stream
 from datum._optional import require
 from datum._options import thread_count
 from datum._read.numbered import NumberedRecords
@@ -63,11 +63,7 @@ class NativeReader(OrderedReader[PythonPasses]):
         split, options = request.split, request.options
         self._stored = as_stored(request.schema)
         self._decoded = request.decoded
-        self._load_options = options.load_options(self._stored)
-        self._ordered = order_split(split, self._load_options)
-        lost = find_lost(split) if options.on_error == "skip" else None
-        order, identity = self._find_order(request.host, lost)
-        super().__init__(request, order, identity, PythonPasses)
+        super().__init__(request, self._stored, PythonPasses)
         features = {SEED: Feature("int64", (2,)), MASK: Feature("bool")}
         extra = {name: features[name] for name in self.extra_columns}
         self._schema = Schema({**as_pixels(self._stored, request.decoded), **extra})
@@ -82,18 +78,17 @@ class NativeReader(OrderedReader[PythonPasses]):
         elif options.batch_size is None:
             self._together = self._chunk
 
-    def _find_order(
-        self, host: tuple[int, int], lost: Numbers | None
-    ) -> tuple[EpochOrder, dict[str, Any]]:
+    def _find_order(self, request: ReadRequest) -> tuple[EpochOrder, Mapping[str, Any]]:
         """The order of the sound records, and the values that a state must agree with."""
         options, order = self._load_options, self._ordered.order
         identity = dict(self._ordered.identity)
-        if lost is not None and len(lost):
-            order = OrderWithout(order, lost)
+        lost = find_lost(request.split) if options.on_error == "skip" else ()
+        if len(lost):
+            order = OrderWithout(order, np.asarray(lost))
             identity["order"] += f", {len(lost)} lost"
         if options.bucket_by is None:
             return order, identity
-        size = options.plan_records * host[1]
+        size = options.plan_records * request.host[1]
         lengths = LengthReader(self._ordered, options.bucket_by, options.on_error)
         identity["order"] += f", {options.bucket_by} sorted for batches of {size}"
         return Bucketed(order, lengths, size, options), identity

@@ -18,7 +18,7 @@ from datum._frameworks.tensorflow.steps import (
     with_extra_columns,
 )
 from datum._load.options import MASK
-from datum._load.stream import EpochOrder, Stream
+from datum._load.stream import EpochOrder, Stream, order_split
 from datum._optional import require
 from datum._read.split import Split
 from datum.schema import Schema
@@ -120,8 +120,7 @@ class OrderedReader(Generic[AnyPasses]):
 
     Args:
         request: The records and options.
-        order: The record at each position of an epoch.
-        identity: The values that a state must agree with.
+        schema: The features as they are parsed.
         make_passes: Makes the passes over a stream.
 
     Attributes:
@@ -133,11 +132,14 @@ class OrderedReader(Generic[AnyPasses]):
     def __init__(
         self,
         request: ReadRequest,
-        order: EpochOrder,
-        identity: Mapping[str, Any],
+        schema: Schema,
         make_passes: Callable[[Stream], AnyPasses],
     ) -> None:
         split, options = request.split, request.options
+        self._options = options
+        self._load_options = options.load_options(schema)
+        self._ordered = order_split(split, self._load_options)
+        order, identity = self._find_order(request)
         remainder = options.remainder_on(request.host[1])
         wanted = {SEED: request.needs_seeds, MASK: remainder == "pad"}
         self.extra_columns = tuple(name for name, is_wanted in wanted.items() if is_wanted)
@@ -148,10 +150,13 @@ class OrderedReader(Generic[AnyPasses]):
         self.position = Position(
             self.stream, self._passes, identity, name=split.name, echo=options.echo
         )
-        self._options = options
         self._record_bytes = max(1, bytes_of(split) // max(1, len(split)))
         self._is_large = self._record_bytes >= LARGE_RECORD_BYTES
         self._chunk = PARSED_LARGE_RECORDS if self._is_large else PARSED_RECORDS
+
+    def _find_order(self, request: ReadRequest) -> tuple[EpochOrder, Mapping[str, Any]]:  # noqa: ARG002
+        """The order of the records, and the values that a state must agree with."""
+        return self._ordered.order, self._ordered.identity
 
     @property
     def has_full_batches(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from datum._load.functions import FrameworkTools, GlobalGenerator
+from datum._load.functions import FrameworkTools, GlobalGenerator, like_tuple
 from datum._optional import require
 from datum.columns import BytesColumn, Ragged, Sparse, to_tensor
 
@@ -67,8 +67,7 @@ def replace_columns(batch: Any, make: Callable[[Any], Any]) -> Any:
     if isinstance(batch, dict):
         return {name: replace_columns(column, make) for name, column in batch.items()}
     if isinstance(batch, tuple):
-        parts = [replace_columns(part, make) for part in batch]
-        return type(batch)(*parts) if hasattr(batch, "_fields") else tuple(parts)
+        return like_tuple(batch, [replace_columns(part, make) for part in batch])
     if isinstance(batch, list):
         return [replace_columns(part, make) for part in batch]
     return make(batch)
