@@ -327,7 +327,8 @@ class LoadOptions:
         self._check_cache()
         expected = "True, False, or a dict by feature"
         check_kind("decode", self.decode, (bool, Mapping), expected)
-        check_pad(self.pad)
+        if self.pad is not False:
+            check_pad(self.pad)
         check_cast(self.cast)
         self._check_functions(check_numpy_function)
         check_choice("on_error", self.on_error, ("raise", "skip"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +33,7 @@ __all__ = [
     "SoundFile",
     "StoppedError",
     "WatchedFile",
+    "bytes_of",
     "checksum_file",
     "end_of",
     "tail_checksum",
@@ -435,6 +436,11 @@ class ShardRange:
 
     def __len__(self) -> int:
         return self.stop - self.start
+
+
+def bytes_of(runs: Iterable[ShardRange]) -> int:
+    """Approximate number of bytes of the records of some ranges in their files."""
+    return sum(run.shard.bytes * len(run) // max(1, run.shard.records) for run in runs)
 
 
 class RangeBatches(BatchReader):

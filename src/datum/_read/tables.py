@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum._optional import require
+from datum._read.shards import bytes_of
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import SchemaError, SourceError
 from datum.schema import Feature, Schema, numpy_dtype
@@ -332,8 +333,7 @@ _COARSE_UNITS = ("D", "h", "m")  # units that pandas lacks
 def bounded_batches(split: Split, schema: Schema) -> Iterator[tuple[dict[str, Any], int]]:
     """Batches of columns in order, with their number of records, of a limited size."""
     total = len(split)
-    nbytes = sum(run.shard.bytes * len(run) // max(run.shard.records, 1) for run in split.runs)
-    size = max(1, min(BATCH_RECORDS, BATCH_BYTES * total // max(nbytes, 1)))
+    size = max(1, min(BATCH_RECORDS, BATCH_BYTES * total // max(bytes_of(split.runs), 1)))
     left = total
     for batch in split.batches(size, columns=list(schema), threads=2):
         count = min(size, left)

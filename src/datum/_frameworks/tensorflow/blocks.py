@@ -19,7 +19,7 @@ from datum._frameworks.tensorflow.ops import trace
 from datum._optional import require
 from datum._options import thread_count
 from datum._read.local import process_folder
-from datum._read.shards import ShardRange, Shards
+from datum._read.shards import ShardRange, Shards, bytes_of
 from datum._read.split import Split
 from datum.errors import Damage, Message, count_of
 from datum.format import Compression, Index, RecordFile, RecordWriter, frame
@@ -32,7 +32,6 @@ __all__ = [
     "BlockTable",
     "Stretch",
     "block_reader",
-    "bytes_of",
     "cut_blocks",
     "find_lost",
     "find_sound_stretches",
@@ -117,11 +116,6 @@ class BlockTable:
         return paths, compressions, np.array(numbers, np.int64).reshape(-1, 5)
 
 
-def bytes_of(split: Split) -> int:
-    """Approximate number of bytes of the records of a split in their files."""
-    return sum(run.shard.bytes * len(run) // max(1, run.shard.records) for run in split.runs)
-
-
 def find_stretches(split: Split) -> list[Stretch]:
     """The stretches of the records of a split, if all of them are sound."""
     shards = split.shards
@@ -154,7 +148,7 @@ def _find_stretch(shards: Shards, run: ShardRange, *, may_scan: bool) -> Stretch
 
 def unindexed_stretch(path: Path, run: ShardRange, records: int) -> Stretch:
     """The records of a run whose file must be read from its start."""
-    nbytes = run.shard.bytes * len(run) // max(1, run.shard.records)
+    nbytes = bytes_of([run])
     nbytes *= 1 if run.shard.compression is None else INFLATION
     compression = _TF_COMPRESSION[run.shard.compression]
     return Stretch(str(path), compression, run.start, records, None, nbytes)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from datum._frameworks.tensorflow.blocks import (
     Stretch,
     block_reader,
-    bytes_of,
     find_stretches,
     refuse_marks,
 )
@@ -26,6 +25,7 @@ from datum._load.epoch_order import BLOCKS_PER_WINDOW, Order, key_of
 from datum._load.options import MASK
 from datum._optional import require
 from datum._read.local import find_local
+from datum._read.shards import bytes_of
 from datum._read.split import Split
 from datum.format import Index
 from datum.transforms.graph import leave_as_is
@@ -75,7 +75,7 @@ class GraphReader(OrderedReader[GraphPasses]):
 
     def _find_records(self, split: Split) -> tuple[bool, _Table]:
         """Whether all records are held in memory, and the table of the blocks to read."""
-        nbytes, mode = bytes_of(split), self._order.mode
+        nbytes, mode = bytes_of(split.runs), self._order.mode
         is_compressed = any(run.shard.compression is not None for run in split.runs)
         is_held = nbytes <= MAX_HELD_BYTES and is_compressed
         if not self._is_large:

@@ -145,7 +145,8 @@ class TfOptions(LoadOptions):
 
     def _check_functions(self, check: Callable[..., None]) -> None:  # noqa: ARG002
         super()._check_functions(check_graph_function)
-        check_function("bucket_fn", self.bucket_fn)
+        if self.bucket_fn is not None:
+            check_function("bucket_fn", self.bucket_fn)
 
     def _check_host(self) -> None:
         # `find_host` checks what only TensorFlow knows.

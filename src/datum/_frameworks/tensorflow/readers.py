@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from datum._frameworks.tensorflow.blocks import bytes_of
 from datum._frameworks.tensorflow.dataset import Passes, Position, batches_per_epoch
 from datum._frameworks.tensorflow.options import TfOptions
 from datum._frameworks.tensorflow.steps import (
@@ -20,6 +19,7 @@ from datum._frameworks.tensorflow.steps import (
 from datum._load.options import MASK
 from datum._load.stream import EpochOrder, Stream, order_split
 from datum._optional import require
+from datum._read.shards import bytes_of
 from datum._read.split import Split
 from datum.schema import Schema
 
@@ -150,7 +150,7 @@ class OrderedReader(Generic[AnyPasses]):
         self.position = Position(
             self.stream, self._passes, identity, name=split.name, echo=options.echo
         )
-        self._record_bytes = max(1, bytes_of(split) // max(1, len(split)))
+        self._record_bytes = max(1, bytes_of(split.runs) // max(1, len(split)))
         self._is_large = self._record_bytes >= LARGE_RECORD_BYTES
         self._chunk = PARSED_LARGE_RECORDS if self._is_large else PARSED_RECORDS
 

@@ -11,7 +11,6 @@ import datum
 from datum._frameworks.tensorflow import blocks as module
 from datum._frameworks.tensorflow.blocks import (
     Stretch,
-    bytes_of,
     cut_blocks,
     find_sound_stretches,
     find_stretches,
@@ -30,6 +29,7 @@ from datum._frameworks.tensorflow.steps import (
 )
 from datum._load.epoch_order import Order
 from datum._load.padding import Pad
+from datum._read.shards import bytes_of
 from datum.configs import BucketConfigs
 from datum.errors import CorruptRecordError
 from datum.format import RecordFile, RecordWriter, encode
@@ -168,8 +168,8 @@ def test_inputs_that_are_not_there_are_told():
 def test_the_bytes_of_a_split_are_those_of_its_records(tmp_path):
     dataset = write_numbers(tmp_path, 100)
     whole = sum(path.stat().st_size for path in tmp_path.glob("*.tfrecord"))
-    assert bytes_of(dataset["train"]) == whole
-    assert abs(bytes_of(dataset["train[:50%]"]) - whole / 2) < whole / 10
+    assert bytes_of(dataset["train"].runs) == whole
+    assert abs(bytes_of(dataset["train[:50%]"].runs) - whole / 2) < whole / 10
 
 
 def test_the_stretches_of_a_split_are_its_runs(tmp_path):
