@@ -18,8 +18,8 @@ from datum._load.stream import (
     MAX_COUNT,
     EpochOrder,
     Ordered,
+    PassProgress,
     Place,
-    Progress,
     RecordStream,
     Stream,
     check_state,
@@ -136,8 +136,8 @@ class Loader:
         self._randomness: GlobalRandomness | None = None
         if options.map is not None or options.batch_map is not None:
             self._randomness = GlobalRandomness(*(tools.generators if tools else ()))
-        self._begin = Progress()  # where the next iteration starts
-        self._begun: Progress | None = None  # where the last one started that returned anything
+        self._begin = PassProgress()  # where the next iteration starts
+        self._begun: PassProgress | None = None  # where the last one started that returned anything
         self._progress = self._begin
         self._is_placed = False  # whether the program chose where the next iteration starts
         self._has_warned = False
@@ -160,7 +160,7 @@ class Loader:
         # Decided here and not at the first batch, because a state may be taken in between. It is
         # the only rule for workers that outlast a pass: they do not know how far the program got.
         if self._begun is self._begin:
-            self._move_to(Progress(self._next_start(), self._progress.worker))
+            self._move_to(PassProgress(self._next_start(), self._progress.worker))
         self._warn_of_short_batches(self._stream(), self._begin.start)
         return self._batches(self._begin)
 
@@ -172,13 +172,13 @@ class Loader:
             place = stream.after(place, max(0, progress.batches - 1))  # that of the last batch
         return stream.next_pass(place)
 
-    def _batches(self, begin: Progress) -> Iterator[Any]:
+    def _batches(self, begin: PassProgress) -> Iterator[Any]:
         worker = self._find_worker()
         threads = self.options.threads or max(1, thread_count(None) // worker[1])
         stream = self._stream()
         progress = begin
         if progress.worker != worker:  # the place is that of all workers together
-            progress = Progress(progress.start, worker)
+            progress = PassProgress(progress.start, worker)
         self._begun = begin
         self._is_placed = False
         self.report = report = LoadReport()
@@ -198,7 +198,7 @@ class Loader:
         finally:
             pipeline.close()
         if self._begin is begin:  # no other place was chosen meanwhile
-            self._move_to(Progress(stream.next_pass(progress.start), worker))
+            self._move_to(PassProgress(stream.next_pass(progress.start), worker))
 
     def _elements(self, finished: Finished) -> Iterator[tuple[int, Any]]:
         """The batch, or each of its records, with its step in the plan."""
@@ -210,10 +210,10 @@ class Loader:
         for row, at in enumerate(finished.rows.tolist()):
             yield at + 1, convert(take(row))
 
-    def _move_to(self, progress: Progress) -> None:
+    def _move_to(self, progress: PassProgress) -> None:
         self._begin = self._progress = progress
 
-    def _start_at(self, progress: Progress) -> None:
+    def _start_at(self, progress: PassProgress) -> None:
         """Start the next iteration at a place that the program chose."""
         self._move_to(progress)
         self._is_placed = True
@@ -314,7 +314,7 @@ class Loader:
         """
         epoch = check_count("epoch", epoch, least=0, most=MAX_COUNT)
         if not (self._is_placed and self._begin.start.epoch == epoch):
-            self._start_at(Progress(Place(epoch)))
+            self._start_at(PassProgress(Place(epoch)))
 
     def state_dict(self, batches: int | None = None) -> dict[str, Any]:
         """The position after the last batch, as plain values that fit into JSON.
@@ -327,12 +327,12 @@ class Loader:
             progress = self._current()
         else:
             batches = check_count("batches", batches, least=0, most=MAX_COUNT)
-            progress = Progress(self._pass_start(), batches=batches)
+            progress = PassProgress(self._pass_start(), batches=batches)
         if progress.worker[1] == 1:
-            progress = Progress(self._stream().reached(progress.start, progress.batches))
+            progress = PassProgress(self._stream().reached(progress.start, progress.batches))
         return to_state(self._identity(), progress)
 
-    def _current(self) -> Progress:
+    def _current(self) -> PassProgress:
         """The progress of this loader."""
         return self._progress
 

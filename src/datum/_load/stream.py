@@ -30,8 +30,8 @@ __all__ = [
     "OrderWithout",
     "Ordered",
     "Parts",
+    "PassProgress",
     "Place",
-    "Progress",
     "RecordStream",
     "SeededOrder",
     "Stream",
@@ -287,7 +287,7 @@ _WHAT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class PassProgress:
     """A start, and the number of batches since.
 
     Attributes:
@@ -312,7 +312,7 @@ def fingerprint(runs: Iterable[ShardRange]) -> str:
     return digest.hexdigest()
 
 
-def to_state(identity: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+def to_state(identity: Mapping[str, Any], progress: PassProgress) -> dict[str, Any]:
     """The state of a loader, as plain values that fit into JSON."""
     place = {"epoch": progress.start.epoch, "position": progress.start.position}
     state = {"version": VERSION, **identity, **place}
@@ -328,7 +328,7 @@ def check_state(
     records: int,
     worker: tuple[int, int],
     where: str,
-) -> Progress:
+) -> PassProgress:
     """Read a state; raise StateError if it is of other records or another order.
 
     Args:
@@ -360,7 +360,7 @@ def check_state(
     position = _count(state, "position", where, most=records)
     start = Place(epoch, position)
     if "worker" not in state:
-        return Progress(start, worker)
+        return PassProgress(start, worker)
     given = state["worker"]
     if not isinstance(given, (list, tuple)) or tuple(map(_to_int, given)) != worker:
         raise StateError(
@@ -368,7 +368,7 @@ def check_state(
             where=where,
             hint="loader.state_dict(batches=n) of the main process fits any number of workers",
         )
-    return Progress(start, worker, _count(state, "batches", where, most=MAX_COUNT))
+    return PassProgress(start, worker, _count(state, "batches", where, most=MAX_COUNT))
 
 
 def check_state_seed(state: Any, where: str) -> int:

@@ -26,7 +26,7 @@ from datum.format.manifest import MANIFEST_NAME, TAIL_BYTES
 __all__ = [
     "ByteCounter",
     "Checksum",
-    "Progress",
+    "ProgressCallback",
     "RangeBatches",
     "ShardRange",
     "Shards",
@@ -41,7 +41,7 @@ __all__ = [
     "wrong_file",
 ]
 
-Progress = Callable[[int, int], object]
+ProgressCallback = Callable[[int, int], object]
 
 
 class ByteCounter:
@@ -56,7 +56,7 @@ class ByteCounter:
             bytes.
     """
 
-    def __init__(self, total: int, progress: Progress | None) -> None:
+    def __init__(self, total: int, progress: ProgressCallback | None) -> None:
         self.is_stopped = False
         self._total = total
         self._done = 0

@@ -27,7 +27,7 @@ from datum._read.record_checks import (
     compare_statistics,
     make_parser,
 )
-from datum._read.shards import ByteCounter, Checksum, Progress, end_of
+from datum._read.shards import ByteCounter, Checksum, ProgressCallback, end_of
 from datum.errors import DatumError, ManifestError, Message, SchemaError, count_of
 from datum.format import Index, Parser, RecordFile, Records, ShardInfo, Statistics
 from datum.format.durable import NEW_SUFFIX, find_unfinished
@@ -304,7 +304,7 @@ def verify_shards(
     *,
     deep: bool = False,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> VerifyReport:
     """Compare every shard with its description, its index, its CRCs and the schema.
 
@@ -473,7 +473,7 @@ def verify_path(
     *,
     deep: bool = False,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> VerifyReport:
     """Verify the dataset or files at a path, even if `datum.load` fails.
 
@@ -504,7 +504,7 @@ def verify_path(
 class _Halves:
     """The progress of two passes as one: files without a description are also read to open them."""
 
-    def __init__(self, progress: Progress | None) -> None:
+    def __init__(self, progress: ProgressCallback | None) -> None:
         self._progress = progress
         self._opened = 0
         self._done = 0
@@ -520,7 +520,7 @@ class _Halves:
             self._progress(self._opened + done, self._opened + total)
 
 
-def _open(path: Paths, progress: Progress) -> _Opened:
+def _open(path: Paths, progress: ProgressCallback) -> _Opened:
     try:
         return _open_records(path, progress)
     except DatumError as error:
@@ -530,7 +530,7 @@ def _open(path: Paths, progress: Progress) -> _Opened:
         return _open_undescribed(folder, error, progress)
 
 
-def _open_records(path: Paths, progress: Progress) -> _Opened:
+def _open_records(path: Paths, progress: ProgressCallback) -> _Opened:
     """Open a dataset; records whose features cannot be inferred are opened without features."""
     try:
         return _Opened(open_dataset(path, skips_damage=True, progress=progress))
@@ -543,7 +543,7 @@ def _open_records(path: Paths, progress: Progress) -> _Opened:
         return _Opened(contents, notes=(note,))
 
 
-def _open_undescribed(folder: Path, error: DatumError, progress: Progress) -> _Opened:
+def _open_undescribed(folder: Path, error: DatumError, progress: ProgressCallback) -> _Opened:
     """Open the record files of a folder whose description cannot be used."""
     described = [name for name in _DESCRIPTIONS if os.path.lexists(folder / name)]
     files = select_record_files(list_folder(folder)[0], skips_damage=True) if described else []

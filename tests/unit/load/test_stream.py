@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datum._load.epoch_order import BLOCKS_PER_WINDOW, Order, key_of
-from datum._load.stream import Place, Progress, Stream, check_state, fingerprint, to_state
+from datum._load.stream import PassProgress, Place, Stream, check_state, fingerprint, to_state
 from datum._read.shards import ShardRange
 from datum.errors import SplitError, StateError
 from datum.format import ShardInfo
@@ -290,7 +290,7 @@ def shard(name: str = "a.tfrecord", **changes) -> ShardInfo:
 
 
 def test_a_state_comes_back_from_json():
-    progress = Progress(Place(2, 640))
+    progress = PassProgress(Place(2, 640))
     state = json.loads(json.dumps(to_state(IDENTITY, progress)))
     assert state == {
         "version": 1,
@@ -304,19 +304,19 @@ def test_a_state_comes_back_from_json():
 
 
 def test_a_worker_tells_its_own_batches():
-    progress = Progress(Place(1, 8), (2, 3), 5)
+    progress = PassProgress(Place(1, 8), (2, 3), 5)
     state = json.loads(json.dumps(to_state(IDENTITY, progress)))
     assert check(state, worker=(2, 3)) == progress
 
 
 def test_a_state_of_all_serves_every_worker():
-    state = to_state(IDENTITY, Progress(Place(1, 8)))
-    assert check(state, worker=(1, 2)) == Progress(Place(1, 8), (1, 2))
+    state = to_state(IDENTITY, PassProgress(Place(1, 8)))
+    assert check(state, worker=(1, 2)) == PassProgress(Place(1, 8), (1, 2))
 
 
 @pytest.mark.parametrize("worker", [ALONE, (1, 3), (2, 4)])
 def test_the_state_of_one_worker_serves_no_other(worker):
-    state = to_state(IDENTITY, Progress(Place(1, 8), (2, 3), 5))
+    state = to_state(IDENTITY, PassProgress(Place(1, 8), (2, 3), 5))
     with pytest.raises(StateError, match="the state of worker .*got .*\nhint: .*batches=n"):
         check(state, worker=worker)
 
@@ -344,7 +344,7 @@ def test_the_state_of_one_worker_serves_no_other(worker):
     ],
 )
 def test_what_does_not_fit_is_told(changed, expected):
-    state = to_state(IDENTITY, Progress()) | changed
+    state = to_state(IDENTITY, PassProgress()) | changed
     with pytest.raises(StateError) as caught:
         check(state)
     assert str(caught.value).startswith(f"split 'train': {expected}")
@@ -369,14 +369,14 @@ def test_what_is_no_state_is_refused(state):
     ],
 )
 def test_a_damaged_state_of_a_worker_is_refused(part):
-    state = to_state(IDENTITY, Progress()) | part
+    state = to_state(IDENTITY, PassProgress()) | part
     with pytest.raises(StateError):
         check(state, worker=(0, 2))
 
 
 def test_numbers_of_numpy_serve_as_those_of_python():
-    state = to_state(IDENTITY, Progress(Place(2, 640))) | {"seed": np.int64(3)}
-    assert check(state | {"position": np.int64(640)}) == Progress(Place(2, 640))
+    state = to_state(IDENTITY, PassProgress(Place(2, 640))) | {"seed": np.int64(3)}
+    assert check(state | {"position": np.int64(640)}) == PassProgress(Place(2, 640))
 
 
 def test_a_state_error_is_a_value_error_too():

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from datum._load.stream import Place, Progress, Stream, check_state, to_state
+from datum._load.stream import PassProgress, Place, Stream, check_state, to_state
 from datum._optional import require
 from datum._options import check_count
 from datum.errors import StateError
@@ -275,7 +275,7 @@ class Position:
         """The position as plain values that fit into JSON."""
         if batches is not None:
             batches = check_count("batches", batches, least=0)
-        return to_state(self._identity, Progress(self.place(batches)))
+        return to_state(self._identity, PassProgress(self.place(batches)))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Start the next pass at the position of a state; StateError if it does not fit."""

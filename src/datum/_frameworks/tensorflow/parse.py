@@ -10,7 +10,13 @@ import numpy as np
 
 from datum._core import Layout
 from datum._frameworks.tensorflow.ops import checked
-from datum._frameworks.tensorflow.stored import Key, Stored, StoredReader, count_records, pad_rows
+from datum._frameworks.tensorflow.record_keys import (
+    Key,
+    KeyReader,
+    KeyValues,
+    count_records,
+    pad_rows,
+)
 from datum._load.options import present_name
 from datum._optional import require
 from datum.errors import SchemaError
@@ -79,7 +85,7 @@ class GraphParser:
         serialized = tf.convert_to_tensor(serialized, tf.string)
         if serialized.shape.rank != 1:
             raise ValueError(f"expected records in one dimension, got {serialized.shape}")
-        reader = StoredReader(serialized, self._is_trusted)
+        reader = KeyReader(serialized, self._is_trusted)
         found = reader.read([key for keys in self._keys.values() for key in keys])
         batch = {}
         for name, feature in self.schema.items():
@@ -94,7 +100,7 @@ class GraphParser:
 _MAX_EXTENT = 2**31 - 1  # of a raw tensor with a shape of its own
 
 
-def assemble(name: str, keys: Sequence[Key], parts: Sequence[Stored], serialized: Any) -> Any:
+def assemble(name: str, keys: Sequence[Key], parts: Sequence[KeyValues], serialized: Any) -> Any:
     """The column of a feature: a Tensor, RaggedTensor or SparseTensor."""
     key, stored = keys[0], parts[0]
     if key.feature.encoding == "sparse":
@@ -113,7 +119,7 @@ def _ragged(values: Any, splits: Any) -> Any:
     return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
 
 
-def _assemble_fixed(name: str, key: Key, stored: Stored, serialized: Any) -> Any:
+def _assemble_fixed(name: str, key: Key, stored: KeyValues, serialized: Any) -> Any:
     feature = key.feature
     if key.is_raw:
         values = decode_each(name, feature, stored.values, key.column.unit)
@@ -126,7 +132,7 @@ def _assemble_fixed(name: str, key: Key, stored: Stored, serialized: Any) -> Any
     return tf.reshape(values, (count_records(serialized), *feature.shape))
 
 
-def _read_units(name: str, key: Key, stored: Stored) -> tuple[Any, Any]:
+def _read_units(name: str, key: Key, stored: KeyValues) -> tuple[Any, Any]:
     """The rows of a variable dimension of all records, and where those of each record start."""
     feature = key.feature
     inner = feature.shape[feature.ragged_rank :]
@@ -162,7 +168,7 @@ def _fill_default(key: Key, values: Any, splits: Any, present: Any) -> tuple[Any
     return tf.gather(choices, places.values), places.row_splits
 
 
-def _nest(name: str, column: Any, below: Any, levels: Sequence[Stored]) -> Any:
+def _nest(name: str, column: Any, below: Any, levels: Sequence[KeyValues]) -> Any:
     """Rows nested by the lengths of each level, from the outermost in; `below` splits values."""
     problem = f"feature `{name}`: expected row lengths that add up to the number of values"
     for level in reversed(levels):
@@ -174,7 +180,7 @@ def _nest(name: str, column: Any, below: Any, levels: Sequence[Stored]) -> Any:
     return _ragged(column, below)
 
 
-def _assemble_steps(name: str, key: Key, stored: Stored) -> Any:
+def _assemble_steps(name: str, key: Key, stored: KeyValues) -> Any:
     feature, unit = key.feature, key.column.unit
     inner, starts = feature.shape[feature.ragged_rank :], stored.inner_splits
     if key.column.layout == Layout.NESTED_STEPS:
@@ -190,7 +196,7 @@ def _assemble_steps(name: str, key: Key, stored: Stored) -> Any:
     return _ragged(tf.reshape(values, (-1, *inner)), stored.splits)
 
 
-def _assemble_shaped(name: str, key: Key, parts: Sequence[Stored], serialized: Any) -> Any:
+def _assemble_shaped(name: str, key: Key, parts: Sequence[KeyValues], serialized: Any) -> Any:
     """Raw tensors that are stored with their shape: ragged up to the last variable dimension."""
     feature, records = key.feature, count_records(serialized)
     values, items = decode_joined(name, feature, parts[0].values, key.column.unit)
@@ -218,7 +224,7 @@ def nest_by_shape(values: Any, extents: Any, shape: tuple[int | None, ...], reco
     return column
 
 
-def _find_extents(name: str, key: Key, parts: Sequence[Stored], items: Any, records: Any) -> Any:
+def _find_extents(name: str, key: Key, parts: Sequence[KeyValues], items: Any, records: Any) -> Any:
     """The lengths of all dimensions of each record's tensor."""
     shape, present, splits = key.feature.shape, parts[0].present, parts[1].splits
     found = pad_rows(parts[1], (records, len(shape)), blank=tf.zeros([], tf.int64))
@@ -240,7 +246,7 @@ def _find_extents(name: str, key: Key, parts: Sequence[Stored], items: Any, reco
     return checked(found, is_sound, problem)
 
 
-def _assemble_sparse(name: str, key: Key, parts: Sequence[Stored], serialized: Any) -> Any:
+def _assemble_sparse(name: str, key: Key, parts: Sequence[KeyValues], serialized: Any) -> Any:
     feature = key.feature
     shape: Any = feature.shape
     stored, indices = parts[0], parts[1:]

@@ -15,7 +15,7 @@ from typing import Any
 from datum._frameworks.torch.tensors import TOOLS, to_own_tensors, to_pinned, to_shipped, to_tensors
 from datum._load.loader import Loader
 from datum._load.options import LoadOptions
-from datum._load.stream import Ordered, Place, Progress, Stream
+from datum._load.stream import Ordered, PassProgress, Place, Stream
 from datum._optional import require
 from datum._options import check_kind
 from datum.errors import Message, StateError
@@ -124,11 +124,11 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
         if not is_worker():
             last = self._passes.begun_by_workers()
             if last is not None:
-                self._move_to(Progress(stream.next_pass(last)))
+                self._move_to(PassProgress(stream.next_pass(last)))
         elif not self._is_placed_here():
             worker = find_worker()
             place = self._passes.next_start(find_base_seed(), worker[0], stream.next_pass)
-            self._move_to(Progress(place, worker))
+            self._move_to(PassProgress(place, worker))
         return super().__iter__()
 
     def _refuse_collation(self) -> None:
@@ -161,7 +161,7 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
             Message(f"{type(self).__name__!r} object has no attribute {name!r}", hint=hint)
         )
 
-    def _start_at(self, progress: Progress) -> None:
+    def _start_at(self, progress: PassProgress) -> None:
         super()._start_at(progress)
         self._placed_in = os.getpid()
         if not is_worker():
@@ -176,7 +176,7 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
         if is_short and find_worker()[0] == 0 and self._passes.is_first_to_warn():
             super()._warn_of_short_batches(stream, place)
 
-    def _current(self) -> Progress:
+    def _current(self) -> PassProgress:
         if not is_worker() and self._passes.begun_by_workers() is not None:
             raise StateError(
                 "only the workers of a DataLoader know how far they have read",
@@ -190,7 +190,7 @@ class TorchLoader(Loader, torch.utils.data.IterableDataset):  # type: ignore[mis
         last = None if is_worker() else self._passes.begun_by_workers()
         return super()._pass_start() if last is None else last
 
-    def _batches(self, begin: Progress) -> Iterator[Any]:
+    def _batches(self, begin: PassProgress) -> Iterator[Any]:
         if is_worker():
             self._passes.take(find_base_seed(), find_worker()[0], begin.start)
         else:

@@ -12,7 +12,7 @@ from pathlib import Path
 from datum._options import thread_count
 from datum._read.contents import Contents
 from datum._read.foreign.record_files import no_record_file, size_of, split_order
-from datum._read.shards import ByteCounter, Progress, WatchedFile
+from datum._read.shards import ByteCounter, ProgressCallback, WatchedFile
 from datum.errors import (
     CorruptRecordError,
     Damage,
@@ -78,7 +78,7 @@ def scan_files(
     discovers: bool,
     threads: int | None = None,
     skips_damage: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> list[ScannedFile]:
     """Count the records of each file, and infer their features.
 
@@ -212,7 +212,7 @@ def open_files(
     *,
     skips_damage: bool = False,
     missing: Sequence[Path] = (),
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Contents:
     """Open some files in this order as a dataset.
 

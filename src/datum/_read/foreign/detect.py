@@ -26,7 +26,7 @@ from datum._read.foreign.record_files import (
     split_of_folder,
 )
 from datum._read.foreign.tfds import FEATURES_FILE, INFO_FILE, open_tfds, read_tfds_features
-from datum._read.shards import Progress, Shards, checksum_file, tail_checksum
+from datum._read.shards import ProgressCallback, Shards, checksum_file, tail_checksum
 from datum.errors import CorruptRecordError, ManifestError, Option, Text, WriteError, count_of
 from datum.format import Manifest, ShardInfo, SplitInfo
 from datum.format.durable import find_unfinished
@@ -50,7 +50,7 @@ class _Options:
     schema: Schema | None
     skips_damage: bool
     follow_links: bool
-    progress: Progress | None
+    progress: ProgressCallback | None
 
 
 def open_dataset(
@@ -59,7 +59,7 @@ def open_dataset(
     schema: Schema | Mapping[str, Any] | None = None,
     skips_damage: bool = False,
     follow_links: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Contents:
     """Open the dataset at a folder, a manifest, a TFRecord file, a pattern, or a list of files.
 

@@ -9,11 +9,11 @@ import tensorflow as tf
 
 import datum
 from datum import Feature, Schema
-from datum._frameworks.tensorflow.stored import (
+from datum._frameworks.tensorflow.record_keys import (
     DenseKey,
     Key,
-    Stored,
-    StoredReader,
+    KeyReader,
+    KeyValues,
     count_records,
     find_present,
     pad_rows,
@@ -42,8 +42,8 @@ def _keys(**features: Feature) -> list[Key]:
     return [Key(column, item) for name, item in features.items() for column in lower(name, item)]
 
 
-def _read(keys: list[Key], *records: bytes, **options: Any) -> dict[tuple[str, bool], Stored]:
-    return StoredReader(tf.constant(records), **options).read(keys)
+def _read(keys: list[Key], *records: bytes, **options: Any) -> dict[tuple[str, bool], KeyValues]:
+    return KeyReader(tf.constant(records), **options).read(keys)
 
 
 def test_each_key_is_found_under_its_name_and_kind() -> None:
@@ -80,7 +80,7 @@ def test_only_what_is_not_trusted_is_searched_for_missing_lists() -> None:
 
 
 def test_rows_are_cut_off_or_filled_up() -> None:
-    stored = Stored(tf.constant([1, 2, 3, 4]), tf.constant([0, 3, 3, 4], tf.int64))
+    stored = KeyValues(tf.constant([1, 2, 3, 4]), tf.constant([0, 3, 3, 4], tf.int64))
     rows = pad_rows(stored, (3, 2), blank=tf.constant(9))
     assert rows.numpy().tolist() == [[1, 2], [9, 9], [4, 9]]
 

@@ -25,8 +25,8 @@ from datum.schema.feature import FLOATS_ON_WIRE
 __all__ = [
     "DenseKey",
     "Key",
-    "Stored",
-    "StoredReader",
+    "KeyReader",
+    "KeyValues",
     "count_records",
     "find_present",
     "pad_rows",
@@ -41,7 +41,7 @@ tf: Any = require("tensorflow", purpose="`to_tf`")
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class KeyValues:
     """Values of records under one key.
 
     Attributes:
@@ -58,7 +58,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredReader:
+class KeyReader:
     """Reads the keys of serialized records.
 
     Attributes:
@@ -70,14 +70,14 @@ class StoredReader:
     serialized: Any
     is_trusted: bool = False
 
-    def read(self, keys: Sequence[Key]) -> dict[tuple[str, bool], Stored]:
+    def read(self, keys: Sequence[Key]) -> dict[tuple[str, bool], KeyValues]:
         """The values under each key, by its name and whether it is a feature list."""
         context = [key for key in keys if not key.feature.sequence]
         lists = [key for key in keys if key.feature.sequence]
         found = [*self._read_context(context), *self._read_lists(lists)]
         return {(key.name, key.feature.sequence): stored for key, stored in found}
 
-    def _read_context(self, keys: Sequence[Key]) -> Iterator[tuple[Key, Stored]]:
+    def _read_context(self, keys: Sequence[Key]) -> Iterator[tuple[Key, KeyValues]]:
         if not keys:
             return
         dense = [key for key in keys if key.is_fixed and not key.is_doubtful]
@@ -88,20 +88,20 @@ class StoredReader:
             [key.dense_key() for key in dense],
             [(key.name, key.dtype) for key in doubtful + ragged],
         )
-        found = [Stored(*pair) for pair in lists]
-        yield from zip(dense, map(Stored, rows), strict=True)
+        found = [KeyValues(*pair) for pair in lists]
+        yield from zip(dense, map(KeyValues, rows), strict=True)
         yield from self._fill(doubtful, found[: len(doubtful)])
         for key, stored in zip(ragged, found[len(doubtful) :], strict=True):
             yield key, self._settle(key, stored)
 
-    def _read_lists(self, keys: Sequence[Key]) -> Iterator[tuple[Key, Stored]]:
+    def _read_lists(self, keys: Sequence[Key]) -> Iterator[tuple[Key, KeyValues]]:
         if not keys:
             return
         found = parse_steps(self.serialized, [(key.name, key.dtype) for key in keys])
         for key, parts in zip(keys, found, strict=True):
-            yield key, self._settle(key, Stored(*parts))
+            yield key, self._settle(key, KeyValues(*parts))
 
-    def _settle(self, key: Key, stored: Stored) -> Stored:
+    def _settle(self, key: Key, stored: KeyValues) -> KeyValues:
         """Raise for records that lack a required list; find those that have an optional one."""
         if key.is_required and not self.is_trusted:
             splits = refuse_missing(
@@ -119,7 +119,9 @@ class StoredReader:
         )
         return replace(stored, present=present)
 
-    def _fill(self, keys: Sequence[Key], found: Sequence[Stored]) -> Iterator[tuple[Key, Stored]]:
+    def _fill(
+        self, keys: Sequence[Key], found: Sequence[KeyValues]
+    ) -> Iterator[tuple[Key, KeyValues]]:
         """Make rows of lists that have either a fixed number of values or none."""
         if not keys:
             return
@@ -130,7 +132,7 @@ class StoredReader:
         records = count_records(self.serialized)
         for key, stored, is_there in zip(keys, found, present, strict=True):
             rows = pad_rows(stored, (records, math.prod(key.shape)), blank=key.blank())
-            yield key, Stored(tf.reshape(rows, (records, *key.shape)), present=is_there)
+            yield key, KeyValues(tf.reshape(rows, (records, *key.shape)), present=is_there)
 
 
 def count_records(serialized: Any) -> Any:
@@ -139,7 +141,7 @@ def count_records(serialized: Any) -> Any:
     return tf.shape(serialized, tf.int64)[0] if known is None else known
 
 
-def _is_whole(key: Key, stored: Stored) -> Any:
+def _is_whole(key: Key, stored: KeyValues) -> Any:
     """Whether each record has all values of the key; it must have all or none."""
     count = math.prod(key.shape)
     lengths = stored.splits[1:] - stored.splits[:-1]
@@ -148,7 +150,7 @@ def _is_whole(key: Key, stored: Stored) -> Any:
     return checked(is_whole, tf.logical_or(is_whole, tf.equal(lengths, 0)), problem)
 
 
-def pad_rows(stored: Stored, shape: tuple[Any, int], *, blank: Any) -> Any:
+def pad_rows(stored: KeyValues, shape: tuple[Any, int], *, blank: Any) -> Any:
     """Lists as rows of one length, cut off or padded with `blank`."""
     return tf.raw_ops.RaggedTensorToTensor(
         shape=tf.stack([tf.cast(extent, tf.int64) for extent in shape]),
