@@ -133,7 +133,7 @@ class Dataset:
 
         def __getattr__(self, name: str) -> Any:  # called only for unknown names
             is_of_split = not name.startswith("_") and hasattr(Split, name)
-            hint = f"splits have it: ds['train'].{name}()" if is_of_split else ""
+            hint = f"ds['train'].{name}() works on a split" if is_of_split else ""
             raise AttributeError(Message(f"'Dataset' object has no attribute {name!r}", hint=hint))
 
     def parts(self) -> dict[str, Part]:
