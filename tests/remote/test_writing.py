@@ -253,6 +253,33 @@ def test_no_object_has_a_secret(seaweed: Server) -> None:
         assert KEY.encode() not in data
 
 
+def test_a_dataset_is_resharded_into_a_store(seaweed: Server, tmp_path: Path) -> None:
+    datum.write(COLUMNS, tmp_path / "old", shards=1, progress=False)
+    url = seaweed.fresh()
+    storage = seaweed.storage
+    datum.reshard(tmp_path / "old", url, shards=4, storage=storage, progress=False)
+    assert len(manifest(open_store(url, storage)).splits["train"].shards) == 4
+    with pytest.raises(WriteError, match="already exists"):
+        datum.reshard(tmp_path / "old", url, storage=storage, progress=False)
+    local = (tmp_path / "new").as_uri()
+    assert datum.reshard(tmp_path / "old", local, progress=False).records == 1000
+
+
+def test_exports_stay_on_this_computer(tmp_path: Path) -> None:
+    datum.write(COLUMNS, tmp_path / "old", progress=False)
+    with pytest.raises(WriteError, match="got a URL\nhint: export to a folder"):
+        datum.export_to(datum.load(tmp_path / "old"), "s3://bucket/x", format="jsonl")
+
+
+@pytest.mark.parametrize("name", ["seaweed", "moto", "azurite"])
+def test_a_bucket_that_is_not_there_is_named(name: str, request: pytest.FixtureRequest) -> None:
+    server: Server = request.getfixturevalue(name)
+    url = server.url.replace("tests", "no-such-bucket")
+    with pytest.raises(StorageError, match="no such bucket") as caught:
+        write(COLUMNS, f"{url}/x", server)
+    assert caught.value.where.startswith(url)
+
+
 def test_a_file_url_is_a_folder(tmp_path: Path) -> None:
     datum.write({"x": [1]}, (tmp_path / "here").as_uri(), progress=False)
     assert (tmp_path / "here" / "datum.json").is_file()

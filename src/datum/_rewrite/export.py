@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from datum._read.split import Split
 from datum._read.tables import arrow_schema, bounded_batches, to_arrow
+from datum._storage.store import Location, is_url
 from datum._write.options import names_nearest_option
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.dataset import Dataset
@@ -433,6 +434,12 @@ def export_to(
     total = sum(map(len, splits.values()))
     done = 0
     found: dict[str, ExportedSplit] = {}
+    if is_url(os.fspath(out)):
+        raise WriteError(
+            "expected a folder on this computer, got a URL",
+            where=Location.parse(os.fspath(out)),
+            hint="export to a folder, then upload it with the tools of the cloud",
+        )
     with open_target(Path(out), format, list(splits), overwrite=overwrite) as folder:
         make_writer = _writers(format, folder, splits, schema, opened.metadata)
         for name, records in splits.items():

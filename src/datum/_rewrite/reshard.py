@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from datum._read.copy import StoredRecords, StoredStream
 from datum._read.split import Split
 from datum._read.tables import iterate_rows
+from datum._storage.store import is_url, local_path
 from datum._write.api import write
 from datum._write.options import names_nearest_option
+from datum._write.remote import RemoteTarget
 from datum._write.report import Progress, WriteReport, show_progress
 from datum._write.staging import check_target
 from datum.dataset import Dataset
@@ -194,6 +196,20 @@ def check_free(out: str | os.PathLike[str], *, overwrite: bool) -> Path:
     return target
 
 
+def _check_place(
+    out: str | os.PathLike[str], storage: Mapping[str, Any] | None, *, overwrite: bool
+) -> None:
+    """Refuse a folder or a place in a store that is not free."""
+    text = os.fspath(out)
+    if not is_url(text):
+        check_free(text, overwrite=overwrite)
+    elif (folder := local_path(text)) is not None:
+        check_free(folder, overwrite=overwrite)
+    else:
+        with RemoteTarget(text, storage).open_staging(overwrite=overwrite, append=False):
+            pass  # it looks at what is there
+
+
 _Part = StoredRecords | StoredStream
 
 
@@ -218,6 +234,7 @@ def reshard(
     workers: int | None = None,
     overwrite: bool = False,
     sidecars: Iterable[str] = (),
+    storage: Mapping[str, Any] | None = None,
     progress: bool | None = None,
 ) -> WriteReport:
     """Write a dataset anew: other shards, splits, order, compression, or only a part of it.
@@ -230,7 +247,8 @@ def reshard(
 
     Args:
         dataset: an open dataset, one split of it, or a path.
-        out: the folder of the new dataset; with `overwrite`, it may be that of the old one.
+        out: the folder of the new dataset, or its URL in an object store; with `overwrite`, it
+            may be that of the old one.
         splits: None keeps them. Fractions such as {"train": 0.9, "val": 0.1} divide all records
             anew, by a hash of their numbers; instructions such as {"train": "train[:80%]",
             "val": "train[80%:]+test"} say which records each gets.
@@ -255,6 +273,7 @@ def reshard(
         workers: how many cores to use; all by default. The result is the same.
         overwrite: whether a dataset at `out` may be replaced.
         sidecars: for other programs that read the same shards, as with `datum.write`.
+        storage: options of the object store of `out`, as with `datum.write`.
         progress: whether to show it; None shows a bar on a terminal and lines elsewhere.
 
     >>> import datum
@@ -270,7 +289,7 @@ def reshard(
     >>> {name: split.records for name, split in report.splits.items()}
     {'train': 40, 'val': 10}
     """
-    check_free(out, overwrite=overwrite)
+    _check_place(out, storage, overwrite=overwrite)
     source = load(dataset) if isinstance(dataset, (str, os.PathLike)) else dataset
     chosen, fractions = _choose_parts(source, splits)
     schema = _choose_features(source.schema, columns, drop)
@@ -295,6 +314,7 @@ def reshard(
             workers=workers,
             overwrite=overwrite,
             sidecars=sidecars,
+            storage=storage,
             progress=progress,
         )
 

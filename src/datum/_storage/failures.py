@@ -33,6 +33,7 @@ _BY_CLASS = {
     "PreconditionError": "changed",
 }
 _BY_WORDS = {
+    "missing": ("NoSuchBucket", "ContainerNotFound", "status: 404"),
     "region": ("BareRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraint"),
     "credentials": ("169.254.169.254", "latest/api/token", "metadata.google.internal"),
     "no ranges": ("NotPartial", "RangeNotSupported"),

@@ -86,6 +86,13 @@ def command(
             autocompletion=complete_words(_SIDECARS),
         ),
     ] = None,
+    storage: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE,...",
+            help="Of the object store that OUT is in: region=eu-west-1.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
 ) -> None:
     """Lay a dataset out anew: other shards, splits, order, compression, or only a part of it.
@@ -127,6 +134,7 @@ def command(
             workers=workers,
             overwrite=overwrite,
             sidecars=sidecar or (),
+            storage=parse_pairs(storage, option="--storage") if storage else None,
         )
     if as_json:
         print_json([report_to_json(report) | {"of_records": total}])
