@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <chrono>
 
+#include "crc32c.h"
+
 namespace datum {
 namespace {
 
@@ -142,21 +144,42 @@ void install_handler() {
   is_installing.clear();
 }
 
-int64_t modified_ns(const struct stat& status) {
-#ifdef __APPLE__
-  const timespec& time = status.st_mtimespec;
-#else
-  const timespec& time = status.st_mtim;
-#endif
+int64_t to_ns(const timespec& time) {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
+uint64_t rights_of(const struct stat& status) {
+  uint64_t digest = 0;
+  for (const uint64_t part :
+       {static_cast<uint64_t>(status.st_mode), static_cast<uint64_t>(status.st_uid),
+        static_cast<uint64_t>(status.st_gid), static_cast<uint64_t>(status.st_nlink)}) {
+    digest = (digest ^ part) * 0x9E3779B97F4A7C15;  // odd: no part is lost
+  }
+  return digest;
+}
+
 FileVersion version_of(const struct stat& status) {
-  return {static_cast<uint64_t>(status.st_dev), static_cast<uint64_t>(status.st_ino),
-          static_cast<uint64_t>(status.st_size), modified_ns(status)};
+#ifdef __APPLE__
+  const timespec &modified = status.st_mtimespec, &changed = status.st_ctimespec;
+#else
+  const timespec &modified = status.st_mtim, &changed = status.st_ctim;
+#endif
+  return {.device = static_cast<uint64_t>(status.st_dev),
+          .inode = static_cast<uint64_t>(status.st_ino),
+          .bytes = static_cast<uint64_t>(status.st_size),
+          .modified_ns = to_ns(modified),
+          .changed_ns = to_ns(changed),
+          .rights = rights_of(status)};
 }
 
 }  // namespace
+
+int find_version(const std::filesystem::path& path, FileVersion& version) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return errno;
+  version = version_of(status);
+  return 0;
+}
 
 size_t mapped_files() { return guard_count.load(std::memory_order_relaxed); }
 
@@ -177,6 +200,8 @@ int MappedFile::open(const std::filesystem::path& path, size_t max_copied) {
   if (error == 0) {
     path_ = path;
     version_ = version_of(status);
+    changed_ns_.store(version_.changed_ns);
+    rights_.store(version_.rights);
     const auto size = static_cast<size_t>(status.st_size);
     if (size > 0) error = size <= max_copied ? copy(descriptor, size) : map(descriptor, size);
   }
@@ -235,17 +260,32 @@ bool MappedFile::has_lost_bytes() const {
 FileState MappedFile::state(uint64_t& bytes_now) const {
   bytes_now = size_;
   if (!is_mapped()) return FileState::kSame;
-  struct stat status;
-  if (stat(path_.c_str(), &status) == 0) {
-    const FileVersion now = version_of(status);
+  FileVersion now;
+  if (find_version(path_, now) == 0) {
     if (now.device == version_.device && now.inode == version_.inode) {
       bytes_now = now.bytes;
       if (now.bytes < version_.bytes) return FileState::kCut;
-      if (now.bytes == version_.bytes && now != version_) return FileState::kRewritten;
-      if (now != version_ && !has_lost_bytes()) return FileState::kGrown;
+      const bool is_modified = now.modified_ns != version_.modified_ns;
+      if (now.bytes == version_.bytes && is_modified) return FileState::kRewritten;
+      if (now.bytes > version_.bytes && !has_lost_bytes()) return FileState::kGrown;
+      if (now.changed_ns != changed_ns_.load() && !has_lost_bytes()) return state_of_touched(now);
     }
   }
   return has_lost_bytes() ? FileState::kUnreadable : FileState::kSame;
+}
+
+// Who writes to a file and restores its time of modification cannot restore that of its change.
+// New rights and links explain one; otherwise the checksum of all bytes decides.
+FileState MappedFile::state_of_touched(const FileVersion& now) const {
+  if (expected_crc_) {
+    const bool is_same = crc32c(data_, size_) == *expected_crc_ && !has_lost_bytes();
+    if (!is_same) return has_lost_bytes() ? FileState::kUnreadable : FileState::kRewritten;
+  } else if (now.rights == rights_.load()) {
+    return FileState::kTouched;
+  }
+  changed_ns_.store(now.changed_ns);
+  rights_.store(now.rights);
+  return FileState::kSame;
 }
 
 void MappedFile::drop_pages(size_t end) const {

@@ -6,10 +6,12 @@
 // the file has not changed.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "wire.h"
@@ -21,16 +23,22 @@ struct FileVersion {
   uint64_t device = 0;
   uint64_t inode = 0;
   uint64_t bytes = 0;
-  int64_t modified_ns = 0;
+  int64_t modified_ns = 0;  // anybody can set it
+  int64_t changed_ns = 0;   // the system's own; also changes with the name and with `rights`
+  uint64_t rights = 0;      // a digest of mode, owner, group and number of links
 
   bool operator==(const FileVersion&) const = default;
 };
+
+// Finds the version of the file of this name. Returns 0, or the error number of the system.
+int find_version(const std::filesystem::path& path, FileVersion& version);
 
 // The state of a file since it was opened.
 enum class FileState : uint8_t {
   kSame,
   kCut,         // truncated
   kRewritten,   // with other bytes
+  kTouched,     // changed, according to the system; nothing else differs
   kGrown,       // longer; the old bytes may be unchanged
   kUnreadable,  // some of it could not be read, though its size is the same
 };
@@ -53,10 +61,13 @@ class MappedFile {
   const FileVersion& version() const { return version_; }
   const std::filesystem::path& path() const { return path_; }
 
+  // Sets the checksum of all bytes, if it is known: a file that was touched is compared with it.
+  void expect(uint32_t crc32c) { expected_crc_ = crc32c; }
+
   // Whether bytes that were read are lost: free, but may miss some.
   bool has_lost_bytes() const;
   // Returns the state of the file; sets `bytes_now` to its size. Another file that took its name is
-  // ignored. Makes a system call.
+  // ignored, and so are changes of rights and links alone. Makes a system call.
   FileState state(uint64_t& bytes_now) const;
 
   // Releases the pages of the first bytes; they are read again when needed.
@@ -70,6 +81,7 @@ class MappedFile {
   bool is_mapped() const { return data_ != nullptr && copy_.empty(); }
   int copy(int descriptor, size_t size);
   int map(int descriptor, size_t size);
+  FileState state_of_touched(const FileVersion& now) const;
 
   const uint8_t* data_ = nullptr;
   size_t size_ = 0;
@@ -77,6 +89,10 @@ class MappedFile {
   size_t guard_ = 0;  // of the mapping
   std::filesystem::path path_;
   FileVersion version_;
+  std::optional<uint32_t> expected_crc_;
+  // As they were when the bytes were last known to be those that were opened.
+  mutable std::atomic<int64_t> changed_ns_{0};
+  mutable std::atomic<uint64_t> rights_{0};
 };
 
 // The number of files mapped in this process, and the limit.

@@ -35,6 +35,7 @@ OpenFault ShardRun::open(const ShardPlace& place, uint64_t records) {
     return {.code = Code::kBytes, .expected = place.version.bytes, .got = version.bytes};
   }
   if (version != place.version) return {.code = Code::kVersion};
+  if (place.crc) data_.expect(*place.crc);
   uint64_t total = 0;
   if (place.offsets) {
     offsets_ = place.offsets;
@@ -100,7 +101,10 @@ FileState ShardRun::state(int64_t now_ms, int64_t every_ms, uint64_t& bytes_now)
   const bool is_due = now_ms - checked_ms_.load(std::memory_order_relaxed) >= every_ms;
   if (!is_due && !data_.has_lost_bytes() && !index_.has_lost_bytes()) return FileState::kSame;
   FileState state = data_.state(bytes_now);
-  if (state == FileState::kSame) state = index_.state(bytes_now);
+  if (state == FileState::kSame) {
+    state = index_.state(bytes_now);
+    if (state == FileState::kTouched) state = FileState::kSame;  // frames show wrong offsets
+  }
   if (state == FileState::kSame) checked_ms_.store(now_ms, std::memory_order_relaxed);
   return state;
 }

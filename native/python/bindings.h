@@ -54,11 +54,11 @@ const char* describe(IndexFault fault);
 // it was opened; additional bytes are harmless.
 void refuse_changed(const MappedFile& file);
 
-// Device, inode, bytes and time of change of a file, for Python.
-using VersionTuple = std::tuple<uint64_t, uint64_t, uint64_t, int64_t>;
+// The fields of a FileVersion in their order, for Python.
+using VersionTuple = std::tuple<uint64_t, uint64_t, uint64_t, int64_t, int64_t, uint64_t>;
 inline FileVersion to_version(const VersionTuple& version) {
-  const auto& [device, inode, bytes, modified_ns] = version;
-  return {device, inode, bytes, modified_ns};
+  const auto& [device, inode, bytes, modified_ns, changed_ns, rights] = version;
+  return {device, inode, bytes, modified_ns, changed_ns, rights};
 }
 
 // Returns (values, splits, inner splits, present) for each column.

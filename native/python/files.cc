@@ -28,9 +28,15 @@ void open_file(MappedFile* self, const Path& path) {
   raise_system_error(error, path);
 }
 
-VersionTuple version_of(const MappedFile& file) {
-  const FileVersion& version = file.version();
-  return {version.device, version.inode, version.bytes, version.modified_ns};
+VersionTuple to_tuple(const FileVersion& version) {
+  return {version.device,      version.inode,      version.bytes,
+          version.modified_ns, version.changed_ns, version.rights};
+}
+
+VersionTuple version_of(const Path& path) {
+  FileVersion version;
+  if (const int error = find_version(path, version)) raise_system_error(error, path);
+  return to_tuple(version);
 }
 
 // Calls `use` with some bytes of the file, and raises a fault if the file has changed.
@@ -77,7 +83,8 @@ nb::object gather_bytes(const MappedFile& file, const Int64Input& starts, const 
 }  // namespace
 
 const char* name_of(FileState state) {
-  constexpr const char* kNames[] = {"same", "cut", "rewritten", "rewritten", "unreadable"};
+  constexpr const char* kNames[] = {"same",      "cut",       "rewritten",
+                                    "rewritten", "rewritten", "unreadable"};
   return kNames[static_cast<size_t>(state)];
 }
 
@@ -98,11 +105,13 @@ void bind_files(nb::module_& module) {
   nb::class_<MappedFile>(module, "MappedFile")
       .def("__init__", open_file, nb::arg("path"))
       .def("__len__", [](const MappedFile& file) { return file.bytes().size(); })
-      .def_prop_ro("version", version_of)
+      .def_prop_ro("version", [](const MappedFile& file) { return to_tuple(file.version()); })
+      .def("expect", &MappedFile::expect, nb::arg("crc32c"))
       .def("read", read_bytes, nb::arg("start"), nb::arg("size"))
       .def("crc32c", checksum, nb::arg("start"), nb::arg("size"), nb::arg("crc") = 0)
       .def("gather", gather_bytes, nb::arg("starts"), nb::arg("sizes"), nb::arg("threads"))
       .def("check", &refuse_changed);
+  module.def("version_of", version_of, nb::arg("path"));
 }
 
 }  // namespace datum::python

@@ -72,6 +72,12 @@ def write_sound_records(path):
         file.write(data)
 
 
+def write_sound_records_and_restore_times(path):
+    times = path.stat()
+    write_sound_records(path)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
 def append(path):
     with path.open("ab") as file:
         file.write(path.read_bytes()[:10_000])
@@ -86,7 +92,7 @@ def delete(path):
 
 
 CHANGES = [cut_in_half, cut_to_nothing, write_zeros, write_sound_records, append]
-CHANGES += [replace_by_another, delete]
+CHANGES += [write_sound_records_and_restore_times, replace_by_another, delete]
 
 
 # Who reads. Each gives pairs of numbers and texts, as they come.
@@ -171,6 +177,65 @@ def test_a_reader_gives_what_it_opened_or_a_typed_error(dataset, read, change):
     for x, text in seen:
         assert known.issuperset(x)
         assert text == [f"record {number}" for number in x]
+
+
+def link_elsewhere(path):
+    os.link(path, path.parent.parent / "backup")
+
+
+def link_and_unlink(path):
+    link_elsewhere(path)
+    (path.parent.parent / "backup").unlink()
+
+
+def forbid_others(path):
+    path.chmod(0o600)
+
+
+def restore_times(path):
+    times = path.stat()
+    os.utime(path, ns=(0, times.st_mtime_ns))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [link_elsewhere, link_and_unlink, forbid_others, restore_times],
+    ids=lambda f: f.__name__,
+)
+@pytest.mark.parametrize("read", READERS[:6], ids=lambda f: f.__name__)
+def test_new_links_rights_and_times_of_a_shard_do_no_harm(dataset, read, change):
+    pairs = read(dataset)
+    seen = [next(pairs)]
+    change(shard_of(dataset))
+    seen += pairs
+    assert sum(len(x) for x, _ in seen) in (RECORDS, RECORDS - 100)
+
+
+def forget_description(dataset):
+    """Leave only the records, as others write them."""
+    (dataset / "datum.json").unlink()
+    shutil.rmtree(dataset / "index")
+
+
+@pytest.mark.parametrize("change", [link_elsewhere, forbid_others], ids=lambda f: f.__name__)
+def test_new_links_and_rights_of_a_file_of_others_do_no_harm(dataset, change):
+    forget_description(dataset)
+    path = shard_of(dataset)
+    loader = datum.load(dataset).to_numpy("train", batch_size=BATCH)
+    change(path)
+    batches = iter(loader)
+    seen = len(next(batches)["x"])
+    path.chmod(0o640)
+    assert seen + sum(len(batch["x"]) for batch in batches) == RECORDS
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_a_file_of_others_that_was_rewritten_after_it_was_loaded_is_refused(dataset, on_error):
+    forget_description(dataset)
+    loaded = datum.load(dataset, on_error=on_error)
+    write_sound_records_and_restore_times(shard_of(dataset))
+    with pytest.raises(CorruptRecordError, match="got another one of its name"):
+        next(iter(loaded.to_numpy("train", batch_size=BATCH, on_error=on_error)))
 
 
 @pytest.mark.parametrize("change", CHANGES[:5])

@@ -205,8 +205,8 @@ def test_files_that_do_not_fit_are_not_opened(parts, tmp_path):
     opening(str(path), index=str(index))
     opening(crc=info.crc32c)
     with pytest.raises(_core.Fault, match="bytes"):
-        opening(version=(*version[:2], version[2] + 1, version[3]))
-    for place in (0, 1, 3):
+        opening(version=(*version[:2], version[2] + 1, *version[3:]))
+    for place in (0, 1, 3, 4, 5):
         other = [*version]
         other[place] += 1
         with pytest.raises(_core.Fault, match="version"):
@@ -243,7 +243,7 @@ def test_runs_that_cannot_be_are_refused(parts):
             _core.ShardSet(np.array(ends, np.int64))
     shards = _core.ShardSet(np.array([0, 7]))
     with pytest.raises(IndexError, match="no such run"):
-        shards.open(1, shard_path(parts), (0, 0, 0, 0), "", 0, 7)
+        shards.open(1, shard_path(parts), (0,) * 6, "", 0, 7)
     loader = _core.BatchLoader(Parser(NUMBERED).plan, shards, 1, False)
     with pytest.raises(_core.Fault, match="not open"):
         loader.take(loader.submit(np.array([3])))

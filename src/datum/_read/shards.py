@@ -18,7 +18,7 @@ from datum._options import thread_count
 from datum._read.contents import Contents, Writer
 from datum.errors import CorruptIndexError, CorruptRecordError, Damage, ManifestError, Message
 from datum.format import BatchReader, Manifest, Parser, RecordFile, Records, Recovery, ShardInfo
-from datum.format.file import FileVersion, refuse_changes, version_of
+from datum.format.file import FileVersion, is_written_to, refuse_changes, version_of
 from datum.format.framing import HEADER_BYTES
 from datum.format.index import FRAME_BYTES
 from datum.format.manifest import MANIFEST_NAME, TAIL_BYTES
@@ -294,7 +294,7 @@ class Shards:
         path = self._path_of(shard)
         try:
             file = self._open_file(shard)
-            self._refuse_newer(file, shard, around_damage=accepts_damage)
+            self._refuse_newer(file, shard)
             size = len(file.content)
             self.check_current(shard)  # afterwards, since a dataset is replaced in one step
         except FileNotFoundError:
@@ -306,6 +306,8 @@ class Shards:
             ) from None
         if size == shard.bytes:
             self._refuse_other(file, shard)
+            if shard.crc32c is not None:
+                file.content.expect(shard.crc32c)
         if accepts_damage:
             return file
         if size != shard.bytes:
@@ -337,15 +339,15 @@ class Shards:
             return SoundFile(path, left_out=self.left_out[shard.name])
         return RecordFile(path, use_index=self.writer == "datum")
 
-    def _refuse_newer(self, file: RecordFile, shard: ShardInfo, *, around_damage: bool) -> None:
+    def _refuse_newer(self, file: RecordFile, shard: ShardInfo) -> None:
         """Raise CorruptRecordError for a file that replaced the one that was loaded.
 
         A file that was written to in place may only be damaged, which its readers report.
         """
         found = file.content.version
         known = self.versions.get(shard.name, found)
-        is_written_to = found != known and found[2] == known[2] and not around_damage
-        if found[:2] != known[:2] or (is_written_to and _is_sound(file)):
+        is_rewritten = found[2] == known[2] and is_written_to(found, known)
+        if found[:2] != known[:2] or (is_rewritten and _is_sound(file)):
             raise CorruptRecordError(
                 "expected the file that was loaded, got another one of its name",
                 where=file.name,
@@ -360,7 +362,7 @@ class Shards:
         if shard.name in self.left_out:
             return self._open_file(shard)
         file = RecordFile(self.folder / shard.name, recovery="skip", use_index=False)
-        self._refuse_newer(file, shard, around_damage=True)
+        self._refuse_newer(file, shard)
         return file
 
     def check_current(self, shard: ShardInfo) -> None:

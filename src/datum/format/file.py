@@ -38,12 +38,14 @@ __all__ = [
     "as_records",
     "change_error",
     "check_recovery",
+    "is_written_to",
     "refuse_changes",
     "version_of",
 ]
 
 Recovery = Literal["strict", "tail", "skip"]
-FileVersion = tuple[int, int, int, int]  # device, inode, bytes, time of change in ns
+# Device, inode, bytes, times of modification and of change in ns, and a digest of the rights.
+FileVersion = tuple[int, int, int, int, int, int]
 
 CHUNK_RECORDS = 1024
 MAX_RECORD_BYTES = 256 * 2**20  # of a compressed stream, whose size limits nothing
@@ -421,8 +423,16 @@ def _open(path: str) -> _core.MappedFile:
 
 def version_of(path: str | os.PathLike[str]) -> FileVersion:
     """Return an identity that distinguishes the file from others of the same name."""
-    status = os.stat(path)  # noqa: PTH116 - faster than a Path, for thousands of files
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    return _core.version_of(os.fspath(path))
+
+
+def is_written_to(found: FileVersion, known: FileVersion) -> bool:
+    """Whether a file was written to since its version was `known`, apart from its size.
+
+    Programs can restore the time of modification, but not the time of change. The latter also
+    changes with the rights and links of a file, which is harmless.
+    """
+    return found[3] != known[3] or (found[4] != known[4] and found[5] == known[5])
 
 
 @contextmanager

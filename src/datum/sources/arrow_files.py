@@ -75,7 +75,7 @@ def _arrow_errors(path: Path) -> Iterator[None]:
 
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last one of names
         raise SourceError(f"expected a Parquet or Arrow file, got: {error}", where=path) from error
 
 
