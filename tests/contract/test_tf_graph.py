@@ -5,6 +5,9 @@ And with the engine "graph" no Python runs for it.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 import datum
+from datum._frameworks.tensorflow import graph
 from datum.configs import BucketConfigs
 
 RECORDS = 43
@@ -353,3 +357,60 @@ def test_an_iterator_of_large_records_goes_on_where_it_was_saved(
 
     options = {"batch_size": 3, "shuffle": 6, "epochs": 2, "map": jitter}
     check_resumed(lambda: pictures.to_tf(**options), 8, tmp_path, epoch=20)
+
+
+# Files that are others by the time they are read.
+
+
+def write_over(folder: Path, other: Path) -> None:
+    for path in sorted(other.glob("*.tfrecord")):
+        with (folder / path.name).open("r+b") as file:
+            file.write(path.read_bytes())
+
+
+def replace_files(folder: Path, other: Path) -> None:
+    for path in sorted(other.glob("*.tfrecord")):
+        shutil.copy(path, folder / "new")
+        (folder / "new").replace(folder / path.name)
+
+
+def cut_files(folder: Path, other: Path) -> None:
+    for path in sorted(other.glob("*.tfrecord")):
+        os.truncate(folder / path.name, path.stat().st_size // 2)
+
+
+@pytest.mark.parametrize("change", [write_over, replace_files, cut_files])
+@pytest.mark.parametrize("shuffle", [False, True, "blocks"])
+@pytest.mark.parametrize("batches", [0, 3])
+def test_records_of_another_version_are_never_mixed_in(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path, Path], None],
+    shuffle: bool | str,
+    batches: int,
+) -> None:
+    monkeypatch.setattr(graph, "MAX_HELD_BYTES", 0)
+    monkeypatch.setattr(graph, "MAX_HELD_BLOCKS_BYTES", 0)
+    for version in (1, 2):
+        rows = {"x": np.arange(8000) + version * 100_000}
+        datum.write(rows, tmp_path / f"{version}", shards=4, shuffle=False, progress=False)
+    dataset = datum.load(tmp_path / "1")
+    loader = dataset.to_tf("train", engine="graph", batch_size=100, shuffle=shuffle)
+    seen: list[int] = []
+
+    def read() -> None:
+        found = iter(loader)
+        for _ in range(batches):
+            seen.extend(next(found)["x"].numpy().tolist())
+        change(tmp_path / "1", tmp_path / "2")
+        for batch in found:
+            seen.extend(batch["x"].numpy().tolist())
+
+    if batches:  # what was read ahead may be all there is
+        with contextlib.suppress(tf.errors.InvalidArgumentError):
+            read()
+    else:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=str(tmp_path / "1")):
+            read()
+    assert set(seen) <= set(range(100_000, 108_000))
+    assert len(set(seen)) == len(seen)

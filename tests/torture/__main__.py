@@ -42,10 +42,12 @@ class Run:
             collections.Counter
         )
         self.failures: collections.Counter[str] = collections.Counter()
+        self.seeds: list[int] = []
         self.started = time.monotonic()
 
     def play(self, attack: Attack, seed: int, folder: Path) -> None:
         """Play one round, in a folder for this run."""
+        self.seeds.append(seed)
         this = Round(folder / "round", folder / "cache", random.Random(seed), self.tally)
         this.folder.mkdir(parents=True)
         try:
@@ -81,13 +83,12 @@ class Run:
             failures = self.failures[name]
             told = ", ".join(f"{count} {what}" for what, count in outcomes.most_common())
             lines.append(f"{name:<{width}} {outcomes.total() + failures:>7} {failures:>8}  {told}")
-        rounds = sum(one.total() for one in self.outcomes.values()) + self.failures.total()
+        seeds = f"{self.seeds[0]} to {self.seeds[-1]}" if self.seeds else "none"
         hours = (time.monotonic() - self.started) / 3600
         counts = "".join(f"{count:,} {what}\n" for what, count in sorted(self.tally.items()))
         failed = self.failures.total()
-        return "\n".join(
-            [*lines, "", f"{counts}{rounds:,} rounds in {hours:.2f} hours, {failed} failed"]
-        )
+        rounds = f"{len(self.seeds):,} rounds in {hours:.2f} hours, seeds {seeds}, {failed} failed"
+        return "\n".join([*lines, "", f"{counts}{rounds}"])
 
 
 def main(arguments: list[str]) -> int:

@@ -149,7 +149,7 @@ def read(folder: Path, how: Reading, pause_at: int = -1, waits: bool = False) ->
             if number == pause_at:
                 reach(waits=waits)
     except Exception as raised:
-        found = typed(raised)
+        found = typed(raised, folder)
         if found is None:
             raise
         error, text = type(found).__name__, str(found)
@@ -165,14 +165,19 @@ def read_twice(
     return read(undisturbed, how), read(folder, how, pause_at, waits)
 
 
-def typed(error: BaseException) -> BaseException | None:
-    """The error of Datum in one that a framework has wrapped; of TensorFlow what it makes of it."""
+def typed(error: BaseException, folder: Path) -> BaseException | None:
+    """The error of Datum in one that a framework has wrapped, or an error of TensorFlow that names
+    the dataset or one of its files."""
     found: BaseException | None = error
     while found is not None and not isinstance(found, datum.DatumError):
         found = found.__cause__ or found.__context__
-    names_file = any(name in str(error) for name in (".tfrecord", ".index", "datum.json"))
-    is_of_tensorflow = type(error).__name__ in _OF_TENSORFLOW and names_file
+    is_of_tensorflow = type(error).__name__ in _OF_TENSORFLOW and names_file(str(error), folder)
     return error if found is None and is_of_tensorflow else found
+
+
+def names_file(text: str, folder: Path) -> bool:
+    """Whether a message names a dataset, or a file that was made of one of its shards."""
+    return any(name in text for name in (str(folder), ".tfrecord", ".index"))
 
 
 def verify(folder: Path, pause_at: int = -1, waits: bool = False) -> str:

@@ -23,8 +23,10 @@ from datum._read.shards import ShardRange, Shards, bytes_of
 from datum._read.split import Split
 from datum.errors import Damage, Message, count_of
 from datum.format import Compression, Index, RecordFile, RecordWriter, frame
+from datum.format.file import refuse_changes
 from datum.format.framing import HEADER_BYTES
 from datum.format.index import FRAME_BYTES
+from datum.format.manifest import TAIL_BYTES
 from datum.transforms.graph import leave_as_is
 
 __all__ = [
@@ -32,7 +34,9 @@ __all__ = [
     "BlockTable",
     "Stretch",
     "block_reader",
+    "check_file",
     "cut_blocks",
+    "end_of",
     "find_lost",
     "find_sound_stretches",
     "find_stretches",
@@ -54,6 +58,7 @@ LEAST_READ_BYTES = 64 * 2**10
 _TF_COMPRESSION: dict[Compression | None, str] = {None: "", "gzip": "GZIP", "zlib": "ZLIB"}
 
 _Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+FileEnd = tuple[int, int]  # the size of a file, and a digest of its last `TAIL_BYTES` bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class Stretch:
         starts: Start of each record and end of the last one. None where they are not known, or of
             no use since the file is compressed: such a file is read from its start.
         bytes: Number of bytes of the records; an estimate if the file is compressed.
+        end: The end of the file, by which the graph tells it from another one that takes its name.
     """
 
     path: str
@@ -76,6 +82,7 @@ class Stretch:
     records: int
     starts: NDArray[np.int64] | None
     bytes: int
+    end: FileEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,7 @@ class Block:
     first: int
     records: int
     bytes: int
+    end: FileEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +116,15 @@ class BlockTable:
         """Number of records of all blocks."""
         return sum(block.records for block in self.blocks)
 
-    def columns(self) -> tuple[NDArray[np.str_], NDArray[np.str_], NDArray[np.int64]]:
-        """Paths, compressions, and a row of numbers for each block, as arrays for the graph."""
+    def columns(
+        self,
+    ) -> tuple[NDArray[np.str_], NDArray[np.str_], NDArray[np.int64], NDArray[np.int64]]:
+        """Arguments of `block_reader` for each block, as arrays for the graph."""
         paths = np.array([block.path for block in self.blocks], np.str_)
         compressions = np.array([block.compression for block in self.blocks], np.str_)
         numbers = [(b.offset, b.skipped, b.first, b.records, b.bytes) for b in self.blocks]
-        return paths, compressions, np.array(numbers, np.int64).reshape(-1, 5)
+        ends = np.array([block.end for block in self.blocks], np.int64).reshape(-1, 2)
+        return paths, compressions, np.array(numbers, np.int64).reshape(-1, 5), ends
 
 
 def find_stretches(split: Split) -> list[Stretch]:
@@ -137,21 +148,34 @@ def _has_index(shards: Shards, run: ShardRange) -> bool:
 def _find_stretch(shards: Shards, run: ShardRange, *, may_scan: bool) -> Stretch:
     path = _path(shards, run)
     if run.shard.compression is None and (may_scan or _has_index(shards, run)):
-        index = shards.open_indexed(run.shard).index
-        ends = np.append(index.offsets, index.stream_bytes)
+        file = shards.open_indexed(run.shard)
+        ends = np.append(file.index.offsets, file.index.stream_bytes)
         starts = ends[run.start : run.stop + 1]
         nbytes = int(starts[-1] - starts[0])
-        return Stretch(str(path), "", run.start, len(run), starts, nbytes)
-    shards.open(run.shard).close()  # raises if the file does not match its description
-    return unindexed_stretch(path, run, len(run))
+        return Stretch(str(path), "", run.start, len(run), starts, nbytes, end_of(file))
+    with shards.open(run.shard) as file:  # raises if the file does not match its description
+        return unindexed_stretch(path, run, len(run), end_of(file))
 
 
-def unindexed_stretch(path: Path, run: ShardRange, records: int) -> Stretch:
+def unindexed_stretch(path: Path, run: ShardRange, records: int, end: FileEnd) -> Stretch:
     """The records of a run whose file must be read from its start."""
     nbytes = bytes_of([run])
     nbytes *= 1 if run.shard.compression is None else INFLATION
     compression = _TF_COMPRESSION[run.shard.compression]
-    return Stretch(str(path), compression, run.start, records, None, nbytes)
+    return Stretch(str(path), compression, run.start, records, None, nbytes, end)
+
+
+def end_of(file: RecordFile) -> FileEnd:
+    """The end of an open file."""
+    size = len(file.content)
+    with refuse_changes(file.name, file.content):
+        tail = file.content.read(max(0, size - TAIL_BYTES), min(size, TAIL_BYTES))
+    with tf.init_scope():
+        return size, int(_digest(tf.constant(tail.tobytes())))
+
+
+def _digest(tail: Any) -> Any:
+    return tf.strings.to_hash_bucket_fast(tail, 2**62)
 
 
 def cut_blocks(stretches: Iterable[Stretch], *, block_records: int) -> BlockTable:
@@ -167,16 +191,22 @@ def cut_blocks(stretches: Iterable[Stretch], *, block_records: int) -> BlockTabl
 def _cut(stretch: Stretch, size: int) -> Iterator[Block]:
     path, compression, first = stretch.path, stretch.compression, stretch.first
     if stretch.starts is None:
-        yield Block(path, compression, 0, first, first, stretch.records, stretch.bytes)
+        yield Block(path, compression, 0, first, first, stretch.records, stretch.bytes, stretch.end)
         return
     for begin in range(0, stretch.records, size):
         end = min(begin + size, stretch.records)
         offset, stop = int(stretch.starts[begin]), int(stretch.starts[end])
-        yield Block(path, compression, offset, 0, first + begin, end - begin, stop - offset)
+        nbytes = stop - offset
+        yield Block(path, compression, offset, 0, first + begin, end - begin, nbytes, stretch.end)
 
 
 def stretches_between(
-    path: str, numbers: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+    path: str,
+    numbers: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    *,
+    file_end: FileEnd,
 ) -> Iterator[Stretch]:
     """The stretches of the sound records of a file, which end where records are damaged."""
     if not len(starts):
@@ -186,7 +216,7 @@ def stretches_between(
     for part in np.split(np.arange(len(starts)), breaks):
         places = np.append(starts[part], ends[part[-1]])
         nbytes = int(places[-1] - places[0])
-        yield Stretch(path, "", int(numbers[part[0]]), len(part), places, nbytes)
+        yield Stretch(path, "", int(numbers[part[0]]), len(part), places, nbytes, file_end)
 
 
 # Damage is found before the graph reads: TensorFlow stops at the first damaged record of a file.
@@ -201,12 +231,14 @@ class _Scan:
         damage: The damage.
         is_sound: Whether the whole shard is sound.
         is_plain: Whether the shard is not compressed.
+        end: The end of its file.
     """
 
     places: _Places
     damage: list[Damage]
     is_sound: bool
     is_plain: bool
+    end: FileEnd
 
 
 def find_sound_stretches(split: Split) -> list[Stretch]:
@@ -271,7 +303,7 @@ def _scan(shards: Shards, run: ShardRange) -> _Scan:
     with shards.open_around(run.shard) as file:
         places = _sound_places(file, run)
         if run.shard.name in shards.left_out:  # `load` has warned of it
-            return _Scan(places, [], False, file.compression is None)
+            return _Scan(places, [], False, file.compression is None, end_of(file))
         # Damage after the last record of a shard has numbers beyond those of its records.
         is_last = run.stop == run.shard.records
         damage = [
@@ -279,15 +311,15 @@ def _scan(shards: Shards, run: ShardRange) -> _Scan:
             for one in file.damage
             if run.start <= one.record and (is_last or one.record < run.stop)
         ]
-        return _Scan(places, damage, not file.damage, file.compression is None)
+        return _Scan(places, damage, not file.damage, file.compression is None, end_of(file))
 
 
 def _stretches_of(shards: Shards, run: ShardRange, found: _Scan) -> Iterator[Stretch]:
     path = shards.folder / run.shard.name
     if found.is_plain:
-        yield from stretches_between(str(path), *found.places)
+        yield from stretches_between(str(path), *found.places, file_end=found.end)
     elif found.is_sound:
-        yield unindexed_stretch(path, run, len(found.places[0]))
+        yield unindexed_stretch(path, run, len(found.places[0]), found.end)
     else:
         yield from _salvage(shards, run)
 
@@ -316,48 +348,77 @@ def _salvage(shards: Shards, run: ShardRange) -> Iterator[Stretch]:
             kept = [payload for payload, is_in in zip(records, inside, strict=True) if is_in]
             writer.write_framed(frame(kept))
     with RecordFile(copy) as file:
-        index = file.index
-    yield from stretches_between(str(copy), np.arange(len(index)), index.offsets, index.lengths)
+        index, end = file.index, end_of(file)
+    numbers = np.arange(len(index))
+    yield from stretches_between(str(copy), numbers, index.offsets, index.lengths, file_end=end)
 
 
 # Blocks read by the graph.
 
 
-def block_reader(chunk: int | None, *, has_skips: bool) -> Callable[[Any, Any, Any], Any]:
+def block_reader(chunk: int | None, *, has_skips: bool) -> Callable[[Any, Any, Any, Any], Any]:
     """Make a function that reads the records of a block, with marks for those that are missing.
 
+    It takes the path and the compression of a file, a row of numbers about the block, and the end
+    that the file must have before and after the block is read: another one may have taken its name,
+    or it may have been written to.
+
     Args:
-        chunk: Number of records that are returned together; None for single records.
+        chunk: Number of records that are returned together; None for single records, whose files
+            are not checked: `check_file` does that once for many blocks.
         has_skips: Whether some blocks start with records to skip.
     """
 
     @leave_as_is
-    def read(path: Any, compression: Any, numbers: Any) -> Any:
+    def read(path: Any, compression: Any, numbers: Any, end: Any) -> Any:
         skipped, count = numbers[1], numbers[3]  # unstacking crashes TensorFlow's optimiser
         records = _records_from(path, compression, numbers)
         if has_skips:
             records = records.skip(skipped)
         mark = _make_mark(path, compression, numbers)
         missing = tf.data.Dataset.from_tensors(mark).repeat()
-        records = _opening(path).concatenate(records).concatenate(missing)
-        records = records.take(count)
-        return records if chunk is None else records.batch(chunk)
+        if chunk is None:
+            return records.concatenate(missing).take(count)
+        check = check_file(path, end)
+        records = check.concatenate(records).concatenate(missing).take(count)
+        return records.batch(chunk).concatenate(check.batch(1))
 
     return read
 
 
-def _opening(path: Any) -> Any:
-    """An empty dataset that fails if a file cannot be opened; `ignore_errors` never would."""
+def check_file(path: Any, end: Any) -> Any:
+    """An empty dataset that fails if a file cannot be read, or has another size or end."""
+    tail = tf.clip_by_value(end[0], 1, TAIL_BYTES)
     variant = tf.raw_ops.FixedLengthRecordDatasetV2(
         filenames=tf.reshape(path, [1]),
-        header_bytes=tf.constant(0, tf.int64),
-        record_bytes=tf.constant(1, tf.int64),
+        header_bytes=tf.maximum(end[0] - tail, 0),
+        record_bytes=tail,
         footer_bytes=tf.constant(0, tf.int64),
-        buffer_size=tf.constant(1, tf.int64),
+        buffer_size=tail,
         compression_type="",
     )
-    first_byte = tf.data.experimental.from_variant(variant, tf.TensorSpec([], tf.string)).take(1)
-    return first_byte.skip(1)
+    variant = tf.raw_ops.FilterDataset(
+        input_dataset=variant,
+        other_arguments=[path, end],
+        predicate=_end_check(),
+        output_types=[tf.string],
+        output_shapes=[[]],
+    )
+    return tf.data.experimental.from_variant(variant, tf.TensorSpec([], tf.string))
+
+
+@cache
+def _end_check() -> Any:
+    """A function that fails for a tail of another file, and else is False."""
+
+    def check(tail: Any, path: Any, end: Any) -> Any:
+        checked = tf.raw_ops.Assert(condition=_digest(tail) == end[1], data=[path + _REPLACED])
+        with tf.control_dependencies([checked]):
+            return tf.constant(False)
+
+    specs = [tf.TensorSpec([], tf.string), tf.TensorSpec([], tf.string)]
+    with tf.init_scope():
+        return trace(check, *specs, tf.TensorSpec([2], tf.int64))
 
 
 @leave_as_is
@@ -373,6 +434,12 @@ def _records_from(path: Any, compression: Any, numbers: Any) -> Any:
     records = tf.data.experimental.from_variant(variant, tf.TensorSpec([], tf.string))
     return records.ignore_errors(log_warning=False)
 
+
+# Without quotes and line breaks, which the error would show escaped.
+_REPLACED = (
+    ": expected the file that was opened, got another one of its name, or other bytes."
+    " hint: load the dataset again"
+)
 
 # A mark starts with a zero, which no message does since no field has that number. The columns of
 # its block follow, separated by zeros, which no path contains.

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from datum._frameworks.tensorflow.blocks import (
     Stretch,
     block_reader,
+    check_file,
+    end_of,
     find_stretches,
     refuse_marks,
 )
@@ -27,7 +29,7 @@ from datum._optional import require
 from datum._read.local import find_local
 from datum._read.shards import bytes_of
 from datum._read.split import Split
-from datum.format import Index
+from datum.format import Index, RecordFile
 from datum.transforms.graph import leave_as_is
 
 __all__ = ["GraphReader"]
@@ -203,10 +205,13 @@ class GraphReader(OrderedReader[GraphPasses]):
 
         def chunks_of(block: Any) -> Any:
             file, row = tf.gather(table.files, block), tf.gather(table.rows, block)
+            path, compression, end = (
+                tf.gather(of, file) for of in (table.paths, table.compressions, table.ends)
+            )
             if position is not None:  # skip the records before it
                 before = tf.maximum(position - tf.gather(table.firsts, block), 0)
                 row += before * tf.constant([0, 1, 1, -1, 0], tf.int64)
-            return read(tf.gather(table.paths, file), tf.gather(table.compressions, file), row)
+            return read(path, compression, row, end)
 
         longest = int(table.rows[:, 3].max(initial=1))
         return interleave(
@@ -241,12 +246,18 @@ class GraphReader(OrderedReader[GraphPasses]):
         rows, files = tf.gather(table.rows, blocks), tf.gather(table.files, blocks)
         counts = rows[:, 3]
         starts = tf.cumsum(counts, exclusive=True) - tf.gather(table.firsts, blocks)
-        places = (tf.gather(table.paths, files), tf.gather(table.compressions, files), rows)
         read = block_reader(None, has_skips=self._has_skips)
-        records = flat_map(tf.data.Dataset.from_tensor_slices(places), read)
+        paths, compressions, ends = (
+            tf.gather(of, files) for of in (table.paths, table.compressions, table.ends)
+        )
+        places = tf.data.Dataset.from_tensor_slices((paths, compressions, rows, ends))
+        used, _ = tf.unique(files)
+        facts = (tf.gather(table.paths, used), tf.gather(table.ends, used))
+        check = flat_map(tf.data.Dataset.from_tensor_slices(facts), check_file)
+        records = check.concatenate(flat_map(places, read)).concatenate(check)
         wanted = numbers + tf.gather(starts, at)
         return map_each(
-            records.batch(tf.reduce_sum(counts)),
+            records.batch(tf.reduce_sum(counts) + 1),  # one more, so that the last check is run
             lambda strings: self._take(strings, planned, wanted),
         )
 
@@ -303,6 +314,7 @@ class _Table:
     Attributes:
         paths: Paths of all files.
         compressions: Compression of each file, as TensorFlow names it.
+        ends: End of each file.
         files: Index of the file of each block.
         firsts: Number of the first record of each block.
         rows: Offset, records to skip, number in the file, count and bytes of each block.
@@ -310,6 +322,7 @@ class _Table:
 
     paths: list[str]
     compressions: list[str]
+    ends: NDArray[np.int64]
     files: NDArray[np.int64]
     firsts: NDArray[np.int64]
     rows: NDArray[np.int64]
@@ -340,6 +353,7 @@ def _make_table(stretches: list[Stretch], size: int) -> _Table:
     return _Table(
         [stretch.path for stretch in stretches],
         [stretch.compression for stretch in stretches],
+        np.array([stretch.end for stretch in stretches], np.int64).reshape(-1, 2),
         np.concatenate([np.empty(0, np.int64), *files]).astype(np.int64),
         np.concatenate([np.empty(0, np.int64), *firsts]).astype(np.int64),
         np.concatenate([np.empty((0, 5), np.int64), *rows]).astype(np.int64),
@@ -354,7 +368,9 @@ def _find_starts(split: Split) -> list[Stretch]:
             local = find_local(split.shards, run.shard)
             assert local.index is not None
             index = Index.load(local.index)
+            with RecordFile(local.path, use_index=False) as file:
+                end = end_of(file)
             starts = np.append(index.offsets, index.stream_bytes)[run.start : run.stop + 1]
             nbytes = int(starts[-1] - starts[0])
-            found[at] = Stretch(str(local.path), "", run.start, len(run), starts, nbytes)
+            found[at] = Stretch(str(local.path), "", run.start, len(run), starts, nbytes, end)
     return found

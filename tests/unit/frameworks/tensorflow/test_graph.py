@@ -212,7 +212,7 @@ def test_a_shard_of_another_size_is_refused(tmp_path):
 
 
 def test_blocks_have_no_more_records_than_asked_for():
-    stretch = Stretch("a", "", 3, 10, np.arange(0, 220, 20), 200)
+    stretch = Stretch("a", "", 3, 10, np.arange(0, 220, 20), 200, (200, 0))
     table = cut_blocks([stretch], block_records=4)
     assert [(b.offset, b.first, b.records, b.bytes) for b in table.blocks] == [
         (0, 3, 4, 80),
@@ -224,25 +224,25 @@ def test_blocks_have_no_more_records_than_asked_for():
 
 def test_blocks_grow_where_there_would_be_too_many(monkeypatch):
     monkeypatch.setattr(module, "MAX_BLOCKS", 3)
-    stretch = Stretch("a", "", 0, 10, np.arange(0, 220, 20), 200)
+    stretch = Stretch("a", "", 0, 10, np.arange(0, 220, 20), 200, (200, 0))
     assert [b.records for b in cut_blocks([stretch], block_records=1).blocks] == [4, 4, 2]
 
 
 def test_no_records_make_no_blocks():
     table = cut_blocks([], block_records=4)
-    paths, compressions, rows = table.columns()
-    assert (len(paths), len(compressions), rows.shape) == (0, 0, (0, 5))
+    paths, compressions, rows, ends = table.columns()
+    assert (len(paths), len(compressions), rows.shape, ends.shape) == (0, 0, (0, 5), (0, 2))
 
 
 def test_damage_parts_stretches():
     starts, lengths = np.array([0, 20, 60, 80]), np.full(4, 4)
-    found = list(stretches_between("a", np.array([0, 1, 3, 4]), starts, lengths))
+    found = list(stretches_between("a", np.array([0, 1, 3, 4]), starts, lengths, file_end=(100, 0)))
     assert [(s.first, s.records, s.starts.tolist()) for s in found] == [
         (0, 2, [0, 20, 40]),
         (3, 2, [60, 80, 100]),
     ]
     empty = np.empty(0, np.int64)
-    assert list(stretches_between("a", empty, empty, empty)) == []
+    assert list(stretches_between("a", empty, empty, empty, file_end=(0, 0))) == []
 
 
 HEADER_BYTES = 12
