@@ -208,7 +208,7 @@ def test_files_take_turns_where_asked(tmp_path):
 
 @pytest.mark.parametrize("at", [3, 13])
 def test_damage_is_told_with_file_record_and_byte(tmp_path, at):
-    table = table_of(tmp_path)
+    table = table_of(tmp_path, count=2000)  # damage at its end would make it another file
     path = sorted(tmp_path.glob("*.tfrecord"))[2]
     offset = int(RecordFile(path).index.offsets[11])
     damage_record(path, 11, at=at)
