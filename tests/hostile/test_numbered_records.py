@@ -132,7 +132,7 @@ def test_records_that_hold_no_message_are_left_out_on_request(tmp_path):
         assert taken.columns["x"].shape == (0,)
         records.close()
         records = opened(parts, threads)
-        with pytest.raises(CorruptRecordError, match="record 3 .*no such message"):
+        with pytest.raises(CorruptRecordError, match="record 3 .*expected a tf.train.Example"):
             records.read([0, 3, 1])
         records.close()
 
