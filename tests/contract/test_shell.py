@@ -27,7 +27,8 @@ def numbers(tmp_path_factory):
 
 def environment(**more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in COLOUR}
-    return {**kept, "TERM": "xterm-256color", **more}
+    # Of a locale that is not installed, bash would warn.
+    return {**kept, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **more}
 
 
 def run(*words: str | bytes, **options):
