@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 
 import datum
-from datum._inspect.measure import contenders
 from datum._inspect.measure.contenders import (
     Settings,
     choose_frameworks,
@@ -90,13 +89,6 @@ def test_workers_of_a_data_loader_give_all_records(numbers):
 def test_the_call_names_the_workers(numbers):
     _, found = entries(numbers, "torch", workers=7)
     assert "num_workers=7" in found["DataLoader"].call
-
-
-def test_processes_are_forked_only_where_pytorch_does_so(monkeypatch):
-    monkeypatch.setattr(sys, "platform", "linux")
-    assert contenders._start_method() == "fork"
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert contenders._start_method() is None
 
 
 @pytest.mark.parametrize("asked", [None, "all"])

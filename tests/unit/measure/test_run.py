@@ -62,21 +62,6 @@ def test_records_are_chosen_by_how_long_they_take(numbers, monkeypatch):
     assert measure_records(asked(numbers), []).measured_records == 32
 
 
-@pytest.mark.parametrize(
-    ("times", "expected"),
-    [
-        ([1.0, 1.5, 3.0], 2.0 / 4 / 10),  # what the first pass took to open is left out
-        ([1.0, 9.0], 8.0 / 1 / 10),
-        ([5.0, 4.0], 4.0 / 8 / 10),  # noise: not less than a part of it
-    ],
-)
-def test_the_time_of_a_record_is_found_by_growing_passes(numbers, monkeypatch, times, expected):
-    few = run.take_sample(numbers["train"], 10)
-    taken = iter(times)
-    monkeypatch.setattr(run, "_pass_s", lambda sample, options, epochs: next(taken))
-    assert run._probe(few, LoadOptions(), long_s=2.0) == pytest.approx(expected)
-
-
 QUICK = {"seconds": 0.01, "frameworks": ["numpy"]}
 
 
@@ -370,11 +355,6 @@ def test_this_machine_has_a_processor_and_python():
     assert list(found.versions) == ["Python", "torch"]
 
 
-def test_a_machine_in_one_line():
-    found = measurement.Machine("cpu", 1, None, "Linux", {"torch": "9"})
-    assert str(found) == "cpu, 1 core, Linux"
-
-
 def test_without_a_file_on_the_processor_the_system_is_asked(tmp_path, monkeypatch):
     monkeypatch.setattr(measurement, "_CPU_FILE", tmp_path / "none")
     assert measurement.find_machine({}).cpu
@@ -415,19 +395,6 @@ def test_the_speed_is_that_of_the_first_read(tmp_path, monkeypatch):
     times = iter([2.0, 0.1] * contenders.ROUNDS)
     monkeypatch.setattr(contenders, "_read_whole", lambda parts: next(times))
     assert contenders.measure_disk(pieces, seconds=1) == total / 2.0
-
-
-def test_no_more_is_forgotten_than_need_be(tmp_path, monkeypatch):
-    pieces = large(tmp_path)
-    monkeypatch.setattr(contenders, "MAX_BYTES", 1000)
-    ((path, start, end),) = contenders._some(pieces)
-    assert (path, start, end) == (pieces[0].path, 0, 1000)
-
-
-def test_reading_goes_through_all_parts(tmp_path):
-    parts = contenders._some(large(tmp_path))
-    contenders._forget(parts)
-    assert contenders._read_whole(parts) > 0
 
 
 def test_only_compressed_files_are_inflated(numbers, squeezed):
