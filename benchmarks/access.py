@@ -147,7 +147,7 @@ def _columns_by_list(split: Any, numbers: list[int]) -> Rows:
 
 
 def _check(folder: Path, file: Path, numbers: list[int]) -> None:
-    """Raises unless each way gives the records that were asked for, in that order."""
+    """Raise unless each way returns the requested records in order."""
     from benchmarks.peers_array_record import parse
 
     source, split = _open_array_record(file), _open_split(folder)

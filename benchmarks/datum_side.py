@@ -37,7 +37,7 @@ def _columns_of_bytes(
 
 
 def _batches(workload: Workload, paths: Sequence[Path], threads: int) -> Iterator[dict[str, Any]]:
-    """Batches with bytes as NumPy arrays of objects, which is what TensorFlow's `numpy()` gives."""
+    """Batches with bytes as NumPy arrays of objects, like those of TensorFlow's `numpy()`."""
     for batch in _columns_of_bytes(workload, paths, threads):
         yield {
             name: column.to_numpy() if isinstance(column, datum.BytesColumn) else column

@@ -48,7 +48,7 @@ def load_tokens(setting: Setting) -> Suite:
 
 
 def native_tf(setting: Setting) -> Suite:
-    """What `to_tf` gives when the native loader feeds it, beside what the graph alone does."""
+    """Speed of `to_tf` with the native engine and with the graph engine."""
     goals = (faster(NATIVE_SHUFFLED, SHUFFLED, times=4),)
     looped = (SHUFFLED, DATUM_SHUFFLED, NATIVE_SHUFFLED)
     return _suite("native_tf", "tabular", setting, goals, names=BY_ENGINE, looped=looped)

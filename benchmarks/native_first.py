@@ -92,7 +92,7 @@ def _grown(outcome: Outcome, *, few: str, many: str) -> float | None:
 
 
 def _check(folders: dict[int, Path]) -> None:
-    """Raises unless a pass gives every record once, in another order."""
+    """Raise unless a pass yields every record once, in another order."""
     for count, folder in folders.items():
         batches = list(_batches(folder))
         x = np.concatenate([batch["x"] for batch in batches])

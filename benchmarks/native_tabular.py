@@ -40,7 +40,7 @@ class Way:
     reader: Callable[[], Reader[Any]]  # loads its module: that of one must not load the others
     folder: Path
     records: int
-    package: str = ""  # whose version is to be told
+    package: str = ""  # whose version is reported
 
     @property
     def note(self) -> str:

@@ -28,7 +28,7 @@ BUFFER = "tf: interleave, shuffle(8192)"
 SEQUENTIAL = "tf: file after file, shuffle(8192)"
 DATUM = "datum: to_tf, shuffle=8192"
 DEFAULT = "datum: to_tf, shuffle=True"
-NEAR_ZERO = 0.3  # chance alone gives 0.1 to a hundred blocks in random order
+NEAR_ZERO = 0.3  # a random order of a hundred blocks reaches 0.1
 
 Make = Callable[[Path], Any]
 
@@ -39,10 +39,10 @@ class Mixing:
 
     Attributes:
         correlation: of the places of records on the disk and in the order (Pearson's).
-        displacement: mean distance of the two places, of that which chance gives.
+        displacement: Mean distance of the two places, relative to a random order.
         neighbours: how often two neighbours come within a batch's length of each other, as a
-            multiple of what chance gives.
-        classes: in a batch, if records are sorted by class, of the number which chance gives.
+            multiple of that of a random order.
+        classes: Classes in a batch of records sorted by class, relative to a random order.
     """
 
     correlation: float
@@ -68,7 +68,7 @@ def mixing_of(rows: Array) -> Mixing:
 
 
 def shuffling(setting: Setting) -> Suite:
-    """Goals for what `to_tf` makes of sorted records, however many shards they lie in."""
+    """Goals for `to_tf` on sorted records, with any number of shards."""
     records = _records(quick=setting.quick)
 
     @cache

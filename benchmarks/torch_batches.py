@@ -32,7 +32,7 @@ class Collate:
 
 def _joined(values: list[Any], field: Field) -> Any:
     if field.kind == "bytes":
-        return [bytes(value) for value in values]  # LitData gives views, which cannot be sent
+        return [bytes(value) for value in values]  # LitData returns views, which cannot be sent
     dtype = DTYPES[field.kind]
     if not field.is_ragged:
         return torch.from_numpy(np.array(values, dtype).reshape(len(values), *_shape(field)))

@@ -1,4 +1,4 @@
-"""The four workloads: what their records hold, and the columns every reader must give back."""
+"""The four workloads: their records, and the columns that every reader must return."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ READ_PARQUET = "pyarrow: read the Parquet file, write nothing"
 CSV = "datum.write, CSV file"
 READ_CSV = "pyarrow: read the CSV file, write nothing"
 
-Prepare = Callable[[], Callable[[Path], int]]  # what it gives writes into an empty folder
+Prepare = Callable[[], Callable[[Path], int]]  # returns a function that writes into an empty folder
 
 
 def write_tables(setting: Setting) -> Suite:

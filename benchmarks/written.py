@@ -43,7 +43,7 @@ def narrowed(name: str, batches: Sequence[Columns], wanted: Columns) -> list[Col
 
 
 def _raw_floats(record: bytes, fields: Sequence[Field]) -> dict[str, np.dtype[Any]]:
-    """Floats that lie in a record as raw bytes, which is how double precision survives."""
+    """Floats stored as raw bytes, which preserves double precision."""
     stored = tf.train.Example.FromString(record).features.feature
     return {
         field.name: RAW_FLOATS[len(stored[field.name].bytes_list.value[0]) // _items(field)]

@@ -30,7 +30,7 @@ def main() -> None:
     for path in sorted(path for path in out.rglob("*") if path.is_file()):
         print(f"   {path.relative_to(out)!s:<40} {path.stat().st_size:>9,} bytes")
 
-    print("3. Open it; types and shapes were found out: datum.load(out)")
+    print("3. Open it; types and shapes were inferred: datum.load(out)")
     ds = datum.load(out)
     for name, feature in ds.schema.items():
         print(f"   {name}: {feature}")
@@ -42,7 +42,7 @@ def main() -> None:
     show(record["image"])
     print(f"   it is a {record['name']!r}")
 
-    print("5. The same call twice gives the same bytes, whatever the number of workers")
+    print("5. The same call writes the same bytes again, with any number of workers")
     again = folder / "again"
     datum.write(rows, again, splits={"train": 0.9, "val": 0.1}, shards=2, workers=1)
     files = [path for path in out.rglob("*") if path.is_file()]

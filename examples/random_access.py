@@ -48,7 +48,7 @@ def main() -> None:
     columns = test.read(range(len(test)))  # all of it, as arrays
     found = model(torch.from_numpy(columns["pixels"] / 16)).argmax(1).numpy()
     accuracy = (found == columns["label"]).mean()
-    print(f"\nOf {len(test)} digits that it has not seen it tells {accuracy:.1%} rightly")
+    print(f"\nThe model recognises {accuracy:.1%} of {len(test)} unseen digits")
     print("More than 90 %:", accuracy > 0.9)
 
 

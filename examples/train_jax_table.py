@@ -72,7 +72,7 @@ def main() -> None:
 
     (batch,) = ds.to_jax("test", batch_size=len(ds["test"]))
     accuracy = float(((predict(weights, batch) > 0) == batch["target"]).mean())
-    print(f"Of tumours that it has not seen it tells {accuracy:.1%} rightly")
+    print(f"The model classifies {accuracy:.1%} of unseen tumours correctly")
     print("More than 90 %:", accuracy > 0.9)
 
 

@@ -45,7 +45,7 @@ def main() -> None:
     model.fit(train, epochs=25, shuffle=False, verbose=0)
 
     _, accuracy = model.evaluate(test, verbose=0)
-    print(f"\nOf tumours that it has not seen it tells {accuracy:.1%} rightly")
+    print(f"\nThe model classifies {accuracy:.1%} of unseen tumours correctly")
     print("More than 90 %:", accuracy > 0.9)
 
 

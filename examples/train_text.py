@@ -62,7 +62,7 @@ def main() -> None:
     model.fit(train, epochs=6, shuffle=False, verbose=0)
 
     _, accuracy = model.evaluate(val, verbose=0)
-    print(f"\nA model of {words} words and {topics} topics tells {accuracy:.1%} of new texts")
+    print(f"\nA model of {words} words and {topics} topics: {accuracy:.1%} of new texts are right")
     print("More than 90 %:", accuracy > 0.9)
 
 

@@ -47,7 +47,7 @@ def main() -> None:
     with torch.no_grad():
         right = [(network(inputs) > 0) == (targets > 0) for inputs, targets in test]
     accuracy = torch.cat(right).float().mean().item()
-    print(f"\nOf tumours that it has not seen it tells {accuracy:.1%} rightly")
+    print(f"\nThe model classifies {accuracy:.1%} of unseen tumours correctly")
     print("More than 93 %:", accuracy > 0.93)
 
 

@@ -34,7 +34,7 @@ def main() -> None:
         bad = json.loads(line)
         print(f"  {bad['key']}: {bad['reason']}")
 
-    print("\nWhat was found out about the records:")
+    print("\nThe inferred schema and metadata:")
     ds = datum.load("messages")
     print(ds)
 
