@@ -441,5 +441,5 @@ def _describe_damage(dataset: Dataset) -> Message:
         f"damage in {count_of(count, 'place')}, left out",
         where=dataset.path,
         details=lines,
-        hint="datum.repair writes the sound records to a new dataset",
+        hint="datum.repair writes the intact records to a new dataset",
     )

@@ -212,7 +212,7 @@ def check_counts(shards: Shards, contents: Iterable[ShardInfo]) -> None:
                 f"expected {shard.records:,} records, {shards.known_from},"
                 f" got a file of {size:,} bytes, which holds {room:,} at most",
                 where=path,
-                hint="restore the file, or write the sound records with datum.repair",
+                hint="restore the file, or write the intact records with datum.repair",
             )
 
 
@@ -228,14 +228,14 @@ def find_local(
     Args:
         shards: Opens the files.
         shard: The shard.
-        skips_damage: Whether to find the sound records of a damaged shard instead of raising.
+        skips_damage: Whether to find the intact records of a damaged shard instead of raising.
         checks_header: Whether to check the header of an index. The core checks it too, when it
             opens the index.
     """
     with shards.open(shard, accepts_damage=skips_damage) as file:
         is_plain = file.compression is None
         version = file.content.version
-    if shard.name in shards.left_out:  # known to be damaged: only sound records have numbers
+    if shard.name in shards.left_out:  # known to be damaged: only intact records have numbers
         return _find_sound(shards, shard) if is_plain else _salvage(shards, shard)
     try:
         if not is_plain:
@@ -379,7 +379,7 @@ def _check_count(shards: Shards, shard: ShardInfo, records: int) -> None:
 
 
 def _find_sound(shards: Shards, shard: ShardInfo) -> LocalShard:
-    """Find the sound records of a plain shard by reading all of it."""
+    """Find the intact records of a plain shard by reading all of it."""
     path = shards.folder / shard.name
     numbers, starts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     with shards.open_around(shard) as file:
@@ -394,7 +394,7 @@ def _find_sound(shards: Shards, shard: ShardInfo) -> LocalShard:
 def _by_number(
     shard: ShardInfo, numbers: NDArray[np.int64], found: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """The start of each record up to the last sound one, by number.
+    """The start of each record up to the last intact one, by number.
 
     Each damaged place counts as one record, so a shard may seem to have too many.
     """
@@ -465,7 +465,7 @@ def _frames(records: Records) -> list[memoryview]:
 
 
 def _salvage(shards: Shards, shard: ShardInfo) -> LocalShard:
-    """Copy the sound records of a compressed shard, for the lifetime of the process."""
+    """Copy the intact records of a compressed shard, for the lifetime of the process."""
     source = shards.folder / shard.name
     name = name_for(source, shard)
     name += ".numbered" if shard.name in shards.left_out else ""

@@ -36,7 +36,7 @@ class ReadResult:
     """The records of one request.
 
     Attributes:
-        columns: Columns of the sound records, as `datum.format.parse` returns them.
+        columns: Columns of the intact records, as `datum.format.parse` returns them.
         rows: Places of these records in the request; None for all.
         damage: Damage of each of the other records.
     """
@@ -272,7 +272,7 @@ class NumberedRecords:
                 pass  # deleted since, but the record was not where it said
         damage = self._find_damage(number, kind)
         return CorruptRecordError(
-            f"record {damage.record} at byte {damage.offset}: expected a sound"
+            f"record {damage.record} at byte {damage.offset}: expected an intact"
             f" record, got damage: {damage.kind}",
             where=damage.file,
             hint=HINT,

@@ -151,13 +151,13 @@ class VerifyReport:
 
     Attributes:
         path: Folder of the dataset.
-        records: Number of sound records that were read.
+        records: Number of intact records that were read.
         bytes: Number of bytes of shards that were read.
         shards: Number of shards that the dataset should have.
         problems: Problems in the order of the shards.
         notes: Notes that are no problems: leftover and stray files.
-        lost: Number of records that are not sound. If their number is not known, each damaged place
-            counts as one.
+        lost: Number of records that are not intact. If their number is not known, each damaged
+            place counts as one.
         is_deep: Whether images were decoded and statistics compared.
         images: Number of images that were decoded.
         seconds: Duration; equal reports may differ in it.

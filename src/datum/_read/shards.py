@@ -126,7 +126,7 @@ def end_of(records: Records) -> int:
 
 
 class SoundFile(RecordFile):
-    """The sound records of a file, numbered from 0 without gaps; `damage` lists the others.
+    """The intact records of a file, numbered from 0 without gaps; `damage` lists the others.
 
     Args:
         source: Path of the file.
@@ -218,7 +218,7 @@ def wrong_file(path: str, shard: ShardInfo) -> CorruptRecordError:
     """The error for an intact file that is not the shard the manifest describes."""
     return CorruptRecordError(
         "expected the shard that the manifest describes, got another file of"
-        f" {shard.bytes} bytes whose records are sound",
+        f" {shard.bytes} bytes whose records are intact",
         where=path,
         hint="restore it; files may have been renamed, or copied from another version or split",
     )
@@ -325,7 +325,7 @@ class Shards:
         return file
 
     def _refuse_other(self, file: RecordFile, shard: ShardInfo) -> None:
-        """Raise CorruptRecordError for a sound file of the right size that is not this shard.
+        """Raise CorruptRecordError for an intact file of the right size that is not this shard.
 
         Readers of the records report damage, with its place.
         """
@@ -355,7 +355,7 @@ class Shards:
             )
 
     def open_around(self, shard: ShardInfo) -> RecordFile:
-        """Open the file of a shard, to read its sound records in order.
+        """Open the file of a shard, to read its intact records in order.
 
         Its records have their numbers in the dataset, as far as damage allows.
         """

@@ -477,7 +477,7 @@ def verify_path(
 ) -> VerifyReport:
     """Verify the dataset or files at a path, even if `datum.load` fails.
 
-    The sound records of damaged files are checked. If the description of a dataset is damaged, its
+    The intact records of damaged files are checked. If the description of a dataset is damaged, its
     files are verified as plain ones. If records are no Examples, their CRCs are checked. Raises the
     errors of `datum.load` if there are no records.
 

@@ -128,7 +128,7 @@ class BlockTable:
 
 
 def find_stretches(split: Split) -> list[Stretch]:
-    """The stretches of the records of a split, if all of them are sound."""
+    """The stretches of the records of a split, if all of them are intact."""
     shards = split.shards
     plain = [run for run in split.runs if run.shard.compression is None]
     unindexed = sum(run.shard.bytes for run in plain if not _has_index(shards, run))
@@ -208,7 +208,7 @@ def stretches_between(
     *,
     file_end: FileEnd,
 ) -> Iterator[Stretch]:
-    """The stretches of the sound records of a file, which end where records are damaged."""
+    """The stretches of the intact records of a file, which end where records are damaged."""
     if not len(starts):
         return
     ends = starts + lengths + FRAME_BYTES
@@ -224,10 +224,10 @@ def stretches_between(
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """The sound records and the damage of one run.
+    """The intact records and the damage of one run.
 
     Attributes:
-        places: Number, start and length of each sound record.
+        places: Number, start and length of each intact record.
         damage: The damage.
         is_sound: Whether the whole shard is sound.
         is_plain: Whether the shard is not compressed.
@@ -242,7 +242,7 @@ class _Scan:
 
 
 def find_sound_stretches(split: Split) -> list[Stretch]:
-    """The stretches of sound records of a split, with a warning about those that are lost.
+    """The stretches of intact records of a split, with a warning about those that are lost.
 
     The native core reads and checks every byte of the split once, on all cores.
     """
@@ -325,7 +325,7 @@ def _stretches_of(shards: Shards, run: ShardRange, found: _Scan) -> Iterator[Str
 
 
 def _sound_places(file: RecordFile, run: ShardRange) -> _Places:
-    """Number, start and length of each sound record of a run."""
+    """Number, start and length of each intact record of a run."""
     parts = [
         np.stack([c.numbers, c.starts + ((c.base or 0) - HEADER_BYTES), c.lengths])
         for c in file.chunks(SCANNED_RECORDS)
@@ -337,7 +337,7 @@ def _sound_places(file: RecordFile, run: ShardRange) -> _Places:
 
 
 def _salvage(shards: Shards, run: ShardRange) -> Iterator[Stretch]:
-    """The sound records of a damaged compressed run, copied to a file that can be read.
+    """The intact records of a damaged compressed run, copied to a file that can be read.
 
     The copy is kept until the program ends, since a graph may read it until then.
     """

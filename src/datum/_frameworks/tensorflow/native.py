@@ -79,7 +79,7 @@ class NativeReader(OrderedReader[PythonPasses]):
             self._together = self._chunk
 
     def _find_order(self, request: ReadRequest) -> tuple[EpochOrder, Mapping[str, Any]]:
-        """The order of the sound records, and the values that a state must agree with."""
+        """The order of the intact records, and the values that a state must agree with."""
         options, order = self._load_options, self._ordered.order
         identity = dict(self._ordered.identity)
         lost = find_lost(request.split) if options.on_error == "skip" else ()

@@ -44,7 +44,7 @@ class ScannedFile:
 
     Attributes:
         path: Path of the file.
-        records: Number of sound records.
+        records: Number of intact records.
         bytes: Size of the file.
         compression: Compression of the file.
         found: Features of its records; None if the records were only counted.
@@ -246,7 +246,7 @@ def open_files(
 
 
 def _nothing_sound(damage: Sequence[Damage]) -> CorruptRecordError:
-    """The error for files without a sound record: they are of another kind, not damaged."""
+    """The error for files without an intact record: they are of another kind, not damaged."""
     first = next((one for one in damage if one.kind == "malformed"), None)
     if first is None:
         return no_record_file(Path(damage[0].file))

@@ -196,7 +196,9 @@ def _open_named(
         raise CorruptRecordError(
             f"expected {found[path][1].bytes} bytes, as the manifest says, got {size_of(path)}",
             where=path,
-            hint=Text("restore the file; ", Option("on_error", "skip"), " reads its sound records"),
+            hint=Text(
+                "restore the file; ", Option("on_error", "skip"), " reads its intact records"
+            ),
         )
     known = replace(
         options, schema=options.schema if options.schema is not None else manifest.schema
