@@ -115,7 +115,7 @@ def read_counts(counts: Any) -> list[int]:
 
 
 def _unpack(text: bytes) -> list[int]:
-    """Numbers of five bits a character, from '0' on; each from the fourth on is a difference."""
+    """Return numbers of five bits a character, from '0' on; from the fourth on, differences."""
     counts: list[int] = []
     value = shift = 0
     for char in text:
@@ -131,7 +131,7 @@ def _unpack(text: bytes) -> list[int]:
         counts.append(value + counts[-2] if len(counts) > 2 else value)
         value = shift = 0
     if shift:
-        raise ImageError("expected packed counts of a mask, got a text that was cut off")
+        raise ImageError("expected packed counts of a mask, got truncated text")
     return counts
 
 

@@ -22,6 +22,7 @@ from datum.images.regions import box_of_mask, mask_of_counts, mask_of_polygons
 from datum.schema import Feature, Schema
 from datum.sources.files import FoundFile, as_text, fingerprint_files, fingerprint_of, open_folder
 from datum.sources.image_files import (
+    BACKGROUND,
     IMAGE,
     FilePart,
     ImageIndex,
@@ -41,9 +42,8 @@ _ROBOFLOW = "_annotations.coco.json"
 _ANNOTATION_FOLDER = "annotations"
 _NAMED = re.compile(r"(?P<task>.+?)_(?P<split>[^_]+)\.json", re.IGNORECASE)
 _YEAR = re.compile(r"(?P<split>[a-z]+)(?P<year>20\d\d)", re.IGNORECASE)
-_START_BYTES = 2**16  # of a file, in which its keys are looked for
+_START_BYTES = 2**16  # of a file, in which its keys are searched
 _KEYS = (b'"images"', b'"annotations"', b'"categories"', b'"image_id"')
-_BACKGROUND = "background"  # class 0, as in Pascal VOC
 _MAX_SEGMENTS = 65_535  # of a panoptic mask of 16 bits
 
 _NUMBERS = Feature("float32", (None,))
@@ -62,12 +62,12 @@ def is_coco_file(path: Path) -> bool:
 
 
 def is_coco_folder(path: Path) -> bool:
-    """Return whether a folder has COCO's annotations where they are by custom."""
+    """Return whether a folder has COCO's annotations in a usual place."""
     return any(is_coco_file(file) for file in _annotation_files(path))
 
 
 def _annotation_files(root: Path) -> list[Path]:
-    """Return the JSON files that may be annotations, in the first place that has any."""
+    """Return the JSON files that may be annotations, in the first folder that has any."""
     exports = sorted([*root.glob(_ROBOFLOW), *root.glob(f"*/{_ROBOFLOW}")])
     return (
         exports or sorted((root / _ANNOTATION_FOLDER).glob("*.json")) or sorted(root.glob("*.json"))
@@ -83,12 +83,12 @@ class CocoAnnotations(SourceInfo):
     and a single JSON file. A split takes its name from the file or folder, without a year:
     `instances_train2017.json` is `train`.
 
-    Features depend on what the annotations have, so that each kind of file works:
+    The features depend on the annotations, so that each kind of file works:
 
     - image, image_id and filename, always;
-    - xmin, xmax, ymin, ymax, the boxes as fractions of the image's width and height, cut at its
-      borders; area, as a fraction of the image; labels, positions in the class names, the first
-      of which, 0, is the background; is_crowd; annotation_id;
+    - xmin, xmax, ymin, ymax, the boxes as fractions of the image's width and height, clipped to
+      its borders; area, as a fraction of the image; labels, indices into the class names, where 0
+      is the background; is_crowd; annotation_id;
     - masks, one image of zeros and ones for each object, from polygons and run-length codes;
     - keypoints, x and y of each point as fractions; keypoints_visible: 0 not labelled, 1 hidden,
       2 visible;
@@ -99,10 +99,10 @@ class CocoAnnotations(SourceInfo):
 
     Attributes:
         path: The folder of the dataset, or one JSON file.
-        task: Which annotations to read if a folder has several kinds: instances,
-            person_keypoints, panoptic, stuff, labels, captions or image_info. By default the first
-            of these that is there.
-        image_dir: The folder of the images, within `path`; by default it is found.
+        task: The annotations to read if a folder has several kinds: instances, person_keypoints,
+            panoptic, stuff, labels, captions or image_info. By default the first of these that
+            exists.
+        image_dir: The folder of the images, within `path`; by default it is detected.
         masks: Whether to store the masks of objects.
         sizes: "check" rejects images whose size is not the annotated one; "image" ignores the
             annotated size.
@@ -187,7 +187,7 @@ class CocoAnnotations(SourceInfo):
 
 
 def _tasks_of(files: Sequence[Path]) -> dict[str, dict[str, Path]]:
-    """Return the files of each task by the word that names their split."""
+    """Return the files of each task by the word in their names for the split."""
     tasks: dict[str, dict[str, Path]] = {}
     for file in files:
         named = _NAMED.fullmatch(file.name)
@@ -201,7 +201,7 @@ def _tasks_of(files: Sequence[Path]) -> dict[str, dict[str, Path]]:
 
 
 def _by_split(files: Mapping[str, Path]) -> dict[str, Path]:
-    """Return the files by split, without years where that leaves names that differ."""
+    """Return the files by split, without years if the names still differ."""
     short = {_without_year(token): file for token, file in files.items()}
     return short if len(short) == len(files) else dict(files)
 
@@ -312,12 +312,12 @@ class _Classes:
             skeleton = points[0].get("skeleton") or []
             keypoints = {"names": points[0]["keypoints"], "skeleton": skeleton}
         positions = {number: place for place, number in enumerate(ids, 1)}
-        return cls([_BACKGROUND, *names], [None, *ids], positions, keypoints)
+        return cls([BACKGROUND, *names], [None, *ids], positions, keypoints)
 
 
 def _unique(names: list[str], ids: list[int]) -> list[str]:
-    """Names with the id where several classes share one, or one is called as the background."""
-    counts = Counter([_BACKGROUND, *names])
+    """Return names, with the id if several classes share one, or one is named background."""
+    counts = Counter([BACKGROUND, *names])
     return [
         f"{name} ({number})" if counts[name] > 1 else name
         for name, number in zip(names, ids, strict=True)
@@ -352,7 +352,7 @@ def _features_of(files: Iterable[_Annotations], *, has_masks: bool) -> Schema:
 
 @dataclass(frozen=True)
 class _Finder:
-    """Finds the files that annotations name."""
+    """Finds the files that annotations refer to."""
 
     images: ImageIndex
     image_dir: str | None
@@ -361,7 +361,7 @@ class _Finder:
 
     @cached_property
     def _folders(self) -> list[str]:
-        """Where images are, by custom; the likeliest place first."""
+        """The usual folders of images, the likeliest first."""
         if self.image_dir is not None:
             return [PurePosixPath(self.image_dir).as_posix()]
         named = _NAMED.fullmatch(self.file.name)
@@ -379,7 +379,7 @@ class _Finder:
         return found
 
     def find(self, name: str) -> FoundFile:
-        """Return the file of an image; raises UnusableRecordError if there is none."""
+        """Return the file of an image; raise UnusableRecordError if there is none."""
         plain = PurePosixPath(name.replace("\\", "/")).as_posix()
         for folder in self._folders:
             found = self.images.files.get(f"{folder}/{plain}" if folder else plain)
@@ -394,7 +394,7 @@ class _Finder:
         )
 
     def segments_path(self, name: str) -> Path:
-        """Return the PNG file of a panoptic mask, in the folder named like the annotations."""
+        """Return the PNG file of a panoptic mask, in the folder named after the annotations."""
         return self.file.with_suffix("") / PurePosixPath(name).name
 
 
@@ -485,8 +485,7 @@ class _RowMaker:
             _positive(image.get("height")),
             is_checked=self.is_size_checked,
             where=where,
-            hint="CocoAnnotations(path, sizes='image') takes boxes for pixels of the images as they"
-            " are stored",
+            hint="CocoAnnotations(path, sizes='image') reads boxes as pixels of the stored images",
         )
         if "masks" in self.schema or "segments" in self.schema:
             _check_same_size(path, size, where)
@@ -614,7 +613,7 @@ class _RowMaker:
 
 
 def _check_same_size(path: Path, size: tuple[float, float], where: str) -> None:
-    """Refuse masks for an image that was resized: they would not fit its pixels."""
+    """Raise UnusableRecordError for masks of an image that was resized: they do not fit it."""
     header = read_file_header(path)
     if size != (header.width, header.height):
         raise UnusableRecordError(
@@ -626,7 +625,7 @@ def _check_same_size(path: Path, size: tuple[float, float], where: str) -> None:
 
 
 def _box_of(one: Mapping[str, Any]) -> tuple[float, float, float, float] | None:
-    """Left, top, right and bottom in pixels; None without a box."""
+    """Return left, top, right and bottom in pixels; None without a box."""
     box = one.get("bbox")
     if not isinstance(box, list) or len(box) != 4:
         return None

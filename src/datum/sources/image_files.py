@@ -19,6 +19,7 @@ from datum.sources.options import is_split_name
 from datum.sources.protocol import Block, Part, PartInfo, Reject
 
 __all__ = [
+    "BACKGROUND",
     "IMAGE",
     "FilePart",
     "ImageIndex",
@@ -33,6 +34,7 @@ __all__ = [
     "warn_of_images",
 ]
 
+BACKGROUND = "background"  # the name of class 0 in datasets of boxes
 _SHOWN = 3  # names of files in a warning
 
 # Channels stay open: they are known once every image has been read.

@@ -22,6 +22,7 @@ from datum.sources.files import (
     origin_in,
 )
 from datum.sources.image_files import (
+    BACKGROUND,
     IMAGE,
     FilePart,
     ImageIndex,
@@ -158,7 +159,6 @@ def _number(element: Any, name: str, *, default: float | None = None) -> float:
 IMAGE_FOLDERS = ("JPEGImages", "images")
 ANNOTATION_FOLDERS = ("Annotations", "annotations")
 _SET_FOLDERS = ("ImageSets", "ImageSets/Main")
-_BACKGROUND = "background"  # the name of class 0
 _NUMBERS = Feature("float32", (None,))
 _SCHEMA = Schema(
     {
@@ -271,11 +271,11 @@ class VocDetection(SourceInfo):
             names = [line.strip() for line in lines if line.strip()]
         else:
             names = sorted({name for draft in drafts for name in draft.find_classes()})
-        others = [name for name in names if name.lower() != _BACKGROUND]
+        others = [name for name in names if name.lower() != BACKGROUND]
         twice = next((name for name, count in Counter(others).items() if count > 1), None)
         if twice is not None:
             raise SourceError(f"expected different class names, got {twice!r} twice", where=root)
-        return [_BACKGROUND, *others]
+        return [BACKGROUND, *others]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Labels as YOLO has them: a text file for each image, with a line for each object."""
+"""YOLO labels: a text file for each image, with a line for each object."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from datum.sources.files import (
     open_folder,
 )
 from datum.sources.image_files import (
+    BACKGROUND,
     IMAGE,
     FilePart,
     UnusableRecordError,
@@ -45,8 +46,7 @@ _IMAGE_FOLDERS = ("images", "Images")
 _LABEL_FOLDERS = ("labels", "Labels", "annotations", "Annotations")
 _CLASS_FILES = ("classes.txt", "obj.names", "classes.names", "labels.txt")
 _MAX_YAML_BYTES = 2**20  # of data.yaml, which lists the classes and little else
-_BACKGROUND = "background"  # class 0, as in Pascal VOC
-_SLACK = 1e-3  # by which a coordinate may be outside, as rounding leaves it
+_SLACK = 1e-3  # by which a coordinate may be outside, because of rounding
 
 _NUMBERS = Feature("float32", (None,))
 _SIDES = ("xmin", "xmax", "ymin", "ymax")
@@ -62,12 +62,12 @@ def find_yolo_file(folder: Path) -> Path | None:
 
 
 def is_yolo_folder(folder: Path) -> bool:
-    """Whether a folder is described by a file of YOLO, or has labels of its kind."""
+    """Return whether a folder has a YOLO description, or labels of this kind."""
     return find_yolo_file(folder) is not None or _is_loose(folder)
 
 
 def _is_loose(folder: Path) -> bool:
-    """Whether there are images and labels in folders of these names, without a description."""
+    """Return whether there are folders of images and labels without a description."""
     if not any((folder / name).is_dir() for name in _IMAGE_FOLDERS):
         return False
     for name in _LABEL_FOLDERS:
@@ -86,7 +86,7 @@ def _looks_like_labels(file: Path) -> bool:
 
 
 def _read_yaml(file: Path) -> dict[str, Any]:
-    """The content of a YAML file; nothing if it is another."""
+    """Return the content of a YAML file; empty if it is something else."""
     import yaml  # the only file that needs it
 
     try:
@@ -100,23 +100,23 @@ def _read_yaml(file: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class YoloLabels(SourceInfo):
-    """Images with labels as YOLO has them.
+    """Images with YOLO labels.
 
     Known layouts are those of Ultralytics and Roboflow, a `data.yaml` that names the folders or
     lists of each split; of Darknet, an `obj.data` with lists; and `images/` beside `labels/`, with
     or without folders of splits, and the classes in `classes.txt` or `obj.names`.
 
-    Records have image; xmin, xmax, ymin, ymax as fractions of the image's width and height, cut at
-    its borders; labels, positions in the class names, the first of which, 0, is the background;
-    and filename. Outlines of objects become `masks`, one image of zeros and ones for each; oriented
+    The features are image; xmin, xmax, ymin, ymax as fractions of the image's width and height,
+    clipped to its borders; labels, indices into the class names, where 0 is the background; and
+    filename. Outlines of objects become `masks`, one image of zeros and ones for each; oriented
     boxes `corners`, four points each; poses `keypoints` and `keypoints_visible`. An image without
     a file of labels has no objects.
 
     Attributes:
         path: The folder of the dataset, or its `data.yaml` or `obj.data`.
-        task: What the lines hold: "detect" (boxes), "segment" (outlines), "pose" (keypoints, with
-            `kpt_shape` in data.yaml) or "obb" (four corners). By default it is inferred: lines of
-            five numbers are boxes, lines of nine only are corners, others are outlines.
+        task: The content of the lines: "detect" (boxes), "segment" (outlines), "pose" (keypoints,
+            with `kpt_shape` in data.yaml) or "obb" (four corners). By default it is inferred: lines
+            of five numbers are boxes, lines of nine only are corners, others are outlines.
         classes: Names of the classes; by default those of the dataset.
     """
 
@@ -136,7 +136,7 @@ class YoloLabels(SourceInfo):
         return describe_classes(self.kind, parts, "labels", background=True)
 
     def parts(self) -> dict[str, FilePart]:
-        """The images of each split."""
+        """Return the images of each split."""
         layout = _Layout.read(Path(self.path))
         labelled = {
             split: [_Labelled.read(image) for image in images]
@@ -161,7 +161,7 @@ class YoloLabels(SourceInfo):
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where the images of each split are, and what the description says."""
+    """The images of each split, and the rest of the description."""
 
     files: list[Path]
     splits: dict[str, list[Path]]
@@ -185,7 +185,7 @@ class _Layout:
         base = file.parent
         if isinstance(content.get("path"), str):
             named = base / content["path"]
-            base = named if named.is_dir() else base  # as of another machine
+            base = named if named.is_dir() else base  # it may be a path of another machine
         found = {}
         for split in ("train", "val", "valid", "test"):
             given = content.get(split)
@@ -236,7 +236,7 @@ class _Layout:
 
 
 def _images_at(base: Path, place: str) -> list[Path]:
-    """The images of a folder, a list or a pattern that a description names."""
+    """Return the images of a folder, a list or a pattern in a description."""
     path = _find_place(base, place)
     if path.is_dir():
         return _images_in(path)
@@ -248,7 +248,7 @@ def _images_at(base: Path, place: str) -> list[Path]:
 
 
 def _find_place(base: Path, place: str) -> Path:
-    """The folder or list; Roboflow writes `../train/images` for one beside data.yaml."""
+    """Return the folder or list; Roboflow writes `../train/images` for one beside data.yaml."""
     tried = [base / place]
     while place.startswith("../"):
         place = place.removeprefix("../")
@@ -260,7 +260,7 @@ def _find_place(base: Path, place: str) -> Path:
 
 
 def _find_end(base: Path, place: str, where: Path) -> Path:
-    """The longest end of a path that is there below a folder: it may be of another machine."""
+    """Return the longest end of a path that exists below a folder, as paths of other machines."""
     words = place.replace("\\", "/").split("/")
     for start in range(len(words)):
         end = words[start:]
@@ -270,7 +270,7 @@ def _find_end(base: Path, place: str, where: Path) -> Path:
 
 
 def _find_image(base: Path, listed: Path, line: str) -> Path:
-    """The image that a line of a list names; where it is missing, where it should be."""
+    """Return the image in a line of a list; if it is missing, its expected path."""
     if line.startswith("./"):  # relative to the list
         return listed.parent / line.removeprefix("./")
     direct = base / line
@@ -288,7 +288,7 @@ def _images_in(folder: Path) -> list[Path]:
 
 
 def _names_of(given: Any, file: Path) -> list[str]:
-    """Class names of data.yaml: a list, or a dict by number."""
+    """Return the class names of data.yaml: a list, or a dict by number."""
     if isinstance(given, dict):
         numbers = sorted(key for key in given if isinstance(key, int))
         if numbers == list(range(len(given))):
@@ -299,7 +299,7 @@ def _names_of(given: Any, file: Path) -> list[str]:
 
 
 def _keypoint_shape(given: Any, file: Path) -> tuple[int, int] | None:
-    """The number of keypoints, and of numbers for each."""
+    """Return the number of keypoints, and of numbers for each."""
     if given is None:
         return None
     match given:
@@ -314,7 +314,7 @@ def _read_names(file: Path) -> list[str]:
 
 
 def _label_file(image: Path) -> Path | None:
-    """The file of labels of an image: in the folder that stands for its own, or beside it."""
+    """Return the file of labels of an image: in the matching folder, or beside it."""
     parts = image.parts
     for at in range(len(parts) - 2, -1, -1):
         if parts[at].lower() == "images":
@@ -327,7 +327,7 @@ def _label_file(image: Path) -> Path | None:
 
 
 def _parse_labels(data: bytes, file: Path) -> list[list[float]]:
-    """The numbers of each line."""
+    """Return the numbers of each line."""
     found = []
     for number, line in enumerate(data.decode("utf-8-sig", "replace").splitlines(), 1):
         if not line.strip():
@@ -339,7 +339,7 @@ def _parse_labels(data: bytes, file: Path) -> list[list[float]]:
         is_label = len(values) >= 5 and all(map(math.isfinite, values))
         if not is_label or values[0] != int(values[0]) or values[0] < 0:
             raise UnusableRecordError(
-                "expected a class and at least four numbers of its place",
+                "expected a class and at least four numbers of its position",
                 where=f"{file}, line {number}",
             )
         found.append(values)
@@ -348,7 +348,7 @@ def _parse_labels(data: bytes, file: Path) -> list[list[float]]:
 
 @dataclass(frozen=True, slots=True)
 class _Labelled:
-    """An image and its lines, or the error that reading them was."""
+    """An image and its lines, or the error of reading them."""
 
     image: Path
     file: Path | None
@@ -372,7 +372,7 @@ class _Labelled:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """What the lines of a dataset hold."""
+    """The format of the lines of a dataset."""
 
     task: Task
     keypoints: tuple[int, int]
@@ -413,7 +413,7 @@ class _Lines:
         return Schema(features)
 
     def is_fitting(self, line: Sequence[float]) -> bool:
-        """Whether a line has as many numbers as its task asks for."""
+        """Return whether a line has as many numbers as its task requires."""
         if self.task == "pose":
             return len(line) == 5 + self.keypoints[0] * self.keypoints[1]
         if self.task == "obb":
@@ -421,7 +421,7 @@ class _Lines:
         return len(line) == 5 or (self.task == "segment" and len(line) >= 7 and len(line) % 2 == 1)
 
     def outline_of(self, line: Sequence[float]) -> NDArray[np.float64]:
-        """The points of an object: its outline, or the corners of its box."""
+        """Return the points of an object: its outline, or the corners of its box."""
         if self.task in ("detect", "pose") or len(line) == 5:
             x, y, width, height = line[1:5]
             left, right, top, bottom = x - width / 2, x + width / 2, y - height / 2, y + height / 2
@@ -448,7 +448,7 @@ class _RowMaker:
                 [*described, *labels, *images], "yolo", keys, self.names, self.lines
             ),
             stored_bytes=sum(file.size for file in images),
-            metadata={"labels": {"class_names": [_BACKGROUND, *self.names]}},
+            metadata={"labels": {"class_names": [BACKGROUND, *self.names]}},
             is_slow_python=self.lines.task == "segment",
             warnings=tuple(self._warnings()),
         )
@@ -514,7 +514,7 @@ class _RowMaker:
 
 
 def _keys_of(images: Sequence[Path]) -> list[str]:
-    """The name of each image, with its folders where names come twice."""
+    """Return the name of each image, with its folders if names occur twice."""
     names = [image.name for image in images]
     if len(set(names)) == len(names):
         return [as_text(name) for name in names]
@@ -523,7 +523,7 @@ def _keys_of(images: Sequence[Path]) -> list[str]:
 
 
 def _clipped(points: NDArray[np.float64], where: str) -> tuple[list[float], list[float]]:
-    """The least and largest x and y of an object, cut at the borders of the image."""
+    """Return the least and largest x and y of an object, clipped to the image."""
     low, high = points.min(axis=0), points.max(axis=0)
     if (low > 1).any() or (high < 0).any() or (high < low).any():
         raise UnusableRecordError(
