@@ -24,7 +24,7 @@ from datum.format.framing import HEADER_BYTES
 from datum.format.index import FRAME_BYTES
 from datum.schema import Schema
 from datum.sources import Block, Reject
-from datum.sources.protocol import PartInfo, Stored
+from datum.sources.protocol import PartInfo, SerializedRecords
 
 __all__ = [
     "Keep",
@@ -116,7 +116,7 @@ class StoredRecords(PartInfo):
     numbers: NDArray[np.int64] | None = None
     keys: Sequence[str] | None = None
     is_slow_python: bool = False
-    is_stored: bool = True
+    is_serialized: bool = True
     statistics: Mapping[str, Any] | None = None
     _files: _OpenFiles = field(default_factory=lambda: _OpenFiles(), init=False)
 
@@ -159,7 +159,7 @@ class StoredRecords(PartInfo):
         # In the order of the files, so that neighbours are read together.
         order = np.argsort(wanted, kind="stable")
         bounds = np.searchsorted(wanted[order], self._ends)
-        parts: list[Stored] = []
+        parts: list[SerializedRecords] = []
         rows: list[NDArray[np.intp]] = []
         rejects: list[Reject] = []
         for at in np.flatnonzero(np.diff(bounds)).tolist():
@@ -173,7 +173,9 @@ class StoredRecords(PartInfo):
         rejects.sort(key=lambda one: one.record)
         return Block(stored, numbers[found_rows], None, rejects)
 
-    def _read_file(self, places: Places, local: NDArray[np.int64]) -> tuple[Stored, list[Reject]]:
+    def _read_file(
+        self, places: Places, local: NDArray[np.int64]
+    ) -> tuple[SerializedRecords, list[Reject]]:
         """Read and check records of one file; a reject has the place of its record in `local`."""
         content = self._files.open(places)
         offsets, ends = places.offsets[local], places.ends[local]
@@ -201,7 +203,7 @@ class StoredRecords(PartInfo):
             starts = positions
         records = local[kept]
         return (
-            Stored(
+            SerializedRecords(
                 frames,
                 starts,
                 self.schema,
@@ -212,15 +214,15 @@ class StoredRecords(PartInfo):
         )
 
     def _join(
-        self, parts: list[Stored], rows: list[NDArray[np.intp]]
-    ) -> tuple[Stored, NDArray[np.intp]]:
+        self, parts: list[SerializedRecords], rows: list[NDArray[np.intp]]
+    ) -> tuple[SerializedRecords, NDArray[np.intp]]:
         """The records of several files in the order of the request."""
         joined = parts[0] if len(parts) == 1 else self._concatenate(parts)
         found = np.concatenate([np.empty(0, np.intp), *rows])
         order = np.argsort(found, kind="stable")
         return joined.take(order), found[order]
 
-    def _concatenate(self, parts: list[Stored]) -> Stored:
+    def _concatenate(self, parts: list[SerializedRecords]) -> SerializedRecords:
         starts = np.cumsum([0, *(len(part.frames) for part in parts)])[:-1].tolist()
         offsets = [part.offsets + start for part, start in zip(parts, starts, strict=True)]
         firsts = np.cumsum([0, *map(len, parts)])
@@ -229,7 +231,7 @@ class StoredRecords(PartInfo):
             owner = int(np.searchsorted(firsts, place, side="right")) - 1
             return parts[owner].locate(place - int(firsts[owner]))
 
-        return Stored(
+        return SerializedRecords(
             np.concatenate([np.empty(0, np.uint8), *(part.frames for part in parts)]),
             np.concatenate([np.empty(0, np.int64), *offsets]),
             self.schema,
@@ -273,7 +275,7 @@ def narrowed(part: Any, schema: Schema) -> dict[str, Any]:
 STREAM_BYTES = 4 * 2**20  # size of a block of records
 STREAM_RECORDS = 4096
 
-Keep = Callable[[Stored], NDArray[np.bool_]]
+Keep = Callable[[SerializedRecords], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +299,7 @@ class StoredStream(PartInfo):
     is_partial: bool = False
     keep: Callable[[], Keep] | None = None
     is_repeatable: bool = True
-    is_stored: bool = True
+    is_serialized: bool = True
     statistics: Mapping[str, Any] | None = None
 
     def filtered(self, keep: Callable[[], Keep]) -> StoredStream:
@@ -316,7 +318,7 @@ class StoredStream(PartInfo):
         for records in self.runs():
             frames, offsets = frames_of(records)
             locate = partial(_describe_stream, records)
-            stored = Stored(frames, offsets, self.schema, self.is_partial, locate)
+            stored = SerializedRecords(frames, offsets, self.schema, self.is_partial, locate)
             if keep is not None:
                 stored = stored.take(np.flatnonzero(keep(stored)))
             if len(stored):

@@ -35,7 +35,7 @@ from datum.format import Compression, Framed, Parser
 from datum.format.manifest import MANIFEST_NAME
 from datum.reader import load
 from datum.schema import Feature, Floats, Schema
-from datum.sources.protocol import Stored
+from datum.sources.protocol import SerializedRecords
 
 __all__ = [
     "LazyRecord",
@@ -83,7 +83,9 @@ class _UnknownFeatureError(KeyError):
 class _Batch:
     """Some records, and what was parsed of them so far."""
 
-    def __init__(self, stored: Stored, schema: Schema, wanted: dict[str, Parser]) -> None:
+    def __init__(
+        self, stored: SerializedRecords, schema: Schema, wanted: dict[str, Parser]
+    ) -> None:
         self.schema = schema
         self._records = Framed(stored.frames, stored.offsets).records()
         self._wanted = wanted  # by feature, kept from batch to batch
@@ -123,7 +125,7 @@ class _Chooser:
         self._parsers: dict[str, Parser] = {}
         self._seen = 0
 
-    def __call__(self, stored: Stored) -> NDArray[np.bool_]:
+    def __call__(self, stored: SerializedRecords) -> NDArray[np.bool_]:
         batch = _Batch(stored, self._schema, self._parsers)
         chosen = np.zeros(len(stored), np.bool_)
         for at in range(len(stored)):

@@ -41,7 +41,7 @@ from datum.schema import (
 from datum.schema.feature import read_named_floats
 from datum.sources import Block, IndexedPart, Reject, StreamedPart
 from datum.sources.arrow_files import cast_decimal
-from datum.sources.protocol import Part, Stored, part_info, take_rows
+from datum.sources.protocol import Part, SerializedRecords, part_info, take_rows
 
 if TYPE_CHECKING:
     from datum.images import ImageOptions
@@ -207,7 +207,7 @@ class BlockWriter:
 
     def prepare(self, block: Block) -> tuple[Block, dict[str, ImageFacts]]:
         """Apply encoders and read images; blocks may be prepared in parallel."""
-        if isinstance(block.data, Stored):
+        if isinstance(block.data, SerializedRecords):
             if self._copies and self.settings.schema is not None:
                 return copy_stored(
                     block,
@@ -466,7 +466,7 @@ class DirectSplit:
         known = self.part.stored_bytes
         is_changed = self._settings.images.changes_bytes
         if known is not None and not is_changed:
-            frame = 0 if part_info(self.part).is_stored else _FRAME_BYTES
+            frame = 0 if part_info(self.part).is_serialized else _FRAME_BYTES
             return int(known * self.records / max(len(self.part), 1)) + frame * self.records
         if not self.records:
             return 0
@@ -508,7 +508,7 @@ def _record_bytes(part: IndexedPart) -> int:
     """Estimate the size of a record from a few spread over the part."""
     sample = np.linspace(0, len(part) - 1, min(len(part), _SIZED_RECORDS)).astype(np.int64)
     rows = part.read(sample).data if len(sample) else []
-    if isinstance(rows, Stored):
+    if isinstance(rows, SerializedRecords):
         return len(rows.frames) // max(len(rows), 1)
     return _core.size_of(rows) // max(len(rows), 1) if isinstance(rows, list) else 0
 

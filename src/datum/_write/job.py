@@ -139,7 +139,7 @@ class Job:
         parts = self.intake.parts.values()
         is_changed = bool(self.encoders) or self.images.changes_bytes or self.appended is not None
         is_changed = is_changed or self._keys is not None
-        return not is_changed and all(part_info(part).is_stored for part in parts)
+        return not is_changed and all(part_info(part).is_serialized for part in parts)
 
     def _has_counts(self, schema: Schema) -> bool:
         """Return whether the statistics of the parts hold for the copied records."""

@@ -210,7 +210,7 @@ def describe_layout(source: Source, parts: Mapping[str, Part], files: Files) -> 
     listed = [file for some in files.values() for file in some]
     kind = source_info(source).describe(parts)
     if not kind:
-        is_dataset = all(part_info(part).is_stored for part in parts.values())
+        is_dataset = all(part_info(part).is_serialized for part in parts.values())
         kind = "dataset" if is_dataset else f"records of {type(source).__name__}"
     if isinstance(source, ArrowTable) and listed and unpacked_suffix(listed[0]) in _PARQUET:
         kind = "Parquet table"

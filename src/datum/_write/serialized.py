@@ -40,8 +40,8 @@ from datum.sources.protocol import (
     PartInfo,
     Reject,
     Rows,
+    SerializedRecords,
     Source,
-    Stored,
     part_info,
 )
 
@@ -95,15 +95,15 @@ def copy_stored(
     return replace(block, data=copied), facts
 
 
-def columns_of(data: Rows | Columns | Stored, *, names: list[str] | None = None) -> Any:
+def columns_of(data: Rows | Columns | SerializedRecords, *, names: list[str] | None = None) -> Any:
     """Parse serialized records into columns; return rows and columns unchanged."""
-    if not isinstance(data, Stored):
+    if not isinstance(data, SerializedRecords):
         return data
     schema = data.schema if names is None else data.schema.select(names)
     return parse(_records(data), schema, threads=1)
 
 
-def rows_of(data: Stored) -> Rows:
+def rows_of(data: SerializedRecords) -> Rows:
     """Parse serialized records into rows, with images marked as such."""
     columns = columns_of(data)
     images = {name for name, feature in data.schema.items() if feature.encoding == "image"}
@@ -120,13 +120,13 @@ def rows_of(data: Stored) -> Rows:
     return rows
 
 
-def _stored(block: Block) -> Stored:
+def _stored(block: Block) -> SerializedRecords:
     data: Any = block.data
-    assert isinstance(data, Stored)
+    assert isinstance(data, SerializedRecords)
     return data
 
 
-def _records(stored: Stored) -> Records:
+def _records(stored: SerializedRecords) -> Records:
     return Framed(stored.frames, stored.offsets).records()
 
 
@@ -172,7 +172,7 @@ def _reason(error: Exception, records: Records, row: int) -> str:
 
 
 def _encode(
-    stored: Stored, columns: dict[str, Any], encoder: RowEncoder, threads: int
+    stored: SerializedRecords, columns: dict[str, Any], encoder: RowEncoder, threads: int
 ) -> EncodedBlock:
     schema = encoder.schema
     is_alike = stores_alike(stored.schema, schema)

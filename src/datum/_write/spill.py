@@ -44,7 +44,7 @@ from datum.format.framing import HEADER_BYTES, Records
 from datum.format.index import FRAME_BYTES
 from datum.schema import FloatFacts, Schema, widened
 from datum.sources import Block, IndexedPart, Reject
-from datum.sources.protocol import Part, Stored
+from datum.sources.protocol import Part, SerializedRecords
 
 __all__ = [
     "ReadResult",
@@ -533,7 +533,7 @@ def _select(block: Block, at: NDArray[np.intp]) -> Block:
     data: Any = block.data
     if isinstance(data, list):
         data = [data[i] for i in at.tolist()]
-    elif isinstance(data, Stored):
+    elif isinstance(data, SerializedRecords):
         data = data.take(at)
     else:
         data = {name: column[at] for name, column in data.items()}

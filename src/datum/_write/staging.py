@@ -22,8 +22,8 @@ from datum.format.durable import (
     entries_of,
     exchange,
     hold_folder,
-    is_at,
     is_own_folder,
+    is_same_folder,
     remove_folder,
     replace_file,
     staging_beside,
@@ -438,7 +438,7 @@ def hold_staging(staging: Staging) -> Iterator[None]:
         yield
         has_failed = False
     finally:
-        if is_at(staging.folder, descriptor):
+        if is_same_folder(staging.folder, descriptor):
             with contextlib.suppress(OSError):
                 staging.close(has_failed=has_failed)
         os.close(descriptor)  # last, because the next writer may then create this folder

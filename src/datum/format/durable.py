@@ -27,8 +27,8 @@ __all__ = [
     "find_abandoned",
     "find_unfinished",
     "hold_folder",
-    "is_at",
     "is_own_folder",
+    "is_same_folder",
     "new_file",
     "remove_folder",
     "rename_new",
@@ -183,7 +183,7 @@ def hold_folder(folder: Path) -> int:
             raise
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if is_at(folder, descriptor):
+            if is_same_folder(folder, descriptor):
                 _mark(folder)
                 return descriptor
         except BaseException:
@@ -214,7 +214,7 @@ def entries_of(folder: Path) -> list[Path]:
     return sorted(entry for entry in folder.iterdir() if entry.name != _MARK)
 
 
-def is_at(folder: Path, descriptor: int) -> bool:
+def is_same_folder(folder: Path, descriptor: int) -> bool:
     """Return whether the folder that is held still has this name."""
     try:
         return os.path.samestat(folder.lstat(), os.fstat(descriptor))

@@ -132,7 +132,7 @@ def collect_guessing(
     typed = SchemaGuess()
     typed.add_columns({name: column for name, column in data.items() if name not in loose})
     merged = guess.copy()
-    merged.add_seen(typed.seen, count)
+    merged.add_guesses(typed.seen, count)
     for name, (_, present) in typed.seen.items():
         sources[name], known = make_guessed_sources(
             name, merged.features[name], data[name], count, log
@@ -155,7 +155,7 @@ def _finish(
     log: FloatLog,
 ) -> Collection:
     guess = guess.copy()
-    guess.add_seen(seen, count)
+    guess.add_guesses(seen, count)
     schema = guess.to_schema(rule)
     check_keys(schema)
     return Collection(schema, count, sources, guess, log)

@@ -29,12 +29,12 @@ __all__ = [
     "SchemaGuess",
     "ValueGuess",
     "common_dtype",
+    "drop_contained",
     "guess_array",
     "guess_value",
     "infer_feature",
     "infer_schema",
-    "is_held",
-    "without_held",
+    "is_contained",
 ]
 
 _FLOAT_LEVELS = {"float16": 1, "float32": 2, "float64": 3, "complex64": 2, "complex128": 3}
@@ -42,15 +42,15 @@ _FLOATS = {level: name for name, level in _FLOAT_LEVELS.items() if name.startswi
 _UNITS = ("D", "h", "m", "s", "ms", "us", "ns")  # from coarse to fine
 
 
-def without_held(dtypes: Iterable[str]) -> tuple[str, ...]:
+def drop_contained(dtypes: Iterable[str]) -> tuple[str, ...]:
     """Return the dtypes that no other of them contains, in the order of `DTYPES`."""
     found = set(dtypes)
-    kept = (one for one in found if not any(is_held(one, other) for other in found - {one}))
+    kept = (one for one in found if not any(is_contained(one, other) for other in found - {one}))
     return tuple(sorted(kept, key=DTYPES.index))
 
 
 @functools.cache
-def is_held(dtype: str, other: str) -> bool:
+def is_contained(dtype: str, other: str) -> bool:
     """Return whether `other` represents all values of `dtype`, large integers possibly rounded."""
     is_sign_lost = other == "uint64" and dtype.startswith("int")
     return not is_sign_lost and common_dtype((dtype, other)) == other
@@ -154,7 +154,7 @@ class ValueGuess:
             return self._merge_image(other)
         if self.kind == "sparse" and self.shape != other.shape:
             raise SchemaError(f"expected {self}, got {other}")
-        dtypes = without_held((*self.dtypes, *other.dtypes))
+        dtypes = drop_contained((*self.dtypes, *other.dtypes))
         has_negative = self.has_negative or other.has_negative
         has_unsigned = self.has_unsigned or other.has_unsigned
         if dtypes and common_dtype(dtypes) is None:
@@ -412,7 +412,7 @@ class SchemaGuess:
         self._features = features
         self.records += max(lengths.values(), default=0)
 
-    def add_seen(self, guesses: Mapping[str, tuple[ValueGuess, int]], records: int) -> None:
+    def add_guesses(self, guesses: Mapping[str, tuple[ValueGuess, int]], records: int) -> None:
         """Add records by the guess of each feature, and the number of them that have it."""
         features = dict(self._features)
         for name, (guess, present) in guesses.items():
@@ -423,7 +423,7 @@ class SchemaGuess:
     def merge(self, other: SchemaGuess) -> SchemaGuess:
         """Return the guess for the records of both."""
         merged = self.copy()
-        merged.add_seen(other.seen, other.records)
+        merged.add_guesses(other.seen, other.records)
         return merged
 
     def to_schema(self, rule: FloatRule = EXACT) -> Schema:

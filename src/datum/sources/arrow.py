@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from datum.columns import Masked
 from datum.schema import Schema
-from datum.sources.arrow_columns import FoundColumns, convert_table
+from datum.sources.arrow_columns import ConvertedColumns, convert_table
 from datum.sources.arrow_features import ColumnSpec, find_specs
 from datum.sources.arrow_files import ArrowFile, CastFile, open_arrow, shape_files
 from datum.sources.files import Paths, find_split_files, fingerprint_files
@@ -116,7 +116,7 @@ class _Key:
     name: str | None
     is_feature: bool
 
-    def split(self, found: FoundColumns, numbers: NDArray[np.int64]) -> list[str] | None:
+    def split(self, found: ConvertedColumns, numbers: NDArray[np.int64]) -> list[str] | None:
         """Return the keys of these records; drop the column if it is not a feature."""
         if self.name is None:
             return None
@@ -238,7 +238,7 @@ class _StreamedArrow(PartInfo):
             found[field.name] = names
         return found
 
-    def _convert(self, batch: pa.RecordBatch | pa.Table) -> FoundColumns:
+    def _convert(self, batch: pa.RecordBatch | pa.Table) -> ConvertedColumns:
         """Return the columns, with the texts of dictionary columns converted to ids."""
         import pyarrow as pa
         import pyarrow.compute as pc

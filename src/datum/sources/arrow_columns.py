@@ -21,7 +21,7 @@ from datum.sources.table_part import keys_of, schema_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FoundColumns", "check_names", "combine", "convert_table"]
+__all__ = ["ConvertedColumns", "check_names", "combine", "convert_table"]
 
 _MAX_OFFSET = 2**31 - 1  # of string and list types with 32-bit offsets
 _DATUM_KEY = b"datum"  # schema metadata that `Split.to_arrow` and `export_to` write
@@ -34,7 +34,7 @@ _HINTS = {
 }
 
 
-class FoundColumns:
+class ConvertedColumns:
     """The columns of an Arrow table.
 
     Attributes:
@@ -179,7 +179,7 @@ def convert_table(
     table: pa.Table | pa.RecordBatch,
     metadata: Mapping[bytes, bytes] | None = None,
     specs: Mapping[str, ColumnSpec] | None = None,
-) -> FoundColumns:
+) -> ConvertedColumns:
     """Return the columns of a table; a column with nulls is `Masked`.
 
     `metadata` is the metadata of the schema, by default the table's: features that Datum wrote
@@ -192,7 +192,7 @@ def convert_table(
         table = pa.Table.from_batches([table])
     names = table.column_names
     check_names(names)
-    found = FoundColumns(find_specs(table) if specs is None else specs)
+    found = ConvertedColumns(find_specs(table) if specs is None else specs)
     if metadata is None:
         metadata = table.schema.metadata
     features, known = _read_datum_metadata(metadata)

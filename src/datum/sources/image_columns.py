@@ -21,13 +21,13 @@ from datum.sources.image_files import IMAGE
 from datum.sources.open import as_source, table_folder
 from datum.sources.protocol import (
     Block,
-    ChangedPart,
     IndexedPart,
     Part,
     Reject,
+    SerializedRecords,
     SourceInfo,
-    Stored,
     StreamedPart,
+    WrappedPart,
     take_rows,
 )
 
@@ -309,7 +309,7 @@ def _best_root(values: Sequence[Any], folder: Path | None, *, is_only: bool) -> 
 # Samples.
 
 
-class _Peeked(ChangedPart):
+class _Peeked(WrappedPart):
     """A stream whose first block was sampled; the block is not read twice."""
 
     def __init__(self, part: StreamedPart) -> None:
@@ -379,7 +379,7 @@ def _read_sample(part: IndexedPart, count: int) -> dict[str, list[Any]]:
 
 def _spread_block(block: Block) -> Block:
     """Return a sample of the records of a block, spread over it."""
-    if isinstance(block.data, Stored) or len(block) <= _SAMPLE_RECORDS:
+    if isinstance(block.data, SerializedRecords) or len(block) <= _SAMPLE_RECORDS:
         return block
     at = np.linspace(0, len(block) - 1, _SAMPLE_RECORDS).astype(np.int64)
     data: Any = block.data
@@ -393,7 +393,7 @@ def _sample_block(
     block: Block, schema: Schema | None, metadata: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, list[Any]]:
     """Return the values of a block that `_find_image_columns` uses to decide."""
-    if isinstance(block.data, Stored):
+    if isinstance(block.data, SerializedRecords):
         return {}
     if isinstance(block.data, list):
         names = dict.fromkeys(name for row in block.data for name in row)
@@ -513,7 +513,7 @@ def _wrap_part(split: str, part: Part, found: _ImageColumns) -> Part:
     return _ImageStream(split, part, found)
 
 
-class _WithImages(ChangedPart):
+class _WithImages(WrappedPart):
     """A part with images in place of paths."""
 
     def __init__(self, split: str, part: Part, found: _ImageColumns) -> None:

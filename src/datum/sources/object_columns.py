@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from datum.columns import Masked, Ragged
 from datum.errors import SchemaError, SourceError
 from datum.schema import Feature, InexactError, SchemaGuess, as_array, numpy_dtype
-from datum.sources.arrow_columns import FoundColumns, check_names, combine
+from datum.sources.arrow_columns import ConvertedColumns, check_names, combine
 from datum.sources.nested_rows import NestedLists, holds_dicts
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-def add_objects(name: str, values: Sequence[Any], found: FoundColumns) -> None:
+def add_objects(name: str, values: Sequence[Any], found: ConvertedColumns) -> None:
     """Add a column of `values`, None where a record has none.
 
     Dicts add a column for each of their names; values without a common type stay a list.
@@ -50,7 +50,7 @@ def add_objects(name: str, values: Sequence[Any], found: FoundColumns) -> None:
             found.columns[name] = _typed(values, feature)
 
 
-def _add_nested(name: str, values: Sequence[Any], found: FoundColumns) -> None:
+def _add_nested(name: str, values: Sequence[Any], found: ConvertedColumns) -> None:
     """Add lists of dicts, as a column of lists for each of their names."""
     nested = NestedLists()
     rows = [{name: value} for value in values]
@@ -95,7 +95,7 @@ def _strings(name: str, values: Sequence[Any], *, is_text: bool) -> Any:
             f"column {name!r}: expected text that UTF-8 can encode, got {error.object!r}",
             where=f"record {record}",
         ) from None
-    column = FoundColumns()
+    column = ConvertedColumns()
     column.add(name, array)
     return column.columns[name]
 
@@ -152,7 +152,7 @@ def _spread(column: Any, present: NDArray[np.bool_]) -> Any:
     return blank
 
 
-def convert_frame(frame: Any, *, index: bool | None = None) -> FoundColumns:
+def convert_frame(frame: Any, *, index: bool | None = None) -> ConvertedColumns:
     """Return the columns of a DataFrame, and of its index if it has a name or `index` is True.
 
     An index without a name is kept as `index` unless it contains integers. Integers that do not
@@ -160,7 +160,7 @@ def convert_frame(frame: Any, *, index: bool | None = None) -> FoundColumns:
 
     Values that pandas regards as missing are absent, but NaN stays NaN in columns of floats.
     """
-    found = FoundColumns()
+    found = ConvertedColumns()
     named = list(_index_columns(frame, index))
     named += [(_name_of(label), frame.iloc[:, at]) for at, label in enumerate(frame.columns)]
     hint = "frame.columns = [...] renames them"
@@ -197,7 +197,7 @@ def _index_columns(frame: Any, wanted: bool | None) -> Iterator[tuple[str, Any]]
             yield f"{name}_of_frame" if name in frame.columns else name, values
 
 
-def add_series(name: str, series: Any, found: FoundColumns) -> None:
+def add_series(name: str, series: Any, found: ConvertedColumns) -> None:
     """Add the column of a Series or Index."""
     dtype = series.dtype
     kind = type(dtype).__name__
@@ -232,7 +232,7 @@ def _without_nat(array: NDArray[Any]) -> Any:
     return Masked(np.where(present, array, np.zeros(1, array.dtype)), present)
 
 
-def _add_categories(name: str, series: Any, found: FoundColumns) -> None:
+def _add_categories(name: str, series: Any, found: ConvertedColumns) -> None:
     """Add ids, and keep the names of the categories, if those are texts; else add the values."""
     held = getattr(series, "cat", series)  # an index is its own accessor
     labels = held.categories
@@ -246,7 +246,7 @@ def _add_categories(name: str, series: Any, found: FoundColumns) -> None:
     found.metadata[name] = {"class_names": list(labels)}
 
 
-def _add_extension(name: str, series: Any, found: FoundColumns) -> None:
+def _add_extension(name: str, series: Any, found: ConvertedColumns) -> None:
     import pyarrow as pa
 
     try:

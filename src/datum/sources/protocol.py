@@ -18,7 +18,6 @@ from datum.sources.nested_rows import NestedLists, describe_filled
 __all__ = [
     "BLOCK_RECORDS",
     "Block",
-    "ChangedPart",
     "Columns",
     "IndexedPart",
     "Part",
@@ -27,12 +26,13 @@ __all__ = [
     "RowBlocks",
     "RowPart",
     "Rows",
+    "SerializedRecords",
     "Source",
     "SourceInfo",
     "SparseRows",
-    "Stored",
     "StreamedPart",
     "TextSource",
+    "WrappedPart",
     "as_slice",
     "list_reported",
     "part_info",
@@ -74,7 +74,7 @@ class Reject:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stored:
+class SerializedRecords:
     """Serialized records, which are written unchanged, byte for byte.
 
     Attributes:
@@ -100,7 +100,7 @@ class Stored:
         """The size of each frame in bytes."""
         return np.diff(self.offsets, append=len(self.frames))
 
-    def take(self, at: NDArray[np.intp]) -> Stored:
+    def take(self, at: NDArray[np.intp]) -> SerializedRecords:
         """Return the records at these positions, in this order."""
         if len(at) == len(self) and np.array_equal(at, np.arange(len(self))):
             return self
@@ -110,7 +110,7 @@ class Stored:
         offsets = np.cumsum(sizes) - sizes
         places = at.tolist()
         locate = self.locate
-        return Stored(
+        return SerializedRecords(
             frames, offsets, self.schema, self.is_partial, lambda place: locate(places[place])
         )
 
@@ -129,7 +129,7 @@ class Block:
             if only its number is known.
     """
 
-    data: Rows | Columns | Stored
+    data: Rows | Columns | SerializedRecords
     numbers: NDArray[np.int64]
     keys: Sequence[str] | None = None
     rejects: Sequence[Reject] = ()
@@ -193,7 +193,7 @@ class PartInfo:
 
     Attributes:
         is_repeatable: Whether the records can be read more than once.
-        is_stored: Whether the records are serialized already, as `Stored`.
+        is_serialized: Whether the records are serialized already, as `SerializedRecords`.
         statistics: Statistics of the records, as in a manifest; None if unknown.
         notes: Assumptions about the source, a sentence each, shown as warnings.
         rejects: Records known to be unreadable before the part is read, in order.
@@ -203,7 +203,7 @@ class PartInfo:
     """
 
     is_repeatable: bool = True
-    is_stored: bool = False
+    is_serialized: bool = False
     statistics: Mapping[str, Any] | None = None
     notes: Sequence[str] = ()
     rejects: Sequence[Reject] = ()
@@ -266,7 +266,7 @@ class RowPart(PartInfo):
         return describe_filled(self._lists.filled)
 
 
-class ChangedPart(PartInfo):
+class WrappedPart(PartInfo):
     """A part made from another, which reports the same.
 
     Attributes:

@@ -16,7 +16,7 @@ from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.errors import DatumError, SourceError
 from datum.schema import DTYPES
 from datum.schema.plain import array_of_tensor, sparse_from_scipy, sparse_from_tensor
-from datum.sources.arrow_columns import FoundColumns, combine, convert_table
+from datum.sources.arrow_columns import ConvertedColumns, combine, convert_table
 from datum.sources.files import Paths, find_files
 from datum.sources.nested_rows import describe_filled
 from datum.sources.object_columns import add_objects, add_series, convert_frame
@@ -139,14 +139,14 @@ def _length(name: str, column: Any) -> int:
     return len(column)
 
 
-def _convert_dict(data: Mapping[str, Any]) -> FoundColumns:
-    found = FoundColumns()
+def _convert_dict(data: Mapping[str, Any]) -> ConvertedColumns:
+    found = ConvertedColumns()
     for name, column in data.items():
         _add_column(name, column, found)
     return found
 
 
-def _add_column(name: str, column: Any, found: FoundColumns) -> None:
+def _add_column(name: str, column: Any, found: ConvertedColumns) -> None:
     if isinstance(column, np.ma.MaskedArray):
         gone = np.asarray(np.ma.getmaskarray(column).reshape(len(column), -1).any(axis=1))
         column = Masked(np.ma.filled(column, np.zeros(1, column.dtype)[0]), ~gone)
@@ -203,7 +203,7 @@ def _as_array(name: str, column: Any) -> NDArray[Any]:
         raise SourceError(f"expected an array, got: {error}", where=f"column {name!r}") from error
 
 
-def _add_array(name: str, array: NDArray[Any], found: FoundColumns) -> None:
+def _add_array(name: str, array: NDArray[Any], found: ConvertedColumns) -> None:
     kind = array.dtype.kind
     if kind == "O" or kind == "T":
         add_objects(name, array.tolist(), found)
@@ -235,7 +235,7 @@ def _fixed_strings(array: NDArray[Any]) -> BytesColumn:
 
 
 def _texts(name: str, array: NDArray[Any]) -> BytesColumn:
-    flat = FoundColumns()
+    flat = ConvertedColumns()
     add_objects(name, array.reshape(-1).tolist(), flat)
     if name not in flat.columns:  # no text at all
         return BytesColumn(b"", np.zeros((0, 2), np.int64), is_text=True, shape=array.shape)

@@ -14,14 +14,14 @@ from datum.errors import SchemaError, SourceError, SplitError, suggest
 from datum.schema import Feature, InexactError, Schema, SchemaGuess, as_array
 from datum.sources.protocol import (
     Block,
-    ChangedPart,
     Columns,
     IndexedPart,
     Part,
     Rows,
+    SerializedRecords,
     Source,
-    Stored,
     StreamedPart,
+    WrappedPart,
     part_info,
     take_rows,
 )
@@ -85,7 +85,7 @@ def _limit_part(split: str, part: Part, count: int) -> Part:
     return _LimitedIndex(part, count)
 
 
-class _LimitedIndex(ChangedPart):
+class _LimitedIndex(WrappedPart):
     """The first records of a part that can be read in any order."""
 
     def __init__(self, part: IndexedPart, count: int) -> None:
@@ -110,7 +110,7 @@ def _limited_fingerprint(part: Part, count: int) -> str | None:
     return None if part.fingerprint is None else f"{part.fingerprint}, the first {count}"
 
 
-class _LimitedStream(ChangedPart):
+class _LimitedStream(WrappedPart):
     """The first records of a stream."""
 
     def __init__(self, split: str, part: StreamedPart, count: int) -> None:
@@ -142,7 +142,7 @@ def _cut(block: Block, count: int) -> Block:
     data: Any = block.data
     if isinstance(data, list):
         data = data[:left]
-    elif isinstance(data, Stored):
+    elif isinstance(data, SerializedRecords):
         data = data.take(np.arange(left))
     else:
         first = np.arange(left)
@@ -182,7 +182,7 @@ class _MappedSource:
         return _MappedStream(part, self.change, self.name, self.features)
 
 
-class _Mapped(ChangedPart):
+class _Mapped(WrappedPart):
     def __init__(
         self, part: Part, change: Change, name: str, features: Mapping[str, Feature]
     ) -> None:
@@ -284,7 +284,7 @@ def _look(block: Block, names: Sequence[str], guess: SchemaGuess, seen: set[str]
 
 
 def _values_of(block: Block) -> Rows | Columns:
-    if isinstance(block.data, Stored):
+    if isinstance(block.data, SerializedRecords):
         raise SourceError(
             "expected rows or columns to make features sparse, got serialized records"
         )

@@ -933,7 +933,7 @@ def guess_from(rows, guess=None):
     plan = GuessedPlan(guess or SchemaGuess(), {})
     sources = collect_rows(rows, plan)
     found = (guess or SchemaGuess()).copy()
-    found.add_seen(plan.seen, len(rows))
+    found.add_guesses(plan.seen, len(rows))
     assert list(sources) == list(found.to_schema())
     return found.to_schema()
 
@@ -1142,5 +1142,5 @@ def test_rows_that_all_widen_are_guessed_as_if_one_by_one():
         plan = GuessedPlan(guess, {})
         collect_rows([dict(row)], plan)
         guess = guess.copy()
-        guess.add_seen(plan.seen, 1)
+        guess.add_guesses(plan.seen, 1)
     assert whole == dict(guess.to_schema())

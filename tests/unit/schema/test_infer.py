@@ -35,7 +35,13 @@ from datum.schema import (
     numpy_dtype,
 )
 from datum.schema.feature import FLOATS_ON_WIRE, INTEGERS, STRINGS, TIMES
-from datum.schema.infer import MAX_LISTED_VALUES, common_dtype, guess_array, is_held, without_held
+from datum.schema.infer import (
+    MAX_LISTED_VALUES,
+    common_dtype,
+    drop_contained,
+    guess_array,
+    is_contained,
+)
 
 
 class Color(enum.IntEnum):
@@ -562,9 +568,9 @@ def test_some_types_go_with_no_other(dtype):
 
 @given(st.lists(st.sampled_from([*NUMBERS, *TIMES, *STRINGS, *FLOATS_ON_WIRE]), min_size=1))
 def test_only_those_that_no_other_holds_matter(dtypes):
-    kept = without_held(dtypes)
+    kept = drop_contained(dtypes)
     assert set(kept) <= set(dtypes)
-    assert kept == without_held(reversed(dtypes)) == without_held((*kept, *dtypes))
+    assert kept == drop_contained(reversed(dtypes)) == drop_contained((*kept, *dtypes))
     assert common_dtype(kept) == common_dtype(tuple(dtypes))
 
 
@@ -572,4 +578,4 @@ def test_a_type_that_holds_another_holds_its_extremes():
     for dtype, other in itertools.product(NUMBERS[1:9], NUMBERS[1:9]):
         given_range, other_range = np.iinfo(dtype), np.iinfo(other)
         holds = other_range.min <= given_range.min and given_range.max <= other_range.max
-        assert is_held(dtype, other) == holds
+        assert is_contained(dtype, other) == holds

@@ -12,12 +12,12 @@ import pytest
 import datum
 from datum import BytesColumn, Feature, Masked, Ragged
 from datum.errors import SchemaError, SourceError
-from datum.sources.arrow_columns import FoundColumns
+from datum.sources.arrow_columns import ConvertedColumns
 from datum.sources.object_columns import add_objects, convert_frame
 
 
 def convert(values, name="x"):
-    found = FoundColumns()
+    found = ConvertedColumns()
     add_objects(name, values, found)
     return found
 

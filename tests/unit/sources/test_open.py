@@ -43,7 +43,7 @@ from datum.sources.files import (
 )
 from datum.sources.open import detect
 from datum.sources.options import is_split_name, read_split_options, split_of_file
-from datum.sources.protocol import Stored
+from datum.sources.protocol import SerializedRecords
 from tests.unit.images.samples import pixels, save
 
 
@@ -78,7 +78,7 @@ def test_sources_have_the_protocol_and_others_do_not(tmp_path):
 def test_stored_records_are_taken_by_their_places():
     framed = datum.format.frame([b"a", b"bb", b"ccc"])
     schema = datum.Schema({"x": datum.Feature("int64")})
-    whole = Stored(framed.data, framed.offsets, schema, True, lambda at: f"record {at}")
+    whole = SerializedRecords(framed.data, framed.offsets, schema, True, lambda at: f"record {at}")
     assert len(whole) == 3
     assert whole.sizes.tolist() == [17, 18, 19]
     taken = whole.take(np.array([2, 0]))

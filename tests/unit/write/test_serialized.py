@@ -12,7 +12,7 @@ from datum.errors import SchemaError, SourceError
 from datum.format import RowEncoder, encode, parse
 from datum.schema import Feature, ImageBytes, Schema
 from datum.sources import Block, PartInfo, Reject, StreamedPart
-from datum.sources.protocol import Stored
+from datum.sources.protocol import SerializedRecords
 from tests.unit.rewrite.damaged import KINDS, row
 
 NO_EXAMPLE = "expected a serialized tf.train.Example, got other bytes"
@@ -182,7 +182,9 @@ ROWS = [{"x": 1, "y": "a"}, {"x": 2}, {"x": 3, "y": "c"}]
 
 def stored(rows=ROWS, schema=SCHEMA, **options):
     framed = encode(rows, options.pop("written", schema))
-    return Stored(framed.data, framed.offsets, schema, locate=lambda at: f"place {at}", **options)
+    return SerializedRecords(
+        framed.data, framed.offsets, schema, locate=lambda at: f"place {at}", **options
+    )
 
 
 def copy(data, schema=None, *, is_counted=False):
@@ -255,7 +257,7 @@ def test_records_that_are_not_what_their_schema_says_are_rejects():
     parts = [encode([one]).to_bytes() for one in ({"x": 1}, {"x": "two"}, {"y": "b"}, {"x": 4})]
     parts.insert(2, datum.format.frame([b"\xff\xff"]).to_bytes())
     sizes = [len(part) for part in parts]
-    data = Stored(
+    data = SerializedRecords(
         np.frombuffer(b"".join(parts), np.uint8),
         np.cumsum([0, *sizes[:-1]]),
         SCHEMA,
