@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstring>
 #include <stdexcept>
-#include <string_view>
 
 #include "parallel.h"
 #include "text_numbers.h"
@@ -14,10 +13,6 @@ namespace {
 
 constexpr int64_t kMaxExact = int64_t{1} << 53;
 constexpr size_t kTalliedOdd = 64;  // odd cells of a chunk after which a column is text
-
-std::string_view as_view(ByteSpan text) {
-  return {reinterpret_cast<const char*>(text.data()), text.size()};
-}
 
 // Returns 1 or 0 for the words of a boolean, -1 for any other.
 int read_bool(ByteSpan text) {

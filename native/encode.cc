@@ -49,10 +49,6 @@ uint32_t kind_tag(const ColumnSource& source) {
   return make_tag(static_cast<uint32_t>(source.kind), WireType::kBytes);
 }
 
-bool is_present(const ColumnSource& source, size_t row) {
-  return source.present == nullptr || source.present[row] != 0;
-}
-
 // Returns the size of the BytesList, FloatList or Int64List of a range.
 size_t list_bytes(const ColumnSource& source, Range range) {
   if (source.cell == Cell::kRaw) return field_bytes(range.count);
@@ -141,7 +137,7 @@ class RecordEncoder {
     size_t total = 0;
     for (size_t i = 0; i < sources.size(); ++i) {
       const ColumnSource& source = sources[i];
-      if (!is_present(source, row)) continue;
+      if (!source.is_present(row)) continue;
       if (!heads.empty() && !heads[i].empty()) {
         total += heads[i].size() + body_bytes(source);
       } else {
@@ -157,7 +153,7 @@ class RecordEncoder {
     const uint8_t* map_end = out.position();
     for (size_t i = sources.size(); i-- > 0;) {
       const ColumnSource& source = sources[i];
-      if (!is_present(source, row)) continue;
+      if (!source.is_present(row)) continue;
       if (!heads.empty() && !heads[i].empty()) {
         const size_t body = body_bytes(source);
         out.put_bytes(source.values + row * body, body);

@@ -27,6 +27,7 @@ struct ColumnSource {
   const uint8_t* present = nullptr;  // one byte for each row; null if all are present
 
   bool is_sequence() const { return layout == Layout::kSteps || layout == Layout::kNestedSteps; }
+  bool is_present(size_t row) const { return present == nullptr || present[row] != 0; }
 };
 
 enum class EncodeError : uint8_t { kNone, kSplits, kValues, kRecordTooLarge };

@@ -10,10 +10,6 @@
 namespace datum {
 namespace {
 
-bool is_present(const ColumnSource& source, size_t row) {
-  return source.present == nullptr || source.present[row] != 0;
-}
-
 // Returns the start of a row among the cells, which is the end of the one before.
 size_t start_of(const ColumnSource& source, size_t row) {
   auto at = static_cast<int64_t>(row);
@@ -27,12 +23,12 @@ template <typename Use>
 void for_each_run(const ColumnSource& source, size_t rows, Use&& use) {
   size_t row = 0;
   while (row < rows) {
-    if (!is_present(source, row)) {
+    if (!source.is_present(row)) {
       ++row;
       continue;
     }
     const size_t first = row;
-    while (row < rows && is_present(source, row)) ++row;
+    while (row < rows && source.is_present(row)) ++row;
     use(start_of(source, first), start_of(source, row));
   }
 }
@@ -302,7 +298,7 @@ Summary summarize(const ColumnSource& source, Element element, size_t rows, bool
   }
   if (source.layout != Layout::kFixed) {
     for (size_t row = 0; row < rows; ++row) {
-      if (!is_present(source, row)) continue;
+      if (!source.is_present(row)) continue;
       summary.lengths.add(static_cast<uint64_t>(source.splits[row + 1] - source.splits[row]));
     }
   }

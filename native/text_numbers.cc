@@ -8,7 +8,6 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#include <string_view>
 
 #if defined(__APPLE__)
 #include <xlocale.h>  // strtod_l
@@ -22,10 +21,6 @@ constexpr uint64_t kMaxExact = uint64_t{1} << 53;  // integers up to here are do
 constexpr std::array kPowersOfTen = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                      1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                      1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-
-std::string_view as_view(ByteSpan text) {
-  return {reinterpret_cast<const char*>(text.data()), text.size()};
-}
 
 Number read_word(ByteSpan text) {
   std::string_view word = as_view(text);

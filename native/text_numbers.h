@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "wire.h"
 
@@ -23,6 +24,10 @@ Number read_number(ByteSpan text, uint8_t point = '.');
 
 // The same if a number was requested: blanks around it, leading zeros and a plus are allowed.
 Number read_wanted_number(ByteSpan text, uint8_t point = '.');
+
+inline std::string_view as_view(ByteSpan text) {
+  return {reinterpret_cast<const char*>(text.data()), text.size()};
+}
 
 // Returns the text without blanks around it.
 ByteSpan trim_blanks(ByteSpan text);

@@ -9,6 +9,7 @@
 
 #include "../elements.h"
 #include "../narrow.h"
+#include "../prefetch.h"
 #include "column_input.h"
 #include "numpy_values.h"
 
@@ -41,9 +42,6 @@ struct RowFeature {
   bool is_narrowed() const { return element == Element::kFloat64 && cell == Cell::kFloat32; }
   bool takes(Element given) const { return (accepts >> static_cast<unsigned>(given)) & 1; }
 };
-
-// Prefetches an object.
-inline void prefetch(const void* memory) { __builtin_prefetch(memory); }
 
 class ColumnCollector {
  public:
