@@ -199,14 +199,15 @@ def _index_columns(frame: Any, wanted: bool | None) -> Iterator[tuple[str, Any]]
 
 def add_series(name: str, series: Any, found: ConvertedColumns) -> None:
     """Add the column of a Series or Index."""
+    import pandas as pd
+
     dtype = series.dtype
-    kind = type(dtype).__name__
-    if kind == "CategoricalDtype":
+    if isinstance(dtype, pd.CategoricalDtype):
         _add_categories(name, series, found)
-    elif kind == "DatetimeTZDtype":
+    elif isinstance(dtype, pd.DatetimeTZDtype):
         moments = series.to_numpy(f"datetime64[{dtype.unit}]")  # in UTC
         found.columns[name] = _without_nat(moments)
-    elif kind == "SparseDtype":
+    elif isinstance(dtype, pd.SparseDtype):
         found.columns[name] = np.asarray(series)
     elif not isinstance(dtype, np.dtype):
         _add_extension(name, series, found)

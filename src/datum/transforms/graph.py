@@ -28,6 +28,7 @@ __all__ = [
     "random_seed",
     "remember",
     "take",
+    "takes_seed",
     "tensorflow",
 ]
 
@@ -164,6 +165,11 @@ def leave_as_is(
     made: Any = tensorflow().autograph.experimental.do_not_convert(function)
     made.takes_seed = takes_seed
     return made if origin is None else remember(made, origin)
+
+
+def takes_seed(function: Any) -> bool:
+    """Return whether a function accepts `seed=`: it has an attribute `takes_seed` that is true."""
+    return bool(getattr(function, "takes_seed", False))
 
 
 def apart(function: Callable[..., Any], *specs: Any) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ from datum.transforms.graph import (
     leave_as_is,
     listed,
     take,
+    takes_seed,
     tensorflow,
 )
 
@@ -38,13 +39,13 @@ def compose(*functions: Callable[..., Any]) -> Callable[..., Any]:
 
     def apply(value: Any, seed: Any = None) -> Any:
         for number, function in enumerate(functions):
-            if seed is not None and getattr(function, "takes_seed", False):
+            if seed is not None and takes_seed(function):
                 value = function(value, seed=fold_in(seed, number))
             else:
                 value = function(value)
         return value
 
-    is_random = any(getattr(function, "takes_seed", False) for function in functions)
+    is_random = any(map(takes_seed, functions))
     return leave_as_is(apply, takes_seed=is_random, origin=join_origins("compose", functions))
 
 

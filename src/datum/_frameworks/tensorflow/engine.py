@@ -24,7 +24,6 @@ from datum._frameworks.tensorflow.steps import (
     make_decoder,
     pad_batches,
     select_supervised,
-    takes_seed,
     with_extra_columns,
 )
 from datum._frameworks.tensorflow.windowed import WindowedReader
@@ -36,7 +35,7 @@ from datum.configs import TFRReadConfigs
 from datum.errors import Message
 from datum.format.layout import stand_in
 from datum.schema import Feature, Schema
-from datum.transforms.graph import leave_as_is
+from datum.transforms.graph import leave_as_is, takes_seed
 
 __all__ = [
     "EngineChoice",

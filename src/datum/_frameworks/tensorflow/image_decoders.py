@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from datum._frameworks.tensorflow.options import TfOptions
-from datum._frameworks.tensorflow.steps import takes_seed
 from datum._load.decode import BatchImages, encoded_images
 from datum.errors import DatumError, Message, SchemaError
 from datum.schema import Feature, Schema
@@ -23,7 +22,7 @@ from datum.transforms.decoding import (
     is_jpeg,
     is_simple_png,
 )
-from datum.transforms.graph import leave_as_is, tensorflow
+from datum.transforms.graph import leave_as_is, takes_seed, tensorflow
 
 __all__ = ["as_pixels", "decode_small", "decoder_for", "find_small", "for_each"]
 _FORMATS = ("bmp", "gif", "jpeg", "png", "tiff", "webp")

@@ -14,7 +14,7 @@ from datum._load.options import select_parts
 from datum._load.padding import Pad, find_pad, mask_name
 from datum._optional import require
 from datum.errors import Message
-from datum.transforms.graph import fold_in, leave_as_is
+from datum.transforms.graph import fold_in, leave_as_is, takes_seed
 
 __all__ = [
     "KEPT",
@@ -31,7 +31,6 @@ __all__ = [
     "make_decoder",
     "pad_batches",
     "select_supervised",
-    "takes_seed",
     "unbatch",
     "with_extra_columns",
 ]
@@ -67,11 +66,6 @@ def apply(dataset: Any, function: Function | None, options: TfOptions) -> Any:
         num_parallel_calls=options.num_parallel_calls or tf.data.AUTOTUNE,
         deterministic=options.is_deterministic,
     )
-
-
-def takes_seed(function: Function | None) -> bool:
-    """Whether a function takes a seed: it has an attribute `takes_seed` that is true."""
-    return bool(getattr(function, "takes_seed", False))
 
 
 def _with_seed(function: Function) -> Function:
