@@ -100,7 +100,7 @@ def _stored_mode(image: Any) -> str:
 
 
 def _read_colours_of_16_bits(image: Any) -> NDArray[np.uint16]:
-    """Decode twice: Pillow keeps the high byte of two, and the low one if told they are swapped."""
+    """Decode twice: Pillow keeps the high byte of two, and the low one if its mode says swapped."""
     stored = _stored_mode(image)
     native = "L" if sys.byteorder == "little" else "B"
     order = stored[-1].replace("N", native)

@@ -289,7 +289,7 @@ def _check_length(source: Any) -> None:
     try:
         len(source)
     except Exception as error:  # raised by the user's code
-        raise SourceError(f"expected a dataset that tells its length, got: {error}") from error
+        raise SourceError(f"expected a dataset with a length, got: {error}") from error
 
 
 def _first_item(source: Any) -> Any:
