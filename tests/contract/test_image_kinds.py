@@ -162,7 +162,7 @@ def test_colours_of_16_bits_are_refused_where_ids_are_meant(tmp_path):
         message = str(caught.value)
         assert "record 0" in message
         assert "expected grey or a palette for one channel, got 16-bit colour" in message
-        assert "hint: a feature of 3 channels" in message
+        assert "hint: use a feature of 3 channels" in message
 
 
 @pytest.fixture(scope="module")

@@ -128,7 +128,7 @@ def test_a_dry_run_names_files_of_other_columns_and_the_flags_to_go_on(run, tmp_
     code, _, err = run("days", "--dry-run")
     assert code == 1
     assert "days/2.csv: lacks b; also has c" in err
-    assert "hint: --columns union takes every column" in err
+    assert "hint: --columns union reads every column" in err
     assert run("days", "made", "--columns", "union")[0] == 0
     for name in ("train", "test", "sample_submission"):
         (tmp_path / "days" / f"{name}.csv").write_text("a\n1\n")
