@@ -407,6 +407,7 @@ def verify(
     *,
     deep: bool = False,
     threads: int | None = None,
+    follow_links: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> VerifyReport:
     """Check every record at a path, even if `load` fails.
@@ -419,6 +420,7 @@ def verify(
         path: As in `load`.
         deep: As in `Dataset.verify`.
         threads: As in `Dataset.verify`.
+        follow_links: As in `load`.
         progress: As in `Dataset.verify`.
 
     >>> import datum
@@ -429,7 +431,9 @@ def verify(
     >>> found.records, [problem.kind for problem in found.problems]
     (3, ['manifest'])
     """
-    return verify_path(path, deep=deep, threads=threads, progress=progress)
+    return verify_path(
+        path, deep=deep, threads=threads, follow_links=follow_links, progress=progress
+    )
 
 
 def _describe_damage(dataset: Dataset) -> Message:

@@ -473,6 +473,7 @@ def verify_path(
     *,
     deep: bool = False,
     threads: int | None = None,
+    follow_links: bool = False,
     progress: ProgressCallback | None = None,
 ) -> VerifyReport:
     """Verify the dataset or files at a path, even if `datum.load` fails.
@@ -485,13 +486,14 @@ def verify_path(
         path: As in `datum.load`.
         deep: As in `verify_shards`.
         threads: As in `verify_shards`.
+        follow_links: As in `datum.load`.
         progress: As in `verify_shards`.
     """
     started = time.monotonic()
     if not isinstance(path, (str, os.PathLike)) and isinstance(path, Iterable):
         path = list(path)  # it may be read twice
     halves = _Halves(progress)
-    opened = _open(path, halves.opening)
+    opened = _open(path, halves.opening, follow_links)
     report = verify_shards(opened.contents, deep=deep, threads=threads, progress=halves.verifying)
     return replace(
         report,
@@ -520,36 +522,42 @@ class _Halves:
             self._progress(self._opened + done, self._opened + total)
 
 
-def _open(path: Paths, progress: ProgressCallback) -> _Opened:
+def _open(path: Paths, progress: ProgressCallback, follow_links: bool) -> _Opened:
     try:
-        return _open_records(path, progress)
+        return _open_records(path, progress, follow_links)
     except DatumError as error:
         folder = _folder_at(path)
         if folder is None:
             raise
-        return _open_undescribed(folder, error, progress)
+        return _open_undescribed(folder, error, progress, follow_links)
 
 
-def _open_records(path: Paths, progress: ProgressCallback) -> _Opened:
+def _open_records(path: Paths, progress: ProgressCallback, follow_links: bool) -> _Opened:
     """Open a dataset; records whose features cannot be inferred are opened without features."""
     try:
-        return _Opened(open_dataset(path, skips_damage=True, progress=progress))
+        return _Opened(
+            open_dataset(path, skips_damage=True, follow_links=follow_links, progress=progress)
+        )
     except DatumError as error:
         try:
-            contents = open_dataset(path, schema={}, skips_damage=True, progress=progress)
+            contents = open_dataset(
+                path, schema={}, skips_damage=True, follow_links=follow_links, progress=progress
+            )
         except DatumError:
             raise error from None
         note = f"features not checked: {error.parts.line}"
         return _Opened(contents, notes=(note,))
 
 
-def _open_undescribed(folder: Path, error: DatumError, progress: ProgressCallback) -> _Opened:
+def _open_undescribed(
+    folder: Path, error: DatumError, progress: ProgressCallback, follow_links: bool
+) -> _Opened:
     """Open the record files of a folder whose description cannot be used."""
     described = [name for name in _DESCRIPTIONS if os.path.lexists(folder / name)]
     files = select_record_files(list_folder(folder)[0], skips_damage=True) if described else []
     if not files:
         raise error
-    opened = _open_records(files, progress)
+    opened = _open_records(files, progress, follow_links)
     if not isinstance(error, ManifestError):  # the records are damaged, not the description
         return opened
     text = error.parts.beside(folder / described[0])

@@ -79,6 +79,7 @@ def repair(
     schema: Schema | Mapping[str, Feature] | None = None,
     workers: int | None = None,
     overwrite: bool = False,
+    follow_links: bool = False,
     progress: bool | None = None,
 ) -> RepairReport:
     """Write what is whole of a damaged dataset, folder or file to a new dataset.
@@ -99,6 +100,7 @@ def repair(
         schema: what records hold, where no manifest tells it, or a wrong one does.
         workers: how many cores to use; all by default.
         overwrite: whether a dataset at `out` may be replaced.
+        follow_links: Whether shards that a manifest names may be links out of its folder.
         progress: whether to show it; None shows a bar on a terminal and lines elsewhere.
 
     >>> import datum
@@ -116,12 +118,14 @@ def repair(
     _check_apart([Path(given)] if isinstance(given, (str, os.PathLike)) else [], out)
     target = check_free(out, overwrite=overwrite)
     asked = Schema(schema) if schema is not None else None
-    survey = survey_path(path, schema=asked)
+    survey = survey_path(path, schema=asked, follow_links=follow_links)
     _check_apart([file.path.parent for file in survey.files], target)
     with show_progress(progress) as shown:
         found = _salvage_all(survey, deep=deep, workers=workers, progress=shown)
         if not survey.is_certain and any(_is_refused(one) for one in found):
-            survey = survey_path(path, schema=asked, trusts_damaged=False)
+            survey = survey_path(
+                path, schema=asked, trusts_damaged=False, follow_links=follow_links
+            )
             found = _salvage_all(survey, deep=deep, workers=workers, progress=shown)
     if not any(map(len, found)):
         raise _nothing_whole(survey, found)

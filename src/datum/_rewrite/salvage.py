@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from datum import _core
 from datum._read.contents import Contents
 from datum._read.copy import Places
-from datum._read.foreign.detect import open_dataset
+from datum._read.foreign.detect import open_dataset, refuse_links
 from datum._read.foreign.record_files import check_sets, list_folder, select_record_files
 from datum._read.foreign.tfds import FEATURES_FILE, read_tfds_features
 from datum._read.record_checks import find_fault
@@ -96,7 +96,11 @@ class Survey:
 
 
 def survey_path(
-    path: Paths, *, schema: Schema | None = None, trusts_damaged: bool = True
+    path: Paths,
+    *,
+    schema: Schema | None = None,
+    trusts_damaged: bool = True,
+    follow_links: bool = False,
 ) -> Survey:
     """Find out what should be there; raises what `datum.load` does if there are no records at all.
 
@@ -105,12 +109,15 @@ def survey_path(
     """
     folder = _manifest_folder(path)
     if folder is not None:
-        return _survey_published(folder, schema, trusts_damaged)
+        return _survey_published(folder, schema, trusts_damaged, follow_links)
     try:
-        found = _of_contents(open_dataset(path, schema=schema, skips_damage=True))
+        contents = open_dataset(path, schema=schema, skips_damage=True, follow_links=follow_links)
+        found = _of_contents(contents)
         is_bare = schema is None and all(_has_own_index(file.path) for file in found.files)
         return _recount(replace(found, forgotten=_tell_forgotten(found)) if is_bare else found)
     except DatumError as error:
+        if not follow_links and "follow_links=True" in error.hint:
+            raise
         return _survey_undescribed(path, schema, error, trusts_damaged=trusts_damaged)
 
 
@@ -124,16 +131,25 @@ def _manifest_folder(path: Paths) -> Path | None:
     return place if os.path.lexists(place / MANIFEST_NAME) else None
 
 
-def _survey_published(folder: Path, schema: Schema | None, trusts_damaged: bool) -> Survey:
+def _survey_published(
+    folder: Path, schema: Schema | None, trusts_damaged: bool, follow_links: bool
+) -> Survey:
     try:
-        return _of_contents(_with_schema(folder, Manifest.load(folder), schema))
+        contents = _with_schema(folder, Manifest.load(folder), schema)
     except ManifestError as error:
         if "a newer Datum" in error.problem:
             raise
         told = error.parts.beside(folder / MANIFEST_NAME)
+    else:
+        if not follow_links:
+            refuse_links(contents)
+        return _of_contents(contents)
     manifest = _read_around_damage(folder) if trusts_damaged else None
     if manifest is not None:
-        found = _of_contents(_with_schema(folder, manifest, schema))
+        contents = _with_schema(folder, manifest, schema)
+        if not follow_links:
+            refuse_links(contents)
+        found = _of_contents(contents)
         note = f"{MANIFEST_NAME} is damaged, and was used as far as records agree with it: {told}"
         doubt = f"{MANIFEST_NAME} fails its checksum: schema, class names and other metadata were"
         doubt += " kept as they read now, and may be wrong"

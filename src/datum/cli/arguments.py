@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +18,7 @@ from datum import DatumError, ManifestError
 from datum.errors import Message, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from datum import Dataset
 
@@ -27,6 +27,7 @@ __all__ = [
     "Opened",
     "complete_split",
     "complete_words",
+    "hint_at_links",
     "open_any",
     "parse_bytes",
     "parse_pairs",
@@ -39,6 +40,7 @@ FollowLinks = Annotated[
         "--follow-links", help="Follow links to shards outside the folder, if you trust it."
     ),
 ]
+_LINKS_HINT = "--follow-links, if you trust its links"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +82,22 @@ def open_any(path: str | os.PathLike[str], *, follow_links: bool = False) -> Ope
 def _way_out_of(error: DatumError, path: str | os.PathLike[str]) -> str:
     """Hint for a shell, where the library has none or one in Python."""
     if "follow_links=True" in error.hint:
-        return "--follow-links, if you trust its links"
+        return _LINKS_HINT
     is_described = isinstance(error, ManifestError) and Path(path, "datum.json").is_file()
     if not is_described or error.hint:
         return ""
     return f"datum repair {shell_word(os.fspath(path))} OUT saves the records"
+
+
+@contextmanager
+def hint_at_links() -> Iterator[None]:
+    """Let an error about shards that link outside the folder name the option."""
+    try:
+        yield
+    except ManifestError as error:
+        if "follow_links=True" not in error.hint:
+            raise
+        raise ManifestError(error, hint=_LINKS_HINT) from error
 
 
 def complete_words(words: str | None) -> Callable[[str], list[str]] | None:

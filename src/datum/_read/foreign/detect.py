@@ -35,6 +35,7 @@ from datum.schema import Schema
 
 __all__ = [
     "open_dataset",
+    "refuse_links",
     "save_manifest",
 ]
 
@@ -124,11 +125,11 @@ def _open_manifest(path: Path, options: _Options) -> Contents:
     manifest = Manifest.load(path)
     contents = Contents.of_manifest(path if path.is_dir() else path.parent, manifest)
     if not options.follow_links:
-        _refuse_links(contents)
+        refuse_links(contents)
     return contents if options.schema is None else replace(contents, schema=options.schema)
 
 
-def _refuse_links(contents: Contents) -> None:
+def refuse_links(contents: Contents) -> None:
     """Raise ManifestError if a shard is a link out of the folder of its dataset."""
     folder = contents.folder
     try:
@@ -189,7 +190,7 @@ def _open_named(
     if not changed and not missing:
         contents = _of_shards(folder, manifest, list(found.values()), options.schema)
         if not options.follow_links:
-            _refuse_links(contents)
+            refuse_links(contents)
         return contents
     if not options.skips_damage:
         path = changed[0]

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from datum.cli.arguments import complete_split
+from datum.cli.arguments import FollowLinks, complete_split, hint_at_links
 from datum.cli.terminal import data, print_json, show_bar, talk
 from datum.errors import Message, inert, suggest
 
@@ -55,6 +55,7 @@ def command(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with charts as well.")
     ] = None,
+    follow_links: FollowLinks = False,
     json: Annotated[bool, typer.Option("--json", help="All figures, for programs.")] = False,
 ) -> None:
     """Measure how fast this dataset is read here, name the bottleneck, say what to change.
@@ -72,10 +73,10 @@ def command(
     if html is not None and not html.absolute().parent.is_dir():
         raise ValueError(f"--html {html}: expected a folder to write into, got none")
     function = None if map_ is None else _find_function(map_)
-    with show_bar("measuring") as report:
+    with hint_at_links(), show_bar("measuring") as report:
         try:
             found = datum.measure(
-                path,
+                datum.load(path, follow_links=True) if follow_links else path,
                 split=split,
                 batch_size=batch_size,
                 seconds=seconds,

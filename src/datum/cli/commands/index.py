@@ -17,6 +17,7 @@ from rich.text import Text
 
 import datum
 from datum import CorruptIndexError, CorruptRecordError, DatumError
+from datum.cli.arguments import FollowLinks, hint_at_links
 from datum.cli.running import BAD_DATA
 from datum.cli.shell import told_for_shell
 from datum.cli.terminal import data, print_json, show_bar, talk
@@ -82,6 +83,7 @@ def command(
     force: Annotated[
         bool, typer.Option("--force", help="Write all anew, also over files of other kinds.")
     ] = False,
+    follow_links: FollowLinks = False,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object for each file.")] = False,
 ) -> None:
     """Write down where each record starts, or check the indexes that are there.
@@ -105,7 +107,8 @@ def command(
     if out == "":
         raise ValueError("--out: expected a folder, got an empty path")
     folder = None if out is None else Path(out)
-    files = _find_files(path)
+    with hint_at_links():
+        files = _find_files(path, follow_links=follow_links)
     places = [_place_of(file, form, folder) for file in files]
     _check_places(files, places)
     if folder is not None and not check:
@@ -132,15 +135,15 @@ def _describe_for_tfds(path: str) -> None:
         data().print(Text(f"  {inert(note)}"), soft_wrap=True)
 
 
-def _find_files(path: str) -> list[Path]:
+def _find_files(path: str, *, follow_links: bool) -> list[Path]:
     if not path:
         raise ValueError("expected the path of a dataset, got an empty one")
     try:
-        dataset = datum.load(path, schema={})
+        dataset = datum.load(path, schema={}, follow_links=follow_links)
     except CorruptRecordError:  # told of the file that it is in
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            dataset = datum.load(path, schema={}, on_error="skip")
+            dataset = datum.load(path, schema={}, on_error="skip", follow_links=follow_links)
     shards = [shard for split in dataset.splits.values() for shard in split.shards]
     return [dataset.path / shard.name for shard in shards]
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 import datum
+from datum.cli.arguments import FollowLinks, hint_at_links
 from datum.cli.shell import told_for_shell
 from datum.cli.terminal import data, print_json, talk
 from datum.errors import count_of, format_bytes, inert, shell_word
@@ -36,6 +37,7 @@ def command(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the dataset at OUT.")
     ] = False,
+    follow_links: FollowLinks = False,
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
 ) -> None:
     """Save what is whole of a damaged dataset, folder or file to a new dataset.
@@ -49,8 +51,10 @@ def command(
         $ datum repair photos photos-repaired
         $ datum repair 'logs/*.tfrecord.gz' saved --json
     """
-    with told_for_shell(None, out):
-        report = datum.repair(path, out, deep=deep, workers=workers, overwrite=overwrite)
+    with hint_at_links(), told_for_shell(None, out):
+        report = datum.repair(
+            path, out, deep=deep, workers=workers, overwrite=overwrite, follow_links=follow_links
+        )
     if as_json:
         print_json([report.to_json()])
     else:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 import datum
 from datum import DatumError
-from datum.cli.arguments import complete_words, parse_bytes, parse_pairs
+from datum.cli.arguments import FollowLinks, complete_words, hint_at_links, parse_bytes, parse_pairs
 from datum.cli.shell import told_for_shell
 from datum.cli.terminal import print_json, talk
 from datum.errors import Message, count_of, shell_word
@@ -93,6 +93,7 @@ def command(
             help="Of the object store that OUT is in: region=eu-west-1.",
         ),
     ] = None,
+    follow_links: FollowLinks = False,
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
 ) -> None:
     """Lay a dataset out anew: other shards, splits, order, compression, or only a part of it.
@@ -112,7 +113,8 @@ def command(
     from datum.cli.write_options import parse_shards
     from datum.cli.write_report import report_to_json, show_report
 
-    dataset = datum.load(path)
+    with hint_at_links():
+        dataset = datum.load(path, follow_links=follow_links)
     total = sum(split.records for split in dataset.splits.values())
     with told_for_shell(None, out), _told_how_to_repair(path):
         report = datum.reshard(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from datum.cli.arguments import FollowLinks, hint_at_links
 from datum.cli.running import BAD_DATA
 from datum.cli.terminal import data, print_json, show_bar, talk
 from datum.errors import count_of, format_bytes, inert, shell_word
@@ -34,6 +36,7 @@ def command(
     threads: Annotated[
         int | None, typer.Option(min=1, help="How many work at once; one for each core.")
     ] = None,
+    follow_links: FollowLinks = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the report as JSON.")] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Say nothing: the exit code tells.")
@@ -51,11 +54,13 @@ def command(
     """
     from datum import reader
 
-    if quiet:
-        report = reader.verify(path, deep=deep, threads=threads)
-    else:
-        with show_bar("verifying") as bar:
-            report = reader.verify(path, deep=deep, threads=threads, progress=bar)
+    check = partial(reader.verify, path, deep=deep, threads=threads, follow_links=follow_links)
+    with hint_at_links():
+        if quiet:
+            report = check()
+        else:
+            with show_bar("verifying") as bar:
+                report = check(progress=bar)
     if as_json:
         print_json([report.to_json()])
     elif not quiet:
