@@ -5,10 +5,13 @@ import os
 import pickle
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import datum
 from datum import Feature, Schema
+from datum.errors import SourceError
 from datum.sources import CsvTable, JsonLines
 from datum.sources import csv as csv_source
 from tests.hostile.shards import run_measured
@@ -318,3 +321,13 @@ def test_bad_json_lines_are_rejected_by_line(tmp_path, kind):
     assert told["record"] == 1
     with pytest.raises((datum.SourceError, datum.SchemaError), match="record 1"):
         write(JsonLines(path), tmp_path / "none")
+
+
+def test_a_parquet_file_with_a_name_that_is_not_text_is_told(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"xé": [1, 2]}), path, store_schema=False)
+    content = path.read_bytes()
+    assert "xé".encode() in content
+    path.write_bytes(content.replace("xé".encode(), b"x\xc3\x28"))
+    with pytest.raises(SourceError, match=r"a\.parquet: expected a Parquet or Arrow file"):
+        datum.write(path, tmp_path / "out", progress=False)
