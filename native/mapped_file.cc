@@ -190,7 +190,7 @@ void guard_mapped_files() {
   if (installed_ms.exchange(now_ms, std::memory_order_relaxed) != now_ms) install_handler();
 }
 
-int MappedFile::open(const std::filesystem::path& path, size_t max_copied) {
+int MappedFile::open(const std::filesystem::path& path, size_t max_copied, bool is_filling) {
   // Not blocking: opening a FIFO would wait for a writer before it could be refused.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return errno;
@@ -200,10 +200,15 @@ int MappedFile::open(const std::filesystem::path& path, size_t max_copied) {
   if (error == 0) {
     path_ = path;
     version_ = version_of(status);
+    if (is_filling) {
+      version_.modified_ns = version_.changed_ns = FileVersion::kFilling;
+      version_.rights = 0;
+    }
     changed_ns_.store(version_.changed_ns);
     rights_.store(version_.rights);
     const auto size = static_cast<size_t>(status.st_size);
-    if (size > 0) error = size <= max_copied ? copy(descriptor, size) : map(descriptor, size);
+    const bool is_copied = size <= max_copied && !is_filling;
+    if (size > 0) error = is_copied ? copy(descriptor, size) : map(descriptor, size);
   }
   close(descriptor);
   return error;
@@ -265,6 +270,7 @@ FileState MappedFile::state(uint64_t& bytes_now) const {
     if (now.device == version_.device && now.inode == version_.inode) {
       bytes_now = now.bytes;
       if (now.bytes < version_.bytes) return FileState::kCut;
+      if (version_.is_filling()) return has_lost_bytes() ? FileState::kUnreadable : FileState::kSame;
       const bool is_modified = now.modified_ns != version_.modified_ns;
       if (now.bytes == version_.bytes && is_modified) return FileState::kRewritten;
       if (now.bytes > version_.bytes && !has_lost_bytes()) return FileState::kGrown;

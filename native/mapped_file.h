@@ -20,6 +20,10 @@ namespace datum {
 
 // Identity of one version of a file.
 struct FileVersion {
+  // The times of a file that is filled in while it is read: a sparse file of a cache, whose readers
+  // know which of its bytes are there. When it was written to says nothing then, nor its rights.
+  static constexpr int64_t kFilling = -1;
+
   uint64_t device = 0;
   uint64_t inode = 0;
   uint64_t bytes = 0;
@@ -27,6 +31,7 @@ struct FileVersion {
   int64_t changed_ns = 0;   // the system's own; also changes with the name and with `rights`
   uint64_t rights = 0;      // a digest of mode, owner, group and number of links
 
+  bool is_filling() const { return modified_ns == kFilling; }
   bool operator==(const FileVersion&) const = default;
 };
 
@@ -53,8 +58,9 @@ class MappedFile {
   ~MappedFile();
 
   // Maps a regular file, or copies one of at most `max_copied` bytes, which needs no mapping and
-  // cannot change. Returns 0, or an errno.
-  int open(const std::filesystem::path& path, size_t max_copied = 0);
+  // cannot change. A file that `is_filling` is always mapped, and its version has these times.
+  // Returns 0, or an errno.
+  int open(const std::filesystem::path& path, size_t max_copied = 0, bool is_filling = false);
 
   // Bytes that the file loses read as zeros.
   ByteSpan bytes() const { return {data_, size_}; }

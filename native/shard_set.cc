@@ -27,7 +27,7 @@ uint64_t load_u64(const uint8_t* at) {
 
 OpenFault ShardRun::open(const ShardPlace& place, uint64_t records) {
   using Code = OpenFault::Code;
-  if (const int error = data_.open(place.path, kMaxCopied)) {
+  if (const int error = data_.open(place.path, kMaxCopied, place.version.is_filling())) {
     return {.code = Code::kSystem, .got = static_cast<uint64_t>(error)};
   }
   const FileVersion& version = data_.version();

@@ -59,7 +59,11 @@ class Dataset:
         contents = path if isinstance(path, Contents) else open_dataset(path)
         self._contents = contents
         self._shards = Shards(
-            contents.folder, contents.writer, contents.left_out, versions_of(contents)
+            contents.folder,
+            contents.writer,
+            contents.left_out,
+            versions_of(contents),
+            contents.remote,
         )
         self._configs: DatasetConfigs | None = None
         if dataset_configs is not None:
@@ -67,8 +71,13 @@ class Dataset:
 
     @property
     def path(self) -> Path:
-        """The folder of the dataset."""
+        """The folder of the dataset; of one in an object store, that of its local copies."""
         return self._contents.folder
+
+    @property
+    def url(self) -> str | None:
+        """The URL of a dataset in an object store, without secrets; None of a local one."""
+        return None if self._contents.remote is None else self._contents.remote.url
 
     @property
     def schema(self) -> Schema:
@@ -356,6 +365,8 @@ def load(
     schema: Schema | Mapping[str, Feature] | None = None,
     on_error: Literal["raise", "skip"] = "raise",
     follow_links: bool = False,
+    storage: Mapping[str, Any] | None = None,
+    cache_bytes: int | None = None,
 ) -> Dataset:
     """Open a dataset: of Datum, of its older library, of TFDS, or plain TFRecord files.
 
@@ -369,8 +380,8 @@ def load(
     named by a pattern is damaged.
 
     Args:
-        path: A folder, a manifest, a TFRecord file, a pattern such as "logs/*.tfrecord", or a list
-            of files.
+        path: A folder, a manifest, a TFRecord file, a pattern such as "logs/*.tfrecord", a list
+            of files, or the URL of a folder in an object store, such as "s3://bucket/photos".
         dataset_configs: Settings of `train_fn`, `val_fn` and `test_fn`.
         schema: Features of the records of files without a description.
         on_error: What to do about damage in files without a description. "raise" raises an error.
@@ -380,6 +391,10 @@ def load(
         follow_links: Whether shards that a manifest names may be links out of its folder. By
             default such a shard raises ManifestError, because the dataset may come from a
             stranger. Files without a manifest of Datum are always read through links.
+        storage: Options of the object store of a URL, by the names of obstore: `region`,
+            `endpoint`, `access_key_id`... By default the environment variables of the cloud.
+        cache_bytes: Largest size of the local copies of what is read from object stores, which all
+            programs of a user share. By default half of the free disk.
 
     >>> import datum
     >>> report = datum.write(
@@ -392,7 +407,12 @@ def load(
     if on_error not in ("raise", "skip"):
         raise ValueError(f"expected `on_error` to be 'raise' or 'skip', got {on_error!r}")
     contents = open_dataset(
-        path, schema=schema, skips_damage=on_error == "skip", follow_links=follow_links
+        path,
+        schema=schema,
+        skips_damage=on_error == "skip",
+        follow_links=follow_links,
+        storage=storage,
+        cache_bytes=cache_bytes,
     )
     for note in contents.notes:
         warnings.warn(Message(note), UserWarning, stacklevel=2)
@@ -409,6 +429,7 @@ def verify(
     threads: int | None = None,
     follow_links: bool = False,
     progress: Callable[[int, int], object] | None = None,
+    storage: Mapping[str, Any] | None = None,
 ) -> VerifyReport:
     """Check every record at a path, even if `load` fails.
 
@@ -422,6 +443,7 @@ def verify(
         threads: As in `Dataset.verify`.
         follow_links: As in `load`.
         progress: As in `Dataset.verify`.
+        storage: As in `load`.
 
     >>> import datum
     >>> report = datum.write({"x": [5, 6, 7]}, "garbled", progress=False)
@@ -432,7 +454,12 @@ def verify(
     (3, ['manifest'])
     """
     return verify_path(
-        path, deep=deep, threads=threads, follow_links=follow_links, progress=progress
+        path,
+        deep=deep,
+        threads=threads,
+        follow_links=follow_links,
+        progress=progress,
+        storage=storage,
     )
 
 

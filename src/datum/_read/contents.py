@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from datum.errors import Damage, count_of, format_bytes, inert
 from datum.format import Compression, Manifest, SplitInfo
 from datum.schema import Feature, Schema
+
+if TYPE_CHECKING:
+    from datum._storage.client import RemoteFolder
 
 __all__ = [
     "Contents",
@@ -38,6 +41,7 @@ class Contents:
             counted, and is skipped when they are read.
         is_part: Whether the manifest has more shards than these.
         notes: Warnings for the user who opens the dataset.
+        remote: Folder of objects that `folder` has copies of; None for local files.
     """
 
     folder: Path
@@ -50,6 +54,12 @@ class Contents:
     damage: tuple[Damage, ...] = ()
     is_part: bool = False
     notes: tuple[str, ...] = ()
+    remote: RemoteFolder | None = None
+
+    @property
+    def place(self) -> str:
+        """The path or the URL of the dataset."""
+        return str(self.folder) if self.remote is None else self.remote.url
 
     @property
     def left_out(self) -> dict[str, tuple[int, ...]]:
@@ -95,7 +105,7 @@ def summarize(contents: Contents) -> str:
     """The text of `repr(dataset)`."""
     compression = f", {contents.compression}" if contents.compression else ""
     writer = "" if contents.is_published else f", {contents.writer}"
-    lines = [f"Dataset({str(contents.folder)!r}{compression}{writer})"]
+    lines = [f"Dataset({contents.place!r}{compression}{writer})"]
     splits = {name: _describe_split(split) for name, split in contents.splits.items()}
     features = {
         name: _describe_feature(feature, contents.metadata.get(name, {}))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,15 @@ from datum._read.local import content_id, find_local
 from datum._read.shards import ShardRange, Shards
 from datum.errors import CorruptRecordError
 from datum.format import Index, Records
-from datum.format.file import FileVersion, change_error, refuse_changes
+from datum.format.file import FileVersion, change_error, refuse_changes, version_of
 from datum.format.framing import HEADER_BYTES
 from datum.format.index import FRAME_BYTES
 from datum.schema import Schema
 from datum.sources import Block, Reject
 from datum.sources.protocol import PartInfo, SerializedRecords
+
+if TYPE_CHECKING:
+    from datum._storage.client import Hold
 
 __all__ = [
     "Keep",
@@ -400,16 +403,19 @@ class _PlaceFinder:
         self._shards = shards
         self._shard = run.shard
         self._found: Places | None = None
+        self._hold: Hold | None = None  # of the copy of an object
         self._lock = threading.Lock()
 
     def __call__(self) -> Places:
         with self._lock:
             if self._found is None:
+                self._hold = self._shards.hold(self._shard)
                 local = find_local(self._shards, self._shard)
                 assert local.index is not None  # None only if damage is skipped
                 index = Index.load(local.index)
                 bounds = np.append(index.offsets, index.stream_bytes)
-                self._found = Places(local.path, bounds[:-1], bounds[1:], local.version)
+                version = local.version if self._hold is None else version_of(local.path)
+                self._found = Places(local.path, bounds[:-1], bounds[1:], version)
             return self._found
 
 

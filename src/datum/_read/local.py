@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,16 @@ from numpy.typing import NDArray
 from datum import _core
 from datum._identity import identify
 from datum._read.shards import Shards, wrong_file
+from datum._storage.pieces import MAP_FOLDER
 from datum.errors import CorruptIndexError, CorruptRecordError, WriteError
 from datum.format import Index, RecordFile, Records, ShardInfo
 from datum.format.durable import find_abandoned, hold_folder, new_file, remove_folder
 from datum.format.file import FileVersion, change_error, version_of
 from datum.format.framing import HEADER_BYTES
 from datum.format.index import FRAME_BYTES, most_records
+
+if TYPE_CHECKING:
+    from datum._storage.client import RemoteFolder
 
 __all__ = [
     "HINT",
@@ -63,7 +67,9 @@ def cache_folder() -> Path | None:
 
 def name_for(path: Path, shard: ShardInfo) -> str:
     """The name of a cache file for a shard, which changes with the shard."""
-    identity = (str(path.resolve()), identify(path), shard.crc32c)
+    identity: tuple[Any, ...] = (str(path.resolve()), identify(path), shard.crc32c)
+    if (path.parent / MAP_FOLDER / path.name).is_file():  # a copy: its folder is of one version
+        identity = (str(path), shard.bytes, shard.crc32c)
     return hashlib.sha256(repr(identity).encode()).hexdigest()[:32]
 
 
@@ -74,6 +80,8 @@ def content_id(folder: Path, shard: ShardInfo) -> str:
     """
     if shard.crc32c is not None:
         return f"{shard.crc32c:08x}"
+    if (folder / MAP_FOLDER / shard.name).is_file():  # a copy: its folder is of one version
+        return str(folder / shard.name)
     return identify(folder / shard.name)
 
 
@@ -205,6 +213,7 @@ def check_counts(shards: Shards, contents: Iterable[ShardInfo]) -> None:
     for shard in known.values():
         path = shards.folder / shard.name
         size = path.stat().st_size if path.is_file() else 0
+        size = shard.bytes if shards.remote is not None else size  # it is compared when opened
         room = most_records(size, shard.compression)
         lacking += max(0, shard.records - room)
         if lacking > MAX_LOST_RECORDS:
@@ -232,6 +241,11 @@ def find_local(
         checks_header: Whether to check the header of an index. The core checks it too, when it
             opens the index.
     """
+    is_known = shards.writer == "datum" and shard.compression is None
+    if shards.remote is not None and is_known and not skips_damage:
+        copy = _find_copy(shards.remote, shard)
+        if copy is not None:
+            return copy
     with shards.open(shard, accepts_damage=skips_damage) as file:
         is_plain = file.compression is None
         version = file.content.version
@@ -253,6 +267,17 @@ def find_local(
             # The hint of the error is for readers of single files.
             raise CorruptRecordError(error, hint=HINT, damage=error.damage) from None
     return _find_sound(shards, shard) if is_plain else _salvage(shards, shard)
+
+
+def _find_copy(remote: RemoteFolder, shard: ShardInfo) -> LocalShard | None:
+    """The copy of an object, of which nothing needs to be there; None if it has no index."""
+    from datum._read.remote import fetch_index, filling_version
+
+    index = fetch_index(remote, shard)
+    if index is None:
+        return None
+    path = remote.open(shard.name, shard.bytes, shard.crc32c).map.path
+    return LocalShard(path, filling_version(path), index)
 
 
 # Plain shards.

@@ -62,7 +62,7 @@ def dataset_html(contents: Contents) -> str:
         for name, split in list(contents.splits.items())[:MAX_SPLITS]
     ]
     return _box(
-        _heading("Dataset", str(contents.folder), about),
+        _heading("Dataset", contents.place, about),
         _table(["split", "records", "shards", "size"], splits),
         _rest(len(contents.splits), MAX_SPLITS, "split"),
         *_features(contents.schema, contents.metadata, {}),

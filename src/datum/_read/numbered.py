@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,19 @@ from datum.format import Index, Parser, RecordFile
 from datum.format.file import change_error, version_of
 from datum.format.parse import Stored
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from datum._read.remote import Preparer, RemoteRun
+
 __all__ = [
     "NumberedRecords",
     "ReadResult",
 ]
 
 MAX_TRIES = 3  # attempts to read files that are replaced at the same time
+MAX_READS = 8  # attempts to read copies that may be evicted before they are read
+REMOTE_OPENS = 16  # at once: each waits for an answer or two
 
 # A batch of the core: stored columns, the buffer of strings, rows if not all, damaged rows.
 _Batch = tuple[list[Stored], NDArray[np.uint8], NDArray[np.int64] | None, list[tuple[int, str]]]
@@ -78,6 +85,12 @@ class NumberedRecords:
         self._failures = count(-1, -1)
         self._locals: dict[int, LocalShard] = {}  # by run
         self._damage: dict[str, list[Damage]] = {}  # by file, for records without an offset
+        # Of objects in a store, whose bytes have to be there before the core reads them.
+        self._is_remote = any(shards.remote is not None for shards, _ in parts)
+        self._remotes: dict[int, RemoteRun] = {}  # by run
+        self._prepared: dict[int, Future[int]] = {}  # tickets of the core, by ours
+        self._preparer: Preparer | None = None
+        self._threads = threads
 
     def __len__(self) -> int:
         return int(self._ends[-1])
@@ -85,8 +98,11 @@ class NumberedRecords:
     def submit(self, numbers: Sequence[int] | NDArray[Any]) -> int:
         """Start to read the records of these numbers, and return a ticket for `take`."""
         wanted = self._checked(numbers)
+        is_there = not self._is_remote or self._is_there(wanted)
+        if not is_there and self._threads:
+            return self._submit_later(wanted)
         try:
-            self._open_for(wanted)
+            self._open_for(wanted) if is_there else self._fetch(wanted)
         except IndexError:
             raise
         except Exception as error:  # belongs to this batch, so `take` of it raises it
@@ -100,6 +116,25 @@ class NumberedRecords:
         self._submitted[ticket] = wanted
         return ticket
 
+    def _submit_later(self, numbers: NDArray[np.int64]) -> int:
+        """Submit records to the core once their bytes are there; who takes them waits for it."""
+        from datum._read.remote import Preparer
+
+        def prepare() -> int:
+            self._fetch(numbers)
+            try:
+                ticket = self._loader.submit(numbers)
+            except _core.Fault as fault:
+                raise self._error(fault, numbers) from None
+            self._submitted[ticket] = numbers
+            return ticket
+
+        if self._preparer is None:
+            self._preparer = Preparer()
+        ticket = next(self._failures)
+        self._prepared[ticket] = self._preparer.submit(prepare)
+        return ticket
+
     def take(self, ticket: int) -> ReadResult:
         """Wait for the records of a ticket and return them, or raise the error of the first row.
 
@@ -107,15 +142,20 @@ class NumberedRecords:
         """
         if ticket in self._failed:
             raise self._failed.pop(ticket)
+        if ticket in self._prepared:
+            ticket = self._prepared.pop(ticket).result()
         try:
             found = self._loader.take(ticket)
         except _core.Fault as fault:
             wanted = self._submitted.pop(ticket, None)
-            if wanted is None or fault.args[0] != "not open":
+            is_read_again = fault.args[0] == "not open" or self._may_heal(fault)
+            if wanted is None or not is_read_again:
                 raise self._error(fault, wanted) from None
             numbers, found = wanted, self._read(wanted)
         else:
             numbers = self._submitted.pop(ticket)
+            if self._is_remote and found[3]:
+                found = self._read(numbers)
         rows, damaged = found[2:]
         columns = self._columns(found, numbers)
         damage = tuple(self._find_damage(int(numbers[row]), kind) for row, kind in damaged)
@@ -134,6 +174,8 @@ class NumberedRecords:
 
         Files that were closed and replaced since are opened again: they may have the same content.
         """
+        if self._is_remote:
+            return self._read_remote(numbers)
         for _ in range(MAX_TRIES):
             self._open_for(numbers)
             try:
@@ -141,11 +183,82 @@ class NumberedRecords:
             except _core.Fault as fault:
                 if fault.args[0] != "not open":
                     raise self._error(fault, numbers) from None
-        raise CorruptRecordError(
+        raise self._unsettled(numbers)
+
+    def _unsettled(self, numbers: NDArray[np.int64]) -> CorruptRecordError:
+        return CorruptRecordError(
             "expected files that stay the same, got files that were replaced each time",
             where=f"{self.locate(int(numbers[0]))[0]}",
             hint="wait until the dataset is copied completely, and load it again",
         )
+
+    # Objects in a store.
+
+    def _read_remote(self, numbers: NDArray[np.int64]) -> _Batch:
+        """Read records at once, whose bytes are fetched.
+
+        The cache may need their room for others before they are read: what is read then is
+        damaged. If it is though all of its bytes are there, they are fetched again, once.
+        """
+        is_fetched_again = False
+        for _ in range(MAX_READS):
+            self._fetch(numbers)
+            try:
+                found = self._loader.read(numbers)
+                damaged = [row for row, _ in found[3]]
+            except _core.Fault as fault:
+                if fault.args[0] == "not open":
+                    continue
+                if not self._may_heal(fault):
+                    raise self._error(fault, numbers) from None
+                found, damaged, kept = None, [fault.args[1]], fault
+            if found is not None and not damaged:
+                return found
+            bad = numbers[damaged]
+            if not self._is_there(bad):
+                continue
+            if is_fetched_again:
+                if found is None:
+                    raise self._error(kept, numbers) from None
+                return found
+            is_fetched_again = True
+            self._fetch(bad, again=True)
+        raise self._unsettled(numbers)
+
+    def _may_heal(self, fault: _core.Fault) -> bool:
+        """Whether what went wrong may be the fault of a copy."""
+        return self._is_remote and fault.args[0] == "damage"
+
+    def _remote_places(
+        self, numbers: NDArray[np.int64], *, is_any: bool = False
+    ) -> Iterator[tuple[RemoteRun, NDArray[np.int64]]]:
+        """The runs of objects that hold some records, and where in them.
+
+        Those that are whole here come only with `is_any`.
+        """
+        runs = np.searchsorted(self._ends, numbers, "right") - 1
+        for run in set(runs.tolist()):
+            remote = self._remotes.get(run)
+            if remote is not None and (is_any or not remote.is_whole()):
+                yield remote, numbers[runs == run] - self._ends[run]
+
+    def _is_there(self, numbers: NDArray[np.int64]) -> bool:
+        """Whether records can be read at once, as far as is known."""
+        if self._missing(numbers):
+            return False
+        return not any(len(run.lacks(places)) for run, places in self._remote_places(numbers))
+
+    def _fetch(self, numbers: NDArray[np.int64], *, again: bool = False) -> None:
+        """Wait until all bytes of some records are there."""
+        from datum._read.remote import need
+
+        self._open_for(numbers)
+        requests = [
+            (run.cached, run.pieces_of(places))
+            for run, places in self._remote_places(numbers, is_any=True)
+        ]
+        if again or any(len(cached.map.lacks(pieces)) for cached, pieces in requests):
+            need(requests, again=again)
 
     def _columns(self, found: _Batch, numbers: NDArray[np.int64]) -> dict[str, Any]:
         stored, buffer, rows, _ = found
@@ -156,10 +269,14 @@ class NumberedRecords:
         """File, number in the file and, once the file is open, offset of a record, for messages."""
         run, place, offset, _ = self._shards.find(number)
         shards, records = self._parts[run]
-        return str(shards.folder / records.shard.name), records.start + place, offset
+        return shards.where(records.shard), records.start + place, offset
 
     def close(self) -> None:
         """Stop and join the threads; a thread that waits in `take` gets an error."""
+        for future in self._prepared.values():
+            future.cancel()
+        if self._preparer is not None:
+            self._preparer.close()
         self._loader.close()
 
     def _checked(self, numbers: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
@@ -173,24 +290,29 @@ class NumberedRecords:
     # Opening.
 
     def _open_for(self, numbers: NDArray[np.int64]) -> None:
+        missing = self._missing(numbers)
+        if missing:
+            self._open(missing)
+
+    def _missing(self, numbers: NDArray[np.int64]) -> list[int]:
+        """The runs of some records that are not open yet; IndexError if there are none such."""
         try:
-            missing = self._shards.missing(numbers)
+            return self._shards.missing(numbers)
         except IndexError:
             outside = numbers[(numbers < 0) | (numbers >= len(self))]
             raise IndexError(
                 f"expected numbers within {len(self)} records, got {outside[0]}"
             ) from None
-        if missing:
-            self._open(missing)
 
     def _open(self, runs: list[int]) -> None:
         """Map the files of some ranges; copies and indexes that they need are made in parallel."""
         parts = [self._parts[run] for run in runs]
-        is_slow = any(
+        is_slow = self._is_remote or any(
             shards.writer != "datum" or run.shard.compression is not None for shards, run in parts
         )
         if is_slow and len(runs) > 1:
-            with ThreadPoolExecutor(min(thread_count(None), len(runs))) as pool:
+            most = REMOTE_OPENS if self._is_remote else thread_count(None)
+            with ThreadPoolExecutor(min(most, len(runs))) as pool:
                 for _ in pool.map(self._open_run, runs):
                     pass
         else:
@@ -200,6 +322,8 @@ class NumberedRecords:
     def _open_run(self, place: int) -> None:
         shards, run = self._parts[place]
         local = find_local(shards, run.shard, skips_damage=self._skips, checks_header=False)
+        if shards.remote is not None and local.path == shards.folder / run.shard.name:
+            local = self._open_copy(place, local)
         # As text: the core would call Python for a Path, and mistake an interrupt for a TypeError.
         path = str(local.path)
         crc = run.shard.crc32c if run.shard.compression is None else None  # not of a copy
@@ -219,6 +343,16 @@ class NumberedRecords:
             raise
         shards.check_current(run.shard)  # afterwards, since a dataset is replaced in one step
         self._locals[place] = local
+
+    def _open_copy(self, place: int, local: LocalShard) -> LocalShard:
+        """Read the copy of an object, whatever is fetched of it or gives way."""
+        from datum._read.remote import RemoteRun, filling_version
+
+        shards, run = self._parts[place]
+        assert shards.remote is not None
+        cached = shards.remote.open(run.shard.name, run.shard.bytes, run.shard.crc32c)
+        self._remotes[place] = RemoteRun(cached, run.start, local.index)
+        return replace(local, version=filling_version(local.path))
 
     # Errors.
 

@@ -150,7 +150,7 @@ class VerifyReport:
     """Report of a verification; `str()` is a summary.
 
     Attributes:
-        path: Folder of the dataset.
+        path: Folder or URL of the dataset.
         records: Number of intact records that were read.
         bytes: Number of bytes of shards that were read.
         shards: Number of shards that the dataset should have.
@@ -163,7 +163,7 @@ class VerifyReport:
         seconds: Duration; equal reports may differ in it.
     """
 
-    path: Path
+    path: Path | str
     records: int
     bytes: int
     shards: int

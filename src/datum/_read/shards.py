@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from datum.format.file import FileVersion, is_written_to, refuse_changes, versio
 from datum.format.framing import HEADER_BYTES
 from datum.format.index import FRAME_BYTES
 from datum.format.manifest import MANIFEST_NAME, TAIL_BYTES
+
+if TYPE_CHECKING:
+    from datum._storage.client import Hold, RemoteFolder
 
 __all__ = [
     "ByteCounter",
@@ -237,7 +241,8 @@ def _is_sound(file: RecordFile) -> bool:
 def versions_of(contents: Contents) -> dict[str, FileVersion]:
     """The current version of each shard file; empty with a manifest, which has checksums."""
     found = {}
-    for split in contents.splits.values() if contents.writer != "datum" else ():
+    is_told = contents.writer == "datum" or contents.remote is not None
+    for split in () if is_told else contents.splits.values():
         for shard in split.shards:
             with suppress(OSError):  # its reader reports the error
                 found[shard.name] = version_of(contents.folder / shard.name)
@@ -252,6 +257,7 @@ class Shards:
         writer: Writer of the dataset; only Datum's manifest shows that a dataset was replaced.
         left_out: Shards whose damage is skipped; see `Contents.left_out`.
         versions: Version of the file of each shard, without a manifest; see `versions_of`.
+        remote: Folder of objects that the shards are copies of; None for local files.
     """
 
     def __init__(
@@ -260,12 +266,15 @@ class Shards:
         writer: Writer = "datum",
         left_out: Mapping[str, Sequence[int]] | None = None,
         versions: Mapping[str, FileVersion] | None = None,
+        remote: RemoteFolder | None = None,
     ) -> None:
         self.folder = folder
+        self.remote = remote
         self.writer = writer
         self.left_out = dict(left_out or {})
         self.versions = dict(versions or {})
         self._open: OrderedDict[str, RecordFile] = OrderedDict()
+        self._held: dict[str, Hold] = {}
         self._lock = threading.Lock()
         # As text: making a Path of each of thousands of shards takes longer than opening them.
         self._manifest_path = str(folder / MANIFEST_NAME)
@@ -273,7 +282,7 @@ class Shards:
 
     def __reduce__(self) -> tuple[type[Shards], tuple[Any, ...]]:
         # Files stay with their process.
-        return Shards, (self.folder, self.writer, self.left_out, self.versions)
+        return Shards, (self.folder, self.writer, self.left_out, self.versions, self.remote)
 
     @property
     def known_from(self) -> str:
@@ -283,6 +292,26 @@ class Shards:
     def _path_of(self, shard: ShardInfo) -> str:
         folder = self._manifest_path.removesuffix(MANIFEST_NAME)
         return os.path.join(folder, shard.name)  # noqa: PTH118 - see `_manifest_path`
+
+    def where(self, shard: ShardInfo) -> str:
+        """The path or the URL of a shard, for messages."""
+        return self._path_of(shard) if self.remote is None else f"{self.remote.url}/{shard.name}"
+
+    def hold(self, shard: ShardInfo) -> Hold | None:
+        """Have all of a shard there, and its index; it stays as long as what this returns does."""
+        if self.remote is None:
+            return None
+        from datum._read.remote import hold_shard
+
+        return hold_shard(self.remote, shard, has_index=self.writer == "datum")
+
+    def hold_all(self, runs: Iterable[ShardRange]) -> None:
+        """Have all of some shards there for as long as this lives: for readers of plain files."""
+        held = {run.shard.name: run.shard for run in runs if self.remote is not None}
+        for name in held.keys() - self._held.keys():
+            hold = self.hold(held[name])
+            assert hold is not None
+            self._held[name] = hold
 
     def open(self, shard: ShardInfo, *, accepts_damage: bool = False) -> RecordFile:
         """Open the file of a shard, to read it in order.
@@ -333,11 +362,17 @@ class Shards:
             return
         raise wrong_file(file.name, shard)
 
-    def _open_file(self, shard: ShardInfo) -> RecordFile:
-        path = self._path_of(shard)
+    def _open_file(self, shard: ShardInfo, recovery: Recovery = "strict") -> RecordFile:
+        path, hold = self._path_of(shard), self.hold(shard)
+        file: RecordFile
         if shard.name in self.left_out:
-            return SoundFile(path, left_out=self.left_out[shard.name])
-        return RecordFile(path, use_index=self.writer == "datum")
+            file = SoundFile(path, left_out=self.left_out[shard.name])
+        else:
+            use_index = self.writer == "datum" and recovery == "strict"
+            file = RecordFile(path, recovery=recovery, use_index=use_index)
+        if hold is not None:
+            weakref.finalize(file, hold.close).atexit = False
+        return file
 
     def _refuse_newer(self, file: RecordFile, shard: ShardInfo) -> None:
         """Raise CorruptRecordError for a file that replaced the one that was loaded.
@@ -361,7 +396,7 @@ class Shards:
         """
         if shard.name in self.left_out:
             return self._open_file(shard)
-        file = RecordFile(self.folder / shard.name, recovery="skip", use_index=False)
+        file = self._open_file(shard, recovery="skip")
         self._refuse_newer(file, shard)
         return file
 

@@ -9,6 +9,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,12 +29,23 @@ from datum._read.record_checks import (
     make_parser,
 )
 from datum._read.shards import ByteCounter, Checksum, ProgressCallback, end_of
-from datum.errors import DatumError, ManifestError, Message, SchemaError, count_of
+from datum._storage.location import is_url, local_path
+from datum.errors import (
+    DatumError,
+    ManifestError,
+    Message,
+    SchemaError,
+    StorageError,
+    count_of,
+)
 from datum.format import Index, Parser, RecordFile, Records, ShardInfo, Statistics
 from datum.format.durable import NEW_SUFFIX, find_unfinished
 from datum.format.framing import HEADER_BYTES
 from datum.format.index import INDEX_FOLDER
 from datum.format.manifest import MANIFEST_NAME, parse_shard_name
+
+if TYPE_CHECKING:
+    from datum._storage.client import RemoteFolder
 
 __all__ = [
     "Problem",
@@ -157,6 +169,7 @@ def verify_shard(
     checks: RecordChecks,
     *,
     is_published: bool = True,
+    remote: RemoteFolder | None = None,
     on_bytes: Callable[[int], None],
 ) -> ShardFound:
     """Compare a shard with its description, its index and its CRCs.
@@ -168,9 +181,15 @@ def verify_shard(
         checks: Checks the intact records.
         is_published: Whether Datum wrote the shard, so that a file with the name of its index is
             its index.
+        remote: Folder of the object that the file is a copy of, which is fetched first.
         on_bytes: Called with the number of bytes of the file that are read.
     """
+    hold = None
     try:
+        if remote is not None:
+            from datum._read.remote import hold_shard
+
+            hold = hold_shard(remote, shard, has_index=is_published, accepts_damage=True)
         with RecordFile(path, recovery="skip", use_index=False) as file:
             checksum = Checksum(file.name, file.content)
             index = _IndexCheck.open(path, findings, is_published=is_published)
@@ -185,8 +204,14 @@ def verify_shard(
         findings.add("missing file", "expected a file, got none")
         return ShardFound(0, 0, None)
     except (OSError, DatumError) as error:
-        findings.add("unreadable file", f"expected a readable file: {Message.of(error).line}")
+        if isinstance(error, StorageError) and error.kind == "missing":
+            findings.add("missing file", "expected an object, got none")
+        else:
+            findings.add("unreadable file", f"expected a readable file: {Message.of(error).line}")
         return ShardFound(0, 0, None)
+    finally:
+        if hold is not None:
+            hold.close()
     return ShardFound(found - checks.unusable, checksum.nbytes, checksum.crc)
 
 
@@ -341,7 +366,7 @@ def verify_shards(
     if deep and not problems:
         problems += _compare_splits(contents, shards, found)
     return VerifyReport(
-        contents.folder,
+        contents.folder if contents.remote is None else contents.place,
         sum(one.shard.records for one in found),
         sum(one.shard.bytes for one in found),
         len(shards),
@@ -413,6 +438,7 @@ class _Verifier:
             findings,
             checks,
             is_published=contents.is_published,
+            remote=contents.remote,
             on_bytes=note,
         )
         note(shard.bytes)
@@ -475,6 +501,7 @@ def verify_path(
     threads: int | None = None,
     follow_links: bool = False,
     progress: ProgressCallback | None = None,
+    storage: Mapping[str, Any] | None = None,
 ) -> VerifyReport:
     """Verify the dataset or files at a path, even if `datum.load` fails.
 
@@ -488,12 +515,19 @@ def verify_path(
         threads: As in `verify_shards`.
         follow_links: As in `datum.load`.
         progress: As in `verify_shards`.
+        storage: As in `datum.load`.
     """
     started = time.monotonic()
     if not isinstance(path, (str, os.PathLike)) and isinstance(path, Iterable):
         path = list(path)  # it may be read twice
     halves = _Halves(progress)
-    opened = _open(path, halves.opening, follow_links)
+    if isinstance(path, str) and is_url(path):
+        if (local := local_path(path)) is None:
+            opened = _Opened(open_dataset(path, progress=halves.opening, storage=storage))
+        else:
+            opened = _open(local, halves.opening, follow_links)
+    else:
+        opened = _open(path, halves.opening, follow_links)
     report = verify_shards(opened.contents, deep=deep, threads=threads, progress=halves.verifying)
     return replace(
         report,

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from datum._read.foreign.detect import open_dataset, refuse_links
 from datum._read.foreign.record_files import check_sets, list_folder, select_record_files
 from datum._read.foreign.tfds import FEATURES_FILE, read_tfds_features
 from datum._read.record_checks import find_fault
+from datum._read.remote import hold_shard
 from datum.errors import (
     CorruptIndexError,
     Damage,
@@ -28,6 +29,7 @@ from datum.errors import (
     ManifestError,
     Message,
     SchemaError,
+    StorageError,
     count_of,
     inert,
 )
@@ -38,6 +40,9 @@ from datum.format.layout import lower
 from datum.format.manifest import MANIFEST_NAME, VERSION, is_own_shard_name, read_manifest
 from datum.format.parse import place_of
 from datum.schema import Feature, Schema
+
+if TYPE_CHECKING:
+    from datum._storage.client import Hold
 
 __all__ = [
     "ExpectedFile",
@@ -78,6 +83,7 @@ class Survey:
         is_certain: whether the schema is known, rather than taken from a damaged description.
         notes: what was found out on the way, for people.
         forgotten: what only the manifest recorded and is lost or doubtful, one line each.
+        held: what keeps the local copies of objects while this lives.
     """
 
     folder: Path
@@ -88,6 +94,7 @@ class Survey:
     is_certain: bool = True
     notes: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()
+    held: tuple[Hold, ...] = ()
 
     @property
     def splits(self) -> list[str]:
@@ -355,7 +362,28 @@ def _of_contents(contents: Contents) -> Survey:
             split = _split_of_sibling(files, path)
             files.append(ExpectedFile(split, path, path.name))
     schema = contents.schema if len(contents.schema) else None
-    return Survey(contents.folder, tuple(files), schema, contents.metadata, contents.compression)
+    return Survey(
+        contents.folder,
+        tuple(files),
+        schema,
+        contents.metadata,
+        contents.compression,
+        held=tuple(_hold_shards(contents)),
+    )
+
+
+def _hold_shards(contents: Contents) -> Iterator[Hold]:
+    """Have the objects of a dataset there, damaged or not; those that are missing are not."""
+    shards = [shard for info in contents.splits.values() for shard in info.shards]
+    for shard in shards if contents.remote is not None else ():
+        assert contents.remote is not None
+        try:
+            yield hold_shard(
+                contents.remote, shard, has_index=contents.is_published, accepts_damage=True
+            )
+        except StorageError as error:
+            if error.kind != "missing":
+                raise
 
 
 def _split_of_sibling(files: list[ExpectedFile], path: Path) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from datum._load.stream import PassProgress, Place, Stream, check_state, to_state
 from datum._optional import require
 from datum._options import check_count
+from datum._read.shards import Shards
 from datum.errors import StateError
 
 __all__ = [
@@ -40,12 +41,14 @@ class TfPipeline:
         description: The engine that reads and the reason for it, shown by `repr`.
         count: Number of batches of a pass; None where it is not known before they are read.
         position: The position of the dataset; None where it cannot be known.
+        shards: Keeps the local copies of objects that the graph reads.
     """
 
     make: Callable[[bool], Any]
     description: str
     count: int | None = None
     position: Position | None = None
+    shards: Shards | None = None
 
 
 class DatumDataset(tf.data.Dataset):  # type: ignore[misc]

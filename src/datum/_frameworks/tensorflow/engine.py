@@ -104,7 +104,8 @@ def _make_pipeline(split: Split, options: TfOptions, metadata: Metadata) -> TfPi
         return made.prefetch(ahead).with_options(chosen)
 
     position = None if options.bucket_fn is not None else reader.position
-    return TfPipeline(make, f"engine={choice.engine}: {choice.reason}", count, position)
+    description = f"engine={choice.engine}: {choice.reason}"
+    return TfPipeline(make, description, count, position, split.shards)
 
 
 def _make_reader(choice: EngineChoice, request: ReadRequest) -> Reader:
@@ -127,6 +128,7 @@ def _make_reader(choice: EngineChoice, request: ReadRequest) -> Reader:
                 hint="engine='native', or bucket_fn and bucket_op",
             )
         )
+    split.shards.hold_all(split.runs)  # the graph reads plain files
     return WindowedReader(request) if has_own_order(split, options) else GraphReader(request)
 
 

@@ -282,6 +282,7 @@ def take_sample(split: Split, wanted: int) -> Sample:
         ShardRange(runs[at].shard, runs[at].start, runs[at].start + count)
         for at, count in parts[:MAX_SHARDS]
     ]
+    split.shards.hold_all(chosen)
     taken = Split(split.name, split.schema, split.shards, chosen)
     return Sample(taken, tuple(_piece(find_local(split.shards, run.shard), run) for run in chosen))
 

@@ -26,7 +26,9 @@ from datum._read.foreign.record_files import (
     split_of_folder,
 )
 from datum._read.foreign.tfds import FEATURES_FILE, INFO_FILE, open_tfds, read_tfds_features
+from datum._read.local import cache_folder
 from datum._read.shards import ProgressCallback, Shards, checksum_file, tail_checksum
+from datum._storage.location import is_url, local_path
 from datum.errors import CorruptRecordError, ManifestError, Option, Text, WriteError, count_of
 from datum.format import Manifest, ShardInfo, SplitInfo
 from datum.format.durable import find_unfinished
@@ -61,6 +63,8 @@ def open_dataset(
     skips_damage: bool = False,
     follow_links: bool = False,
     progress: ProgressCallback | None = None,
+    storage: Mapping[str, Any] | None = None,
+    cache_bytes: int | None = None,
 ) -> Contents:
     """Open the dataset at a folder, a manifest, a TFRecord file, a pattern, or a list of files.
 
@@ -73,12 +77,15 @@ def open_dataset(
     Raises ManifestError if there is no dataset, or if it does not match its description.
 
     Args:
-        path_or_paths: The path, pattern (`train-*`) or list.
+        path_or_paths: The path, pattern (`train-*`) or list, or the URL of a folder in an object
+            store, which is read through local copies.
         schema: Features to read from files without a description; None to infer them.
         skips_damage: Whether to skip damaged records and missing files of these.
         follow_links: Whether shards of a manifest may be links out of its folder. Files without a
             manifest are always read through links.
         progress: Called with the number of bytes read and the total, if files are read.
+        storage: Options of the object store of a URL.
+        cache_bytes: Largest size of the local copies of objects.
     """
     options = _Options(
         Schema(schema) if schema is not None else None, skips_damage, follow_links, progress
@@ -89,6 +96,14 @@ def open_dataset(
                 f"expected a path, a pattern, or a list of paths, got {path_or_paths!r}"
             )
         return _open_list(path_or_paths, options)
+    if isinstance(path_or_paths, str) and is_url(path_or_paths):
+        local = local_path(path_or_paths)
+        if local is None:
+            return _open_url(path_or_paths, options, storage, cache_bytes)
+        path_or_paths = local
+    elif storage is not None or cache_bytes is not None:
+        given = "cache_bytes" if storage is None else "storage"
+        raise ValueError(f"expected a URL with `{given}`, got {os.fspath(path_or_paths)!r}")
     path = _expanded(path_or_paths)
     if _is_folder(path):
         return _open_folder(path, options)
@@ -100,6 +115,16 @@ def open_dataset(
     if not is_file and glob.has_magic(os.fspath(path)):
         return _open_pattern(path, options)
     return _open_manifest(path, options)
+
+
+def _open_url(
+    url: str, options: _Options, storage: Mapping[str, Any] | None, cache_bytes: int | None
+) -> Contents:
+    """A dataset in an object store: the local folder of its copies, read as any other."""
+    from datum._read.remote import open_folder
+
+    remote = open_folder(url, cache_folder(), storage=storage, cache_bytes=cache_bytes)
+    return replace(_open_manifest(remote.folder, options), remote=remote)
 
 
 def _expanded(path: str | os.PathLike[str]) -> Path:
