@@ -12,7 +12,7 @@ import pytest
 
 import datum
 from datum import _core
-from datum._load.epoch_order import WINDOW_RECORDS, Order
+from datum._load.epoch_order import WINDOW_RECORDS, Order, ShardOrder
 
 pytest.importorskip("jax")
 pytest.importorskip("tensorflow")
@@ -21,7 +21,8 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore:.*remainder='keep' ends:UserWarning")
 
 RECORDS, EPOCHS, BATCH, SEED = 157, 3, 10, 4
-SHUFFLES = [False, True, "blocks", 64]
+SHUFFLES = [False, True, "blocks", 64, "shards"]
+SHARDS = 6  # of which four are mixed at a time
 HOSTS = [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]
 
 
@@ -29,15 +30,17 @@ HOSTS = [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]
 def ds(tmp_path_factory):
     folder = tmp_path_factory.mktemp("order") / "rows"
     rows = [{"id": i, "x": np.full(3, i, np.float32), "name": f"n{i}"} for i in range(RECORDS)]
-    datum.write(rows, folder, shuffle=False, shards=4, progress=False)
+    datum.write(rows, folder, shuffle=False, shards=SHARDS, progress=False)
     return datum.load(folder)
 
 
-def expected(shuffle, host: tuple[int, int]) -> list[list[int]]:
+def expected(ds, shuffle, host: tuple[int, int]) -> list[list[int]]:
     """What the definition says: slices of the order of each epoch, and even parts of each."""
     modes = {False: ("none", 0), True: ("full", 0), "blocks": ("blocks", WINDOW_RECORDS)}
     mode, window = modes.get(shuffle, ("blocks", shuffle))
     order = Order(RECORDS, mode, SEED, window)
+    if shuffle == "shards":
+        order = ShardOrder([shard.records for shard in ds.splits["train"].shards], SEED)
     index, hosts = host
     batches = []
     for epoch in range(EPOCHS):
@@ -75,6 +78,9 @@ def test_orders_are_as_documented(documented, records):
         for window in (1, 63, 64, 200, 640, WINDOW_RECORDS):
             blocks = Order(records, "blocks", seed, window).numbers(epoch, positions)
             assert blocks.tolist() == documented["blocks"](records, seed, epoch, window)
+        sizes = np.bincount(np.arange(records) % 7).tolist()
+        shards = ShardOrder(sizes, seed).numbers(epoch, positions)
+        assert shards.tolist() == documented["shards"](sizes, seed, epoch)
 
 
 def by_loader(ds, framework, **options) -> list[list[int]]:
@@ -94,7 +100,7 @@ def by_loader(ds, framework, **options) -> list[list[int]]:
 def test_every_framework_gives_the_order_that_is_defined(ds, framework, shuffle, host):
     for threads in (1, 2, 4):
         got = by_loader(ds, framework, shuffle=shuffle, host=host, threads=threads)
-        assert got == expected(shuffle, host)
+        assert got == expected(ds, shuffle, host)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +123,7 @@ def test_tensorflow_gives_it_too(ds, shuffle, host, way):
         **way,
     )
     got = [batch["id"].numpy().tolist() for batch in batches]
-    assert got == [batch for batch in expected(shuffle, host) if batch]
+    assert got == [batch for batch in expected(ds, shuffle, host) if batch]
 
 
 @pytest.mark.parametrize(("shuffle", "host"), [(True, (0, 1)), ("blocks", (1, 3)), (64, (0, 1))])
@@ -125,7 +131,7 @@ def test_the_graph_of_tensorflow_computes_it_too(ds, shuffle, host):
     options = dict(batch_size=BATCH, epochs=EPOCHS, seed=SEED, remainder="keep", engine="graph")
     batches = ds.to_tf("train", shuffle=shuffle, host=host, **options)
     got = [batch["id"].numpy().tolist() for batch in batches]
-    assert got == [batch for batch in expected(shuffle, host) if batch]
+    assert got == [batch for batch in expected(ds, shuffle, host) if batch]
 
 
 def test_workers_of_a_dataloader_give_it_too(ds):
@@ -144,7 +150,7 @@ def test_workers_of_a_dataloader_give_it_too(ds):
     )
     assert ran.returncode == 0, ran.stderr
     for got, one in zip(json.loads(ran.stdout), asked, strict=True):
-        assert got == expected(one["shuffle"], one["host"]), one
+        assert got == expected(ds, one["shuffle"], one["host"]), one
 
 
 @pytest.mark.parametrize("shuffle", SHUFFLES)

@@ -103,7 +103,7 @@ def test_stopped_after_every_batch_each_time_with_other_hosts_and_batches(
     check_epoch(ids, records, policy, 4)
 
 
-@pytest.mark.parametrize("shuffle", [False, True, "blocks", 5])
+@pytest.mark.parametrize("shuffle", [False, True, "blocks", 5, "shards"])
 def test_the_rest_of_a_pass_is_the_same_whatever_threads_made_it(datasets, shuffle):
     ds = datasets[13]
     options = dict(shuffle=shuffle, seed=2, batch_size=2, epochs=3)

@@ -356,3 +356,56 @@ def test_a_load_is_not_disturbed_by_threads_that_start_it_at_once(cache, photos)
     for thread in threads:
         thread.join()
     assert found == [RECORDS] * 6
+
+
+# The order of shards.
+
+
+def test_pieces_to_come_are_fetched_while_others_are_read(cache, photos):
+    _, url, storage = photos
+    remote = datum.load(url, storage=storage)
+    batches = iter(remote.to_numpy(batch_size=100))
+    for _ in range(8):
+        next(batches)
+    # All of it fits into what is read ahead, of which a third was given.
+    while status(remote)["downloaded"] < total_bytes(remote):
+        pass
+    assert sum(len(batch["x"]) for batch in batches) == RECORDS - 800
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory, moto):
+    """A dataset of 16 shards of one piece each, here and in a store."""
+    folder = tmp_path_factory.mktemp("written") / "many"
+    columns = {"x": np.arange(1600), "v": np.zeros((1600, 9000), np.float32)}
+    datum.write(columns, folder, shards=16, shuffle=False, progress=False)
+    upload(folder, f"{moto.url}/many", moto.storage)
+    return folder, f"{moto.url}/many", moto.storage
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_shards_in_random_order_fetch_each_piece_once_though_the_cache_is_small(
+    cache, many, workers
+):
+    from torch.utils.data import DataLoader
+
+    folder, url, storage = many
+    limit = 10 * PIECE_BYTES
+    local, remote = datum.load(folder), datum.load(url, storage=storage, cache_bytes=limit)
+    assert total_bytes(remote) > limit
+    options = {"batch_size": 50, "shuffle": "shards", "seed": 5}
+    loader = remote.to_torch(**options)
+    if workers:
+        loader = DataLoader(loader, batch_size=None, num_workers=workers)
+    assert ids(loader) == ids(local.to_numpy(**options))
+    assert status(remote)["downloaded"] == total_bytes(remote)
+    assert status(remote)["used"] <= limit
+
+
+@pytest.mark.parametrize("shuffle", [False, "shards"])
+def test_a_cache_keeps_what_the_order_needs_soon(cache, many, shuffle):
+    _, url, storage = many
+    remote = datum.load(url, storage=storage, cache_bytes=10 * PIECE_BYTES)
+    assert len(ids(remote.to_numpy(batch_size=50, epochs=3, shuffle=shuffle))) == 3 * 1600
+    # Without the order, what was used longest ago goes: in a file after the other, all of it.
+    assert status(remote)["downloaded"] < 2.7 * total_bytes(remote)

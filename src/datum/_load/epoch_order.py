@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -12,9 +13,11 @@ from datum import _core
 
 __all__ = [
     "BLOCKS_PER_WINDOW",
+    "SHARDS_AT_ONCE",
     "WINDOW_RECORDS",
     "Mode",
     "Order",
+    "ShardOrder",
     "key_of",
     "mix",
     "seeds_at",
@@ -26,6 +29,7 @@ Mode = Literal["none", "full", "blocks"]
 # split, with blocks that are long enough for a disk to read at full speed.
 BLOCKS_PER_WINDOW = 64
 WINDOW_RECORDS = 16384
+SHARDS_AT_ONCE = 4  # whose records are mixed: more mix better, and take more of a cache
 
 
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -149,3 +153,86 @@ class Order:
         places = spread(mixed)
         found = _core.permute(places // size, blocks, key)
         return found * size + places % size
+
+
+class ShardOrder:
+    """Shards in random order, and the records of a few consecutive ones in random order.
+
+    Whoever reads in this order needs a few shards at a time, each once in an epoch: so it suits
+    datasets that are larger than the local cache of an object store. Like `Order` it depends on
+    nothing but what is given here.
+
+    Args:
+        sizes: how many records each shard has.
+        seed: another seed gives another order.
+        at_once: how many shards are mixed.
+        reshuffles: whether each epoch has another order.
+
+    Attributes:
+        records: how many there are.
+
+    >>> order = ShardOrder([2, 2, 2], seed=1, at_once=1)
+    >>> order.numbers(0, np.arange(6)).tolist()
+    [4, 5, 3, 2, 1, 0]
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        seed: int = 0,
+        at_once: int = SHARDS_AT_ONCE,
+        *,
+        reshuffles: bool = True,
+    ) -> None:
+        self._sizes = np.array(sizes, np.int64)
+        self._starts = np.cumsum(self._sizes) - self._sizes
+        self._seed = seed
+        self._at_once = at_once
+        self._reshuffles = reshuffles
+        self.records = int(self._sizes.sum())
+        self._laid_out: tuple[int, NDArray[np.int64], NDArray[np.int64]] | None = None
+
+    @property
+    def description(self) -> str:
+        """What tells one order from another, but for seed and records."""
+        name = f"shards, {self._at_once} at once"
+        return name if self._reshuffles else f"{name}, once"
+
+    def with_seed(self, seed: int) -> ShardOrder:
+        """The order of the same records with another seed."""
+        return ShardOrder(self._sizes.tolist(), seed, self._at_once, reshuffles=self._reshuffles)
+
+    def shards(self, epoch: int) -> NDArray[np.int64]:
+        """The shards in the order of an epoch."""
+        places = np.arange(len(self._sizes))
+        if len(places) < 2:
+            return places
+        return _core.permute(places, len(places), key_of(self._seed, self._epoch(epoch), "shards"))
+
+    def _epoch(self, epoch: int) -> int:
+        return epoch if self._reshuffles else 0
+
+    def _lay_out(self, epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The shards of an epoch, and the position that each starts at."""
+        laid_out = self._laid_out
+        if laid_out is None or laid_out[0] != epoch:
+            shards = self.shards(epoch)
+            begins = np.cumsum(self._sizes[shards]) - self._sizes[shards]
+            laid_out = self._laid_out = epoch, shards, begins
+        return laid_out[1], laid_out[2]
+
+    def numbers(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of the records at these positions of an epoch."""
+        epoch = self._epoch(epoch)
+        shards, begins = self._lay_out(epoch)
+        bounds = np.append(begins[:: self._at_once], self.records)
+        windows = np.searchsorted(bounds, positions, "right") - 1
+        mixed = np.empty_like(positions)
+        for window in np.unique(windows).tolist():
+            begin, end = int(bounds[window]), int(bounds[window + 1])
+            inside = windows == window
+            key = key_of(self._seed, epoch, "window", window)
+            mixed[inside] = begin + _core.permute(positions[inside] - begin, end - begin, key)
+        at = np.searchsorted(begins, mixed, "right") - 1
+        found: NDArray[np.int64] = self._starts[shards[at]] + mixed - begins[at]
+        return found

@@ -186,7 +186,7 @@ class Loader:
         pipeline = self._open_pipeline(threads)
         try:
             plans = stream.plans(progress.start, worker=worker, done=progress.batches)
-            for finished in pipeline.make(plans):
+            for finished in pipeline.make(plans, self.ordered.order):
                 first = progress.batches
                 report.add(finished.records, finished.damage)
                 for turn, element in self._elements(finished):

@@ -167,7 +167,7 @@ def select_parts(batch: Any, supervised: Supervised) -> tuple[Any, ...]:
     )
 
 
-Shuffle = bool | int | Literal["full", "blocks"]
+Shuffle = bool | int | Literal["full", "blocks", "shards"]
 Remainder = Literal["keep", "drop", "pad", "wrap"]
 Decode = bool | Mapping[str, bool | Callable[[bytes], Any]]
 
@@ -221,7 +221,9 @@ class LoadOptions:
             largest number of records in a batch, by default unlimited.
         shuffle: True or "full" shuffles all records of the split. "blocks" shuffles runs of
             neighbours and then the records of 64 such runs, which suits slow disks; a number does
-            the same with that many records at a time. False keeps the order of writing.
+            the same with that many records at a time. "shards" shuffles the shards and mixes the
+            records of 4 at a time, for datasets in object stores that are larger than the cache.
+            False keeps the order of writing.
         seed: Seed of the shuffle, and of the random numbers for `map`. None draws another one
             each time, which works on one host only.
         epochs: Number of passes over the split in one iteration. None never ends.
@@ -438,12 +440,12 @@ class LoadOptions:
 
     def _check_shuffle(self) -> None:
         if isinstance(self.shuffle, str):
-            check_choice("shuffle", self.shuffle, ("full", "blocks"))
+            check_choice("shuffle", self.shuffle, ("full", "blocks", "shards"))
         elif not isinstance(self.shuffle, bool):
             if not hasattr(self.shuffle, "__index__"):
                 raise TypeError(
-                    "expected `shuffle` to be True, False, 'full', 'blocks' or a number of records,"
-                    f" got {self.shuffle!r}"
+                    "expected `shuffle` to be True, False, 'full', 'blocks', 'shards' or a number"
+                    f" of records, got {self.shuffle!r}"
                 )
             self._keep_count("shuffle", least=0)
 

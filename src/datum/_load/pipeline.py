@@ -22,7 +22,8 @@ from datum._load.decode import Decoders, find_decoders
 from datum._load.functions import FrameworkTools, GlobalRandomness, UserFunction
 from datum._load.options import LoadOptions, find_casts
 from datum._load.padding import Padder
-from datum._load.stream import BatchPlan
+from datum._load.stream import BatchPlan, EpochOrder
+from datum._read.numbered import NumberedRecords
 from datum.errors import Message
 from datum.format.layout import stand_in
 from datum.schema import Schema
@@ -267,6 +268,8 @@ os.register_at_fork(after_in_child=_forget_all)
 PIECE_IMAGES = 8
 PIECE_LISTS = 1  # records that hold many images
 PIECE_RECORDS = 64
+PLANS_PER_EPOCH = 64  # how often it is told which shards are needed next
+AHEAD_GROWTH = 4  # records fetched ahead for each that was given: the first do not wait for many
 
 
 class Pipeline:
@@ -326,8 +329,15 @@ class Pipeline:
             self._pool = Pool(self._threads, "datum-load")
             weakref.finalize(self, self._pool.stop).atexit = False  # `_stop_all` does that
 
-    def make(self, plans: Iterator[BatchPlan]) -> Iterator[Finished]:
-        """Yield the batches of all plans, made far enough ahead to keep every thread busy."""
+    def make(
+        self, plans: Iterator[BatchPlan], order: EpochOrder | None = None
+    ) -> Iterator[Finished]:
+        """Yield the batches of all plans, made far enough ahead to keep every thread busy.
+
+        Where records lie in an object store, `order` tells which shards are needed again soon.
+        """
+        if isinstance(self._source, NumberedRecords) and self._source.is_remote:
+            plans = _announce(plans, self._source, order)
         pending = 0
         for plan in islice(plans, self._batches_ahead):
             self.submit(plan)
@@ -412,6 +422,28 @@ class Pipeline:
 
 # What `_stop_all` ends.
 _open: weakref.WeakSet[Pipeline] = weakref.WeakSet()
+
+
+def _announce(
+    plans: Iterator[BatchPlan], source: NumberedRecords, order: EpochOrder | None
+) -> Iterator[BatchPlan]:
+    """The same plans; the records of those to come are fetched ahead, more and more of them."""
+    waiting: deque[BatchPlan] = deque()
+    ahead, given = 0, 0
+    step = -(-order.records // PLANS_PER_EPOCH) if order is not None else 0
+    due = (-1, 0)
+    for plan in plans:
+        if order is not None and (plan.epoch, plan.start) >= due:
+            source.plan(order.numbers, order.records, plan.epoch, plan.start)
+            due = (plan.epoch, plan.start + step)
+        source.announce(plan.numbers)
+        waiting.append(plan)
+        ahead += len(plan.numbers)
+        while waiting and ahead > min(source.ahead_records, AHEAD_GROWTH * given):
+            ahead -= len(waiting[0].numbers)
+            given += len(waiting[0].numbers)
+            yield waiting.popleft()
+    yield from waiting
 
 
 def _ahead(threads: int, batch_size: int, piece: int | None) -> int:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from datum._load.epoch_order import WINDOW_RECORDS, Order
+from datum._load.epoch_order import WINDOW_RECORDS, Order, ShardOrder
 from datum._load.missing import find_lacking, required_features
 from datum._load.options import RECORDS_AT_ONCE, LoadOptions, Remainder
 from datum._read.local import check_counts
@@ -435,7 +435,7 @@ class Ordered:
 
 
 def make_order(records: int, options: LoadOptions) -> Order:
-    """The order for the option `shuffle`."""
+    """The order for the option `shuffle`, unless it depends on shards."""
     shuffle: Any = options.shuffle
     if shuffle is False or (shuffle == 0 and not isinstance(shuffle, str)):
         return Order(records)
@@ -448,7 +448,12 @@ def make_order(records: int, options: LoadOptions) -> Order:
 def order_split(split: Split, options: LoadOptions) -> Ordered:
     """The records of a split in the order of the options."""
     check_counts(split.shards, [run.shard for run in split.runs])
-    order = make_order(len(split), options)
+    order: Order | ShardOrder
+    if options.shuffle == "shards":
+        sizes = [len(run) for run in split.runs]
+        order = ShardOrder(sizes, options.seed, reshuffles=options.reshuffle)
+    else:
+        order = make_order(len(split), options)
     description = order.description
     parts = tuple((split.shards, run) for run in split.runs)
     chosen: SeededOrder = order

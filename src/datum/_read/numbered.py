@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +17,7 @@ from datum import _core
 from datum._options import thread_count
 from datum._read.local import HINT, LocalShard, check_header, find_local
 from datum._read.shards import ShardRange, Shards
-from datum.errors import CorruptIndexError, CorruptRecordError, Damage, Message
+from datum.errors import CorruptIndexError, CorruptRecordError, Damage, DatumError, Message
 from datum.format import Index, Parser, RecordFile
 from datum.format.file import change_error, version_of
 from datum.format.parse import Stored
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from datum._read.remote import Preparer, RemoteRun
+    from datum._storage.client import Hold, RemoteFolder
 
 __all__ = [
     "NumberedRecords",
@@ -32,6 +35,9 @@ __all__ = [
 
 MAX_TRIES = 3  # attempts to read files that are replaced at the same time
 MAX_READS = 8  # attempts to read copies that may be evicted before they are read
+PLANNED_POSITIONS = 1 << 16  # looked at in an epoch to find when shards are needed
+AHEAD_BYTES = 128 * 2**20  # of objects, fetched before they are read
+AHEAD_SHARE = 4  # and at most this part of the cache
 REMOTE_OPENS = 16  # at once: each waits for an answer or two
 
 # A batch of the core: stored columns, the buffer of strings, rows if not all, damaged rows.
@@ -90,6 +96,8 @@ class NumberedRecords:
         self._remotes: dict[int, RemoteRun] = {}  # by run
         self._prepared: dict[int, Future[int]] = {}  # tickets of the core, by ours
         self._preparer: Preparer | None = None
+        self._announcer: Preparer | None = None
+        self._plans: list[Hold] = []  # how soon shards are needed, as long as they are kept
         self._threads = threads
 
     def __len__(self) -> int:
@@ -118,7 +126,7 @@ class NumberedRecords:
 
     def _submit_later(self, numbers: NDArray[np.int64]) -> int:
         """Submit records to the core once their bytes are there; who takes them waits for it."""
-        from datum._read.remote import Preparer
+        from datum._read.remote import PREPARERS, Preparer
 
         def prepare() -> int:
             self._fetch(numbers)
@@ -130,7 +138,7 @@ class NumberedRecords:
             return ticket
 
         if self._preparer is None:
-            self._preparer = Preparer()
+            self._preparer = Preparer(PREPARERS)
         ticket = next(self._failures)
         self._prepared[ticket] = self._preparer.submit(prepare)
         return ticket
@@ -193,6 +201,86 @@ class NumberedRecords:
         )
 
     # Objects in a store.
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether some records lie in an object store."""
+        return self._is_remote
+
+    @cached_property
+    def ahead_records(self) -> int:
+        """How many records are worth announcing before they are read."""
+        stored = sum(
+            run.shard.bytes * len(run) / max(1, run.shard.records) for _, run in self._parts
+        )
+        folders = {id(shards.remote): shards.remote for shards, _ in self._parts if shards.remote}
+        limits = [folder.status()["cache_bytes"] for folder in folders.values()]
+        ahead = min(AHEAD_BYTES, min(limits, default=0) // AHEAD_SHARE)
+        return int(ahead * len(self) / max(1.0, stored))
+
+    def plan(
+        self,
+        numbers: Callable[[int, NDArray[np.int64]], NDArray[np.int64]],
+        records: int,
+        epoch: int,
+        position: int,
+    ) -> None:
+        """Tell the cache how soon each shard is needed from a position of an epoch on.
+
+        Args:
+            numbers: the records at some positions of an epoch.
+            records: how many positions an epoch has.
+            epoch: the epoch under way.
+            position: the next position.
+        """
+        from datum._read.remote import Preparer
+
+        if self._announcer is None:
+            self._announcer = Preparer(1)
+        self._announcer.submit(lambda: self._plan(numbers, records, epoch, position))
+
+    def _plan(
+        self,
+        numbers: Callable[[int, NDArray[np.int64]], NDArray[np.int64]],
+        records: int,
+        epoch: int,
+        position: int,
+    ) -> None:
+        at = np.unique(
+            np.linspace(0, records - 1, min(records, PLANNED_POSITIONS)).astype(np.int64)
+        )
+        uses = np.full(len(self._parts), 2 * records)  # those of the next epoch come after it
+        for later in (1, 0):
+            runs = np.searchsorted(self._ends, numbers(epoch + later, at), "right") - 1
+            is_left = at >= position if not later else np.ones(len(at), np.bool_)
+            first = np.full(len(self._parts), 2 * records)
+            np.minimum.at(first, runs[is_left], at[is_left] + later * records)
+            uses = np.minimum(uses, first)
+        names: dict[int, tuple[RemoteFolder, list[str]]] = {}
+        for run in np.argsort(uses, kind="stable").tolist():
+            shards, part = self._parts[run]
+            if shards.remote is not None:
+                names.setdefault(id(shards.remote), (shards.remote, []))[1].append(part.shard.name)
+        with suppress(DatumError):  # it is only to be quicker
+            self._plans = [folder.plan(order) for folder, order in names.values()]
+
+    def announce(self, numbers: NDArray[np.int64]) -> None:
+        """Have the bytes of records fetched that will be read soon; does not wait."""
+        from datum._read.remote import Preparer
+
+        if self._announcer is None:
+            self._announcer = Preparer(1)  # in their order
+        self._announcer.submit(lambda: self._announce(numbers))
+
+    def _announce(self, numbers: NDArray[np.int64]) -> None:
+        with suppress(Exception):  # whoever reads them meets it again
+            self._open_for(numbers)
+            asked = [
+                (run.cached, run.lacks(places)) for run, places in self._remote_places(numbers)
+            ]
+            folders = {id(cached.folder): cached.folder for cached, pieces in asked if len(pieces)}
+            for key, folder in folders.items():
+                folder.announce([one for one in asked if id(one[0].folder) == key and len(one[1])])
 
     def _read_remote(self, numbers: NDArray[np.int64]) -> _Batch:
         """Read records at once, whose bytes are fetched.
@@ -273,10 +361,9 @@ class NumberedRecords:
 
     def close(self) -> None:
         """Stop and join the threads; a thread that waits in `take` gets an error."""
-        for future in self._prepared.values():
-            future.cancel()
-        if self._preparer is not None:
-            self._preparer.close()
+        for threads in (self._preparer, self._announcer):
+            if threads is not None:
+                threads.close()
         self._loader.close()
 
     def _checked(self, numbers: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:

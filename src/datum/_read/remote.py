@@ -26,6 +26,7 @@ from datum.format.file import FileVersion
 from datum.format.manifest import MANIFEST_NAME
 
 __all__ = [
+    "PREPARERS",
     "Preparer",
     "RemoteRun",
     "fetch_index",
@@ -38,7 +39,7 @@ __all__ = [
 CACHE_NAME = "remote-1"  # the number is that of the layout
 _FILLING = -1  # the times of a file that is filled in while it is read, to the core
 _INDEX_HEADER_BYTES = 40
-_PREPARERS = 4
+PREPARERS = 4  # of batches, whose pieces are fetched side by side
 _SERVER = re.compile("endpoint|account_name")
 
 
@@ -183,21 +184,31 @@ def need(requests: Sequence[Request], *, again: bool = False) -> None:
         folder.need(asked, again=again)
 
 
+_Task = tuple[Future[Any], Callable[[], Any]]
+
+
 class Preparer:
     """Threads that have the pieces of requests there before the core reads them.
 
     The end of the program does not wait for them.
+
+    Args:
+        threads: how many there are at most.
     """
 
-    def __init__(self) -> None:
-        self._queue: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+    def __init__(self, threads: int) -> None:
+        self._count = threads
+        self._queue: SimpleQueue[_Task | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._tasks: list[Future[Any]] = []
 
     def submit(self, todo: Callable[[], Any]) -> Future[Any]:
         """Have a function called; its result, or what it raised, is that of the future."""
         future: Future[Any] = Future()
+        self._tasks = [task for task in self._tasks if not task.done()]
+        self._tasks.append(future)
         self._queue.put((future, todo))
-        if len(self._threads) < _PREPARERS:
+        if len(self._threads) < self._count:
             thread = threading.Thread(
                 target=_work, args=(self._queue,), name="datum-remote", daemon=True
             )
@@ -206,13 +217,15 @@ class Preparer:
         return future
 
     def close(self) -> None:
-        """End the threads, once they are done with what they are at."""
+        """Leave what is queued, and end the threads once they are done with what they are at."""
+        for task in self._tasks:
+            task.cancel()
         for _ in self._threads:
             self._queue.put(None)
         self._threads = []
 
 
-def _work(queue: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]) -> None:
+def _work(queue: SimpleQueue[_Task | None]) -> None:
     while (found := queue.get()) is not None:
         future, todo = found
         if future.set_running_or_notify_cancel():

@@ -642,7 +642,7 @@ def test_a_host_from_an_iterator_is_kept():
 
 @pytest.mark.parametrize("wrong", [1.5, None, [3], np.True_])
 def test_all_ways_to_shuffle_are_told(wrong):
-    with pytest.raises(TypeError, match="True, False, 'full', 'blocks' or a number of records"):
+    with pytest.raises(TypeError, match="True, False, 'full', 'blocks', 'shards' or a number"):
         LoadOptions(shuffle=wrong)
 
 

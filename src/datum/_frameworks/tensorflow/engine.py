@@ -128,6 +128,13 @@ def _make_reader(choice: EngineChoice, request: ReadRequest) -> Reader:
                 hint="engine='native', or bucket_fn and bucket_op",
             )
         )
+    if options.shuffle == "shards":
+        raise ValueError(
+            Message(
+                "expected another `shuffle` than 'shards' with engine='graph', which mixes blocks",
+                hint="engine='native', or shuffle='blocks'",
+            )
+        )
     split.shards.hold_all(split.runs)  # the graph reads plain files
     return WindowedReader(request) if has_own_order(split, options) else GraphReader(request)
 

@@ -153,7 +153,7 @@ class NativeReader(OrderedReader[PythonPasses]):
         buffers, pipeline = Buffers(), self._open_pipeline()
         planned, parts = tee(parts)
         try:
-            finished = pipeline.make(part.as_plan() for part in planned)
+            finished = pipeline.make((part.as_plan() for part in planned), self.stream.order)
             for part, made in zip(parts, finished, strict=True):
                 for damage in made.damage:  # newer than the order, which leaves out damage
                     raise CorruptRecordError(
