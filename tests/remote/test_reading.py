@@ -400,12 +400,3 @@ def test_shards_in_random_order_fetch_each_piece_once_though_the_cache_is_small(
     assert ids(loader) == ids(local.to_numpy(**options))
     assert status(remote)["downloaded"] == total_bytes(remote)
     assert status(remote)["used"] <= limit
-
-
-@pytest.mark.parametrize("shuffle", [False, "shards"])
-def test_a_cache_keeps_what_the_order_needs_soon(cache, many, shuffle):
-    _, url, storage = many
-    remote = datum.load(url, storage=storage, cache_bytes=10 * PIECE_BYTES)
-    assert len(ids(remote.to_numpy(batch_size=50, epochs=3, shuffle=shuffle))) == 3 * 1600
-    # Without the order, what was used longest ago goes: in a file after the other, all of it.
-    assert status(remote)["downloaded"] < 2.7 * total_bytes(remote)

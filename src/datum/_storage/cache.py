@@ -30,12 +30,11 @@ __all__ = ["Cache", "Copy", "Mirror", "Wanted"]
 
 _THREADS = 16  # for pieces that somebody waits for, and as many for those to come
 _TRIES = 4  # to have pieces there that others take the room of
-_PINNED_S = 0.5  # for those who waited for a piece to read it
+_PINNED_S = 0.2  # for those who waited for a piece to read it
 _GRACE_S = 3  # a piece that was used within it does not give way to one that nobody waits for
 _ROOM_S = 30.0  # to wait for room that others use
 _CHECKSUM_BYTES = 4 * 2**20
 _AHEAD_SHARE = 4  # pieces to come, and not there yet, take at most this part of the cache
-_ANY_AGE = -(2**31)
 _NEVER = 2**62  # the rank of what no program has announced
 
 
@@ -65,6 +64,7 @@ class Copy:
         self.under_way: dict[int, Future[None]] = {}
         self.holds = 0
         self.ranks: dict[object, int] = {}  # by who announced it: how soon it will be needed
+        self.uses = np.zeros(len(pieces), np.int32)  # requests that wait for a piece
         self.pinned_until = np.zeros(len(pieces))
         self.is_verified = False
         self.failures = 0
@@ -188,26 +188,36 @@ class Cache:
         """Have pieces there; wait for them. Raises StorageError if they cannot be had."""
         for _ in range(_TRIES):
             with self._changed:
+                # At once for all of them: who has some never waits for room for others.
                 self._make_room(wanted)
-                lacking = [Wanted(one.copy, one.copy.map.lacks(one.pieces)) for one in wanted]
+                self._use(wanted, 1)
                 running = [
                     self._start(one.copy, piece, self._urgent)
-                    for one in lacking
-                    for piece in one.pieces.tolist()
+                    for one in wanted
+                    for piece in one.copy.map.lacks(one.pieces).tolist()
                 ]
-                for one in wanted if not running else ():
-                    one.copy.pinned_until[one.pieces] = time.monotonic() + _PINNED_S
-            if not running:
+            try:
+                for future in running:
+                    with suppress(CancelledError):
+                        future.result()
+            finally:
+                with self._changed:
+                    self._use(wanted, -1)
+            if all(not len(one.copy.map.lacks(one.pieces)) for one in wanted):
                 return
-            for future in running:
-                with suppress(CancelledError):
-                    future.result()
         raise StorageError(
             "expected pieces to stay until they are read, got others in their place each time",
             where=self._folder,
             hint="a larger cache_bytes, or fewer programs that share the cache",
             kind="cache",
         )
+
+    def _use(self, wanted: Sequence[Wanted], change: int) -> None:
+        """Keep pieces from giving way while they are fetched, and a moment longer."""
+        for one in wanted:
+            one.copy.uses[one.pieces] += change
+            one.copy.pinned_until[one.pieces] = time.monotonic() + _PINNED_S
+        self._changed.notify_all()
 
     def announce(self, wanted: Sequence[Wanted]) -> None:
         """Start to fetch pieces that will be needed soon, as far as there is room; never waits."""
@@ -219,7 +229,7 @@ class Cache:
                         continue
                     if self._ahead_bytes + size > self.limit // _AHEAD_SHARE:
                         return
-                    if not self._evict(self.used + size - self.limit, wanted, least_age=_GRACE_S):
+                    if not self._evict(self.used + size - self.limit, wanted, for_copy=one.copy):
                         return
                     self.used += size
                     self._ahead_bytes += size
@@ -373,8 +383,11 @@ class Cache:
             kind="cache",
         )
 
-    def _evict(self, excess: int, kept: Sequence[Wanted], *, least_age: int = _ANY_AGE) -> bool:
-        """Free so many bytes, if there are that many to be freed."""
+    def _evict(self, excess: int, kept: Sequence[Wanted], *, for_copy: Copy | None = None) -> bool:
+        """Free so many bytes, if there are that many to be freed.
+
+        For a copy that nobody waits for yet, only what is needed later, or was not used lately.
+        """
         if excess <= 0:
             return True
         now = np.uint32(now_s())
@@ -385,7 +398,9 @@ class Cache:
                 continue
             pieces = np.flatnonzero(copy.map.present)
             ages = (now - copy.map.stamps[pieces]).view(np.int32)  # below 0 if just stamped
-            is_idle = (ages >= least_age) & (copy.pinned_until[pieces] < time.monotonic())
+            is_idle = (copy.uses[pieces] == 0) & (copy.pinned_until[pieces] < time.monotonic())
+            if for_copy is not None and not for_copy.rank < copy.rank < _NEVER:
+                is_idle &= ages >= _GRACE_S
             is_idle &= ~np.isin(pieces, own.get(id(copy), pieces[:0]))
             pairs = zip(ages[is_idle].tolist(), pieces[is_idle].tolist(), strict=True)
             found += [(copy.rank, age, piece, copy) for age, piece in pairs]
