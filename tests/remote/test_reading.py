@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,7 +37,8 @@ def cache(tmp_path, monkeypatch):
     """An own cache; whoever serves it ends with its folder."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("DATUM_CACHE", str(folder))
-    return folder
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -214,8 +216,6 @@ def read_one(split, number: int) -> int:
 
 
 def test_a_fetcher_ends_when_its_cache_is_removed(cache, photos):
-    import shutil
-
     import psutil
 
     _, url, storage = photos
