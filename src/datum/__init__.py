@@ -45,6 +45,7 @@ if typing.TYPE_CHECKING:
     from datum._rewrite.repair import repair
     from datum._rewrite.reshard import reshard
     from datum._rewrite.salvage import RepairReport
+    from datum._storage.kept import CachedDataset, cached_datasets, clear_cache
     from datum._write.api import write
     from datum._write.plan import plan
     from datum._write.report import WritePlan, WriteReport
@@ -57,6 +58,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "AmbiguousSourceError",
     "BytesColumn",
+    "CachedDataset",
     "CorruptIndexError",
     "CorruptRecordError",
     "Damage",
@@ -85,6 +87,8 @@ __all__ = [
     "WritePlan",
     "WriteReport",
     "__version__",
+    "cached_datasets",
+    "clear_cache",
     "configs",
     "export",
     "export_to",
@@ -110,6 +114,7 @@ __all__ = [
 
 # Loaded when first asked for, so that a program that needs one of them does not wait for all.
 _LAZY = {
+    "CachedDataset": "datum._storage.kept",
     "Dataset": "datum.dataset",
     "ExportReport": "datum._rewrite.export",
     "Measurement": "datum._inspect.measure.measurement",
@@ -120,6 +125,8 @@ _LAZY = {
     "VerifyReport": "datum._read.verify",
     "WritePlan": "datum._write.report",
     "WriteReport": "datum._write.report",
+    "cached_datasets": "datum._storage.kept",
+    "clear_cache": "datum._storage.kept",
     "export_to": "datum._rewrite.export",
     "load": "datum.dataset",
     "measure": "datum._inspect.measure.run",

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from datum._storage.client import CachedObject, Hold, RemoteFolder, Request, get_object
 from datum._storage.connect import StoreOptions, storage_options
+from datum._storage.kept import CACHE_NAME, note_url
 from datum._storage.location import Location
 from datum.errors import CorruptIndexError, ManifestError, StorageError
 from datum.format import Index, ShardInfo
@@ -36,7 +37,6 @@ __all__ = [
     "open_folder",
 ]
 
-CACHE_NAME = "remote-1"  # the number is that of the layout
 _FILLING = -1  # the times of a file that is filled in while it is read, to the core
 _INDEX_HEADER_BYTES = 40
 PREPARERS = 4  # of batches, whose pieces are fetched side by side
@@ -81,6 +81,7 @@ def open_folder(
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, manifest)
+    note_url(path.parent, str(location))
     return RemoteFolder.register(str(location), key, cache, options, cache_bytes)
 
 

@@ -281,7 +281,7 @@ def _nearest(word: str, known: Iterable[str]) -> str:
 PANELS = {
     "Make a dataset": ("write", "reshard", "export-to"),
     "Look into it": ("info", "head", "stats"),
-    "Keep it sound": ("verify", "repair", "index"),
+    "Keep it sound": ("verify", "repair", "index", "cache"),
     "Try and measure": ("demo", "bench"),
 }
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
