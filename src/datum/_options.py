@@ -2,40 +2,54 @@
 
 A dataclass declares the options of a function: the type and default of each in its field, its
 help in the docstring's `Attributes:`, its check in `__post_init__`. Signatures, docstrings, flags
-of the command line and settings in TOML are derived from it.
+of the command line and settings in TOML are derived from it. The first sentence of a help text
+stands alone: the command line shows no more.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import Field, fields
-from typing import Any, TypeVar
+from dataclasses import Field, dataclass, fields
+from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from datum.errors import Message, Option, Text, suggest
 
 __all__ = [
+    "DeclaredOption",
     "check_choice",
     "check_count",
     "check_kind",
     "check_known",
     "fields_of",
     "help_of",
+    "is_default",
     "lists_options",
+    "names_nearest_option",
+    "options_of",
     "refuse_unknown",
     "thread_count",
     "wrong_kind",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def fields_of(declared: Any) -> dict[str, Field[Any]]:
     """The fields that are options, by name."""
     return {option.name: option for option in fields(declared) if option.init}
+
+
+def is_default(declared: Any, name: str, value: Any) -> bool:
+    """Whether a value is the default of an option."""
+    default = fields_of(declared)[name].default
+    return type(value) is type(default) and bool(value == default)
 
 
 def help_of(declared: Any) -> dict[str, str]:
@@ -52,11 +66,11 @@ def _documented(declared: Any) -> dict[str, str]:
     return {name: found[name] for name in fields_of(declared) if name in found}
 
 
-def lists_options(declared: Any, keywords: Any) -> Callable[[_Function], _Function]:
+def lists_options(*declared: Any, keywords: Any) -> Callable[[_Function], _Function]:
     """Show each option of a function that takes `**options` in its signature and docstring.
 
     Args:
-        declared: The dataclass that declares the options.
+        declared: The dataclasses that declare the options.
         keywords: The TypedDict by which editors know them.
     """
 
@@ -70,11 +84,14 @@ def lists_options(declared: Any, keywords: Any) -> Callable[[_Function], _Functi
                 default=option.default,
                 annotation=keywords.__annotations__[name].__forward_arg__,
             )
-            for name, option in fields_of(declared).items()
+            for one in declared
+            for name, option in fields_of(one).items()
         ]
         documented: Any = function
         documented.__signature__ = own.replace(parameters=[*given, *options])
-        text = "\n".join(f"    {name}: {words}" for name, words in _documented(declared).items())
+        documented.__options__ = declared
+        texts = [pair for one in declared for pair in _documented(one).items()]
+        text = "\n".join(f"    {name}: {words}" for name, words in texts)
         lines = inspect.cleandoc(function.__doc__ or "").splitlines()
         listed = [text if line.strip().startswith("options:") else line for line in lines]
         documented.__doc__ = "\n".join(listed)
@@ -83,13 +100,53 @@ def lists_options(declared: Any, keywords: Any) -> Callable[[_Function], _Functi
     return decorate
 
 
+@dataclass(frozen=True, slots=True)
+class DeclaredOption:
+    """An option of a public function.
+
+    Attributes:
+        kind: Its type.
+        default: Its default.
+        help: Its help text, on one line.
+    """
+
+    kind: Any
+    default: Any
+    help: str
+
+
+def options_of(function: Any) -> dict[str, DeclaredOption]:
+    """The options of a function that `lists_options` decorates, by name."""
+    found: dict[str, DeclaredOption] = {}
+    for declared in function.__options__:
+        kinds, texts = get_type_hints(declared), help_of(declared)
+        for name, option in fields_of(declared).items():
+            found[name] = DeclaredOption(kinds[name], option.default, texts[name])
+    return found
+
+
 def refuse_unknown(names: Iterable[str], known: Iterable[str], *, caller: str) -> None:
     """Raise TypeError for the first name that is no option, with the nearest one."""
     known = list(known)
     for name in names:
         if name not in known:
-            hint = suggest(name, known, f"there are {', '.join(known)}", shown="`{}`".format)
+            within = [one for one in known if one in name or name in one]
+            listed = f"there are {', '.join(known)}"
+            otherwise = suggest(name, within, listed, shown="`{}`".format, cutoff=0)
+            hint = suggest(name, known, otherwise, shown="`{}`".format)
             raise TypeError(Message(f"{caller}: got an unknown option `{name}`", hint=hint))
+
+
+def names_nearest_option(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Let a function that lists its own options name the nearest one to a misspelt one."""
+    known = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args: _P.args, **options: _P.kwargs) -> _R:
+        refuse_unknown(options, known, caller=function.__name__)
+        return function(*args, **options)
+
+    return checked
 
 
 def check_count(

@@ -12,10 +12,11 @@ from datum._frameworks.tensorflow.options import TfKeywords, TfOptions
 from datum._load.loader import Loader
 from datum._load.options import LoadKeywords, LoadOptions
 from datum._load.stream import order_split
-from datum._options import lists_options
+from datum._options import check_choice, lists_options
 from datum._read.contents import Contents, summarize
 from datum._read.copy import stored_part
 from datum._read.foreign.detect import open_dataset, save_manifest
+from datum._read.local import repair_hint
 from datum._read.notebook import dataset_html
 from datum._read.shards import Shards, versions_of
 from datum._read.split import Split, find_ranges, runs_of
@@ -193,7 +194,7 @@ class Dataset:
 
     # NumPy, PyTorch, JAX.
 
-    @lists_options(LoadOptions, LoadKeywords)
+    @lists_options(LoadOptions, keywords=LoadKeywords)
     def to_numpy(self, split: str = "train", **options: Unpack[LoadKeywords]) -> Loader:
         """Batches as dicts of NumPy arrays, made ahead by threads of the native core.
 
@@ -218,7 +219,7 @@ class Dataset:
         chosen = LoadOptions.of(options, caller="to_numpy")
         return Loader(order_split(self[split], chosen), chosen)
 
-    @lists_options(LoadOptions, LoadKeywords)
+    @lists_options(LoadOptions, keywords=LoadKeywords)
     def to_torch(
         self,
         split: str = "train",
@@ -244,7 +245,7 @@ class Dataset:
         chosen = LoadOptions.of(options, caller="to_torch")
         return make_loader(order_split(self[split], chosen), chosen, pin_memory=pin_memory)
 
-    @lists_options(LoadOptions, LoadKeywords)
+    @lists_options(LoadOptions, keywords=LoadKeywords)
     def to_jax(
         self, split: str = "train", *, sharding: Any = None, **options: Unpack[LoadKeywords]
     ) -> JaxLoader:
@@ -266,7 +267,7 @@ class Dataset:
 
     # TensorFlow.
 
-    @lists_options(TfOptions, TfKeywords)
+    @lists_options(TfOptions, keywords=TfKeywords)
     def to_tf(self, split: str = "train", **options: Unpack[TfKeywords]) -> DatumDataset:
         """A `tf.data.Dataset` of batches: dicts of tensors.
 
@@ -306,7 +307,7 @@ class Dataset:
     @dataset_configs.setter
     def dataset_configs(self, configs: DatasetConfigs) -> None:
         if not isinstance(configs, DatasetConfigs):
-            raise TypeError(f"dataset_configs: expected a DatasetConfigs, got {configs!r}")
+            raise TypeError(Message(f"dataset_configs: expected a DatasetConfigs, got {configs!r}"))
         self._configs = configs
 
     @property
@@ -404,8 +405,7 @@ def load(
     >>> len(train), int(train[-1]["x"]), train.read([2, 0])["x"].tolist()
     (3, 7, [7, 5])
     """
-    if on_error not in ("raise", "skip"):
-        raise ValueError(f"expected `on_error` to be 'raise' or 'skip', got {on_error!r}")
+    check_choice("on_error", on_error, ("raise", "skip"))
     contents = open_dataset(
         path,
         schema=schema,
@@ -472,5 +472,5 @@ def _describe_damage(dataset: Dataset) -> Message:
         f"damage in {count_of(count, 'place')}, left out",
         where=dataset.path,
         details=lines,
-        hint="datum.repair writes the intact records to a new dataset",
+        hint=repair_hint(dataset.path),
     )

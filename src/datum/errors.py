@@ -17,13 +17,14 @@ DatumError
 Names, values and paths in a message are often a stranger's. Every message is made here, by
 `Message`, and its parts are made inert here, by `inert`.
 
-A message that names an option is a `Text` with an `Option` in it, because the option is spelled
-`overwrite=True` in Python and `--overwrite` in a shell.
+A line that names an option or a function is a `Text` with an `Option` or a `Call` in it, because
+`overwrite=True` is `--overwrite` in a shell, and `datum.repair(path, out)` a command.
 """
 
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 import re
 import shlex
@@ -203,7 +204,32 @@ class Option:
 
 
 class Call(str):
-    """Python code that a message proposes and that has no equivalent in a shell."""
+    """Python code that a message proposes.
+
+    >>> call = Call("datum.repair('photos', 'repaired')", shell="datum repair photos repaired")
+    >>> call
+    "datum.repair('photos', 'repaired')"
+    >>> call.shell
+    'datum repair photos repaired'
+
+    Attributes:
+        shell: the command that does the same; None if there is none.
+    """
+
+    shell: str | None
+
+    def __new__(cls, code: object, *, shell: str | None = None) -> Self:
+        """Take the code, and the command that does the same."""
+        made = super().__new__(cls, str(code))
+        made.shell = shell
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make_call, (str(self), self.shell)
+
+
+def _make_call(code: str, shell: str | None) -> Call:
+    return Call(code, shell=shell)
 
 
 def _code(value: Any) -> str:
@@ -219,26 +245,38 @@ class Text(str):
     >>> line = Text(Option("overwrite", True), " replaces it")
     >>> line
     'overwrite=True replaces it'
-    >>> line.spelled(lambda option: f"--{option.name}")
+    >>> line.for_shell(lambda option: f"--{option.name}")
     '--overwrite replaces it'
     """
 
     parts: tuple[object, ...]
 
     def __new__(cls, *parts: object) -> Self:
-        """Join the parts."""
+        """Join the parts; those of a `Text` among them are taken one by one."""
         made = super().__new__(cls, "".join(map(str, parts)))
-        made.parts = parts
+        flat = [part.parts if isinstance(part, Text) else (part,) for part in parts]
+        made.parts = tuple(itertools.chain.from_iterable(flat))
         return made
 
-    def spelled(self, spell: Callable[[Option], str]) -> str:
-        """The line with its options spelled by `spell`."""
-        return "".join(spell(p) if isinstance(p, Option) else str(p) for p in self.parts)
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """The options that the line names."""
+        return tuple(part for part in self.parts if isinstance(part, Option))
 
     @property
-    def has_calls(self) -> bool:
-        """Whether the line proposes code that only Python runs."""
-        return any(isinstance(part, Call) for part in self.parts)
+    def is_for_python(self) -> bool:
+        """Whether the line proposes code that no command replaces."""
+        return any(isinstance(part, Call) and part.shell is None for part in self.parts)
+
+    def for_shell(self, spell: Callable[[Option], str]) -> str:
+        """The line with commands in place of calls, and options as `spell` spells them."""
+
+        def say(part: object) -> str:
+            if isinstance(part, Option):
+                return spell(part)
+            return part.shell or part if isinstance(part, Call) else str(part)
+
+        return "".join(map(say, self.parts))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Text, self.parts
@@ -254,7 +292,9 @@ def _inert_line(line: object) -> str:
 def _inert_part(part: object) -> object:
     if isinstance(part, Option):
         return part
-    return Call(inert(part)) if isinstance(part, Call) else inert(part)
+    if isinstance(part, Call):
+        return Call(inert(part), shell=None if part.shell is None else inert(part.shell))
+    return inert(part)
 
 
 class Message(str):
@@ -329,7 +369,7 @@ class Message(str):
     @property
     def hint(self) -> str:
         """The next step; empty if there is none, several lines if it takes them."""
-        return "\n".join(self.hint_lines)
+        return self.hint_lines[0] if len(self.hint_lines) == 1 else "\n".join(self.hint_lines)
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -339,7 +379,7 @@ class Message(str):
     @property
     def line(self) -> str:
         """Where and what, without details and hints."""
-        return f"{self.where}: {self.problem}" if self.where else self.problem
+        return _placed(self.where, self.problem)
 
     def beside(self, place: object) -> str:
         """The line for where `place` is shown already: without it."""
@@ -348,7 +388,7 @@ class Message(str):
             return self.problem
         for sign in (": ", ", "):
             if shown and self.where.startswith(shown + sign):
-                return f"{self.where.removeprefix(shown + sign)}: {self.problem}"
+                return _placed(self.where.removeprefix(shown + sign), self.problem)
         return self.line
 
     def changed(self, **parts: Any) -> Message:
@@ -356,25 +396,13 @@ class Message(str):
         mine = {"problem": self.problem, "where": self.where, "details": self.details}
         return Message(**{**mine, "hint": self.hint_lines, **parts})
 
-    def spelled(self, spell: Callable[[Option], str]) -> Message:
-        """The message with its options spelled by `spell`, in the language of the caller."""
-
-        def say(line: str) -> str:
-            return line.spelled(spell) if isinstance(line, Text) else line
-
-        return self.changed(
-            problem=say(self.problem),
-            details=[say(line) for line in self.details],
-            hint=[say(line) for line in self.hint_lines],
-        )
-
-    @property
-    def has_calls(self) -> bool:
-        """Whether the hint proposes code that only Python runs."""
-        return any(isinstance(line, Text) and line.has_calls for line in self.hint_lines)
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _make_message, (self.problem, self.where, self.details, self.hint_lines)
+
+
+def _placed(where: str, problem: str) -> str:
+    """A place and a problem as one line, which keeps its options."""
+    return Text(f"{where}: ", problem) if where else problem
 
 
 def _lay_out(

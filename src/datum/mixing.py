@@ -75,7 +75,7 @@ def _as_split(part: Any) -> Split:
         return part["train"]
     if not isinstance(part, Split):
         raise TypeError(
-            f"mix: expected datasets, splits, or loaders alone, got {type(part).__name__}"
+            Message(f"mix: expected datasets, splits, or loaders alone, got {type(part).__name__}")
         )
     return part
 
@@ -111,7 +111,7 @@ class Mix:
     def __len__(self) -> int:
         return sum(map(len, self.splits))
 
-    @lists_options(LoadOptions, LoadKeywords)
+    @lists_options(LoadOptions, keywords=LoadKeywords)
     def to_numpy(self, **options: Unpack[LoadKeywords]) -> Loader:
         """Batches as dicts of NumPy arrays; see `Dataset.to_numpy`.
 
@@ -121,7 +121,7 @@ class Mix:
         chosen = LoadOptions.of(options, caller="to_numpy")
         return Loader(self._ordered(chosen), chosen)
 
-    @lists_options(LoadOptions, LoadKeywords)
+    @lists_options(LoadOptions, keywords=LoadKeywords)
     def to_torch(
         self, *, pin_memory: bool | None = None, **options: Unpack[LoadKeywords]
     ) -> TorchLoader:
@@ -136,7 +136,7 @@ class Mix:
         chosen = LoadOptions.of(options, caller="to_torch")
         return make_loader(self._ordered(chosen), chosen, pin_memory=pin_memory)
 
-    @lists_options(LoadOptions, LoadKeywords)
+    @lists_options(LoadOptions, keywords=LoadKeywords)
     def to_jax(self, *, sharding: Any = None, **options: Unpack[LoadKeywords]) -> JaxLoader:
         """Batches as dicts of `jax.Array`; see `Dataset.to_jax`.
 

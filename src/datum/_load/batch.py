@@ -19,7 +19,7 @@ from datum._load.options import MASK, Supervised, select_parts
 from datum._load.padding import Padder
 from datum._load.stream import BatchPlan
 from datum.columns import BytesColumn, Ragged
-from datum.errors import CorruptRecordError, Damage, Message, SourceError
+from datum.errors import CorruptRecordError, Damage, Message, Option, SourceError, Text
 from datum.schema import Feature
 
 if TYPE_CHECKING:
@@ -429,7 +429,7 @@ class BatchBuilder:
             self._lost[row] = self._work.image_damage(number)
             return
         where = f"{self._work.describe(number)}, feature {name!r}"
-        hint = error.hint or "on_error='skip' leaves out such records"
+        hint = error.hint or Text(Option("on_error", "skip"), " leaves out such records")
         raise SourceError(error, where=where, hint=hint) from error
 
     def _describe(self, row: int) -> str:

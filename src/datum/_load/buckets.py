@@ -53,8 +53,10 @@ class LengthReader:
         is_string = feature.encoding != "image" and feature.is_string and not feature.shape
         if not is_string and feature.shape[:1] != (None,):
             raise ValueError(
-                f"expected `bucket_by` to name a feature of variable length, got {name!r}:"
-                f" {feature!r}"
+                Message(
+                    f"expected `bucket_by` to name a feature of variable length, got {name!r}:"
+                    f" {feature!r}"
+                )
             )
         self._name = name
         self._ordered = ordered
@@ -269,8 +271,11 @@ class Budget:
             return
         if not len(longer):  # records are longer only once they are padded
             raise ValueError(
-                f"expected `batch_tokens` of {padded} or more, the length that rows are padded to,"
-                f" got {most}"
+                Message(
+                    f"expected `batch_tokens` of {padded} or more, the length that rows are"
+                    " padded to,"
+                    f" got {most}"
+                )
             )
         raise ValueError(
             Message(

@@ -16,6 +16,7 @@ from datum import _core
 from datum._load.collate import as_objects
 from datum._load.options import LoadOptions
 from datum.columns import BytesColumn, Masked, Ragged
+from datum.errors import Message
 from datum.format.layout import stand_in
 from datum.images.decode import decode_png, png_shape
 from datum.images.header import MAX_PIXELS, PNG_START
@@ -53,14 +54,19 @@ def find_decoders(schema: Schema, options: LoadOptions) -> Decoders:
         how = decode.get(name, is_image) if isinstance(decode, Mapping) else decode and is_image
         if not isinstance(how, bool) and not callable(how):
             raise TypeError(
-                f"expected `decode` of {name!r} to be True, False or a function, got {how!r}"
+                Message(
+                    f"expected `decode` of {name!r} to be True, False or a function, got {how!r}"
+                )
             )
         if not how:
             continue
         if not is_image and (not feature.is_string or len(feature.shape) > 1):
             raise ValueError(
-                f"expected `decode` of a feature that holds the bytes of an image, got {name!r}:"
-                f" {feature!r}"
+                Message(
+                    "expected `decode` of a feature that holds the bytes of an image, got"
+                    f" {name!r}:"
+                    f" {feature!r}"
+                )
             )
         if callable(how):
             is_list = bool(stand_in(feature).shape)

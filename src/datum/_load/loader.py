@@ -271,7 +271,9 @@ class Loader:
         """Number of batches in a whole pass on this host, whatever the position."""
         count = self._stream().count(Place())
         if count is None:
-            raise TypeError(f"{self!r}: expected a number of `epochs`, got None, which has no end")
+            raise TypeError(
+                Message(f"{self!r}: expected a number of `epochs`, got None, which has no end")
+            )
         return count
 
     @property

@@ -88,7 +88,10 @@ def _fill(name: str, feature: Feature, rule: Any) -> Feature:
         if rule in ("mask", "drop"):
             return feature
         raise ValueError(
-            f"expected `missing` of {name!r}, which is sparse, to be 'mask' or 'drop', got {rule!r}"
+            Message(
+                f"expected `missing` of {name!r}, which is sparse, to be 'mask' or 'drop', got"
+                f" {rule!r}"
+            )
         )
     if isinstance(rule, str) and rule in RULES:
         return replace(feature, default=None, optional=rule == "mask")

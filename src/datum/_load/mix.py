@@ -16,7 +16,7 @@ from datum import _core
 from datum._load.epoch_order import key_of
 from datum._load.options import LoadOptions
 from datum._load.stream import Ordered, SeededOrder
-from datum.errors import SchemaError
+from datum.errors import Message, SchemaError
 from datum.schema import Schema
 
 __all__ = [
@@ -40,7 +40,7 @@ def mix_shares(weights: Sequence[Any]) -> list[int]:
         # NumPy registers its numbers as Real, but not its bool.
         is_number = isinstance(weight, Real) and not isinstance(weight, bool)
         if not is_number or not math.isfinite(weight) or weight <= 0:
-            raise ValueError(f"expected weights above 0, got {weight!r}")
+            raise ValueError(Message(f"expected weights above 0, got {weight!r}"))
     most = max(weights)
     parts = [float(weight / most) for weight in weights]  # whose sum cannot overflow
     exact = [part / math.fsum(parts) * ROUND for part in parts]
@@ -134,7 +134,7 @@ def order_mix(
     for part in parts:
         if not part.order.records:
             raise ValueError(
-                f"expected splits with records to mix, got the empty split {part.name!r}"
+                Message(f"expected splits with records to mix, got the empty split {part.name!r}")
             )
     shares = mix_shares(weights)
     counts = [sum(len(run) for _, run in part.parts) for part in parts]

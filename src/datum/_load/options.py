@@ -95,7 +95,9 @@ def find_casts(cast: Cast, schema: Schema, decode: Any) -> dict[str, str]:
     for name in casts:
         if not _is_number(schema[name], name, decode):
             raise ValueError(
-                f"expected `cast` of numbers or decoded images, got {name!r}: {schema[name]!r}"
+                Message(
+                    f"expected `cast` of numbers or decoded images, got {name!r}: {schema[name]!r}"
+                )
             )
     return casts
 
@@ -159,7 +161,9 @@ def select_parts(batch: Any, supervised: Supervised) -> tuple[Any, ...]:
     names = supervised_names(supervised)
     if not isinstance(batch, Mapping) or not set(names) <= set(batch):
         got = ", ".join(map(str, batch)) if isinstance(batch, Mapping) else type(batch).__name__
-        raise ValueError(f"expected batches with {', '.join(names)} for `supervised`, got {got}")
+        raise ValueError(
+            Message(f"expected batches with {', '.join(names)} for `supervised`, got {got}")
+        )
     check_presence(names, batch)
     return tuple(
         batch[part] if isinstance(part, str) else {name: batch[name] for name in part}
@@ -403,12 +407,17 @@ class LoadOptions:
             check_kind("buckets", self.buckets, Iterable, "bounds of lengths")
             bounds = tuple(check_count("buckets", bound, least=1) for bound in self.buckets)
             if not bounds or list(bounds) != sorted(set(bounds)):
-                raise ValueError(f"expected `buckets` in rising order, got {self.buckets!r}")
+                raise ValueError(
+                    Message(f"expected `buckets` in rising order, got {self.buckets!r}")
+                )
             object.__setattr__(self, "buckets", bounds)
             if self.batch_tokens is not None and self.batch_tokens < bounds[-1]:
                 raise ValueError(
-                    f"expected `batch_tokens` of {bounds[-1]} or more, the last of `buckets`, got"
-                    f" {self.batch_tokens}"
+                    Message(
+                        f"expected `batch_tokens` of {bounds[-1]} or more, the last of"
+                        " `buckets`, got"
+                        f" {self.batch_tokens}"
+                    )
                 )
         if self.bucket_by is None and (is_bounded or self.buckets is not None):
             option = "batch_tokens" if is_bounded else "buckets"
@@ -425,7 +434,9 @@ class LoadOptions:
         if self.drop_remainder:
             if self.remainder not in (None, "drop"):
                 raise ValueError(
-                    f"expected `drop_remainder` or `remainder`, got both: {self.remainder!r}"
+                    Message(
+                        f"expected `drop_remainder` or `remainder`, got both: {self.remainder!r}"
+                    )
                 )
             object.__setattr__(self, "remainder", "drop")
 
@@ -444,8 +455,10 @@ class LoadOptions:
         elif not isinstance(self.shuffle, bool):
             if not hasattr(self.shuffle, "__index__"):
                 raise TypeError(
-                    "expected `shuffle` to be True, False, 'full', 'blocks', 'shards' or a number"
-                    f" of records, got {self.shuffle!r}"
+                    Message(
+                        "expected `shuffle` to be True, False, 'full', 'blocks', 'shards' or a"
+                        f" number of records, got {self.shuffle!r}"
+                    )
                 )
             self._keep_count("shuffle", least=0)
 
@@ -455,13 +468,19 @@ class LoadOptions:
         try:
             index, count = host = tuple(operator.index(number) for number in self.host)
         except (TypeError, ValueError):
-            raise TypeError(f"expected `host` to be (index, count), got {self.host!r}") from None
+            raise TypeError(
+                Message(f"expected `host` to be (index, count), got {self.host!r}")
+            ) from None
         if any(isinstance(number, bool) for number in self.host):
-            raise TypeError(f"expected `host` to be (index, count), got {self.host!r}")
+            raise TypeError(Message(f"expected `host` to be (index, count), got {self.host!r}"))
         if count > MAX_HOSTS:
-            raise ValueError(f"expected `host` with a count of at most {MAX_HOSTS:,}, got {host!r}")
+            raise ValueError(
+                Message(f"expected `host` with a count of at most {MAX_HOSTS:,}, got {host!r}")
+            )
         if not 0 <= index < count:
-            raise ValueError(f"expected `host` with an index from 0 to its count - 1, got {host!r}")
+            raise ValueError(
+                Message(f"expected `host` with an index from 0 to its count - 1, got {host!r}")
+            )
         object.__setattr__(self, "host", host)
 
     def selected(self, schema: Schema) -> Schema:
@@ -490,7 +509,9 @@ class LoadOptions:
         if self.columns is not None:
             columns = list(self.columns)
             if not columns:
-                raise ValueError("expected `columns` to name at least one feature, got none")
+                raise ValueError(
+                    Message("expected `columns` to name at least one feature, got none")
+                )
             check_known("columns", columns, schema)
             return schema.select(columns)
         if self.supervised is None or self.map is not None or self.batch_map is not None:

@@ -278,7 +278,7 @@ class Pad:
             elif given is not None:
                 object.__setattr__(self, name, check_count(f"Pad.{name}", given, least=1))
         if self.length is not None and self.multiple is not None:
-            raise ValueError(f"expected `length` or `multiple`, got both: {self!r}")
+            raise ValueError(Message(f"expected `length` or `multiple`, got both: {self!r}"))
         for name in ("truncate", "mask"):
             check_kind(f"Pad.{name}", getattr(self, name), bool, "True or False")
 
@@ -432,8 +432,10 @@ class Padder:
                 found.targets(len(_axes(shape)), name=name)
             elif self._is_by_name:
                 raise ValueError(
-                    f"feature {name!r}: expected `pad` with a length for a feature of variable"
-                    f" length, got {found!r} for rows of shape {shape}"
+                    Message(
+                        f"feature {name!r}: expected `pad` with a length for a feature of variable"
+                        f" length, got {found!r} for rows of shape {shape}"
+                    )
                 )
 
     def pad(
@@ -517,9 +519,11 @@ class Padder:
         except MemoryError as error:
             where = f"feature {name!r}: " if name else ""
             raise ValueError(
-                f"{where}expected `pad` to a size that fits into memory, got {pad!r} for"
-                f" {len(column):,} records: {error}\n"
-                "hint: pad to a smaller length, or lower `batch_size`"
+                Message(
+                    f"{where}expected `pad` to a size that fits into memory, got {pad!r} for"
+                    f" {len(column):,} records: {error}",
+                    hint="pad to a smaller length, or lower `batch_size`",
+                )
             ) from error
 
     def _fill_dense(
@@ -567,7 +571,10 @@ class Padder:
             )
         if levels > rank:
             raise ValueError(
-                f"column {name!r}: expected rows of {levels} or more dimensions to pad, got {rank}"
+                Message(
+                    f"column {name!r}: expected rows of {levels} or more dimensions to pad, got"
+                    f" {rank}"
+                )
             )
         return tuple(range(levels))
 

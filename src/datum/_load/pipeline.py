@@ -365,7 +365,7 @@ class Pipeline:
         """
         self._check_open()
         if not self._jobs:
-            raise IndexError("expected a submitted batch to take, got none")
+            raise IndexError(Message("expected a submitted batch to take, got none"))
         job = self._jobs[0]
         if self._pool is None:
             job.run_all()

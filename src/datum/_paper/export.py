@@ -5,21 +5,22 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Unpack
 
 from datum import sources
+from datum._options import fields_of, lists_options
 from datum._paper.generators import DatumGenerator
 from datum._paper.records import DatumSerializer, find_images, serialize
 from datum._write.api import write
-from datum._write.blocks import OnError
+from datum._write.images import Keys
+from datum._write.options import RecordKeywords, RunKeywords, WriteOptions
 from datum._write.report import WriteReport
 from datum.configs import TFRWriteConfigs
-from datum.errors import SourceError, SplitError, suggest
-from datum.format import Compression
+from datum.errors import Message, SourceError, SplitError, suggest
 from datum.problem import IMAGE_CLF, IMAGE_DET, IMAGE_SEG, PROBLEMS, TEXT_CLF
-from datum.schema import Feature, Floats, Schema
+from datum.schema import Feature, Schema
 from datum.sources import Source
 from datum.sources.protocol import Part
 from datum.sources.wrap import limit_source, sparse_source
@@ -29,30 +30,31 @@ _COUNT = "num_examples"
 _Splits = dict[str, dict[str, Any]]
 
 
+class ExportKeywords(RecordKeywords, RunKeywords, total=False):
+    """The keywords of `export_to_tfrecord`; `ExportOptions` documents them."""
+
+    append: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportOptions(WriteOptions):
+    """Options of `export_to_tfrecord`: those of `datum.write` that settings do not decide."""
+
+    problem: str | None = dataclasses.field(default=None, init=False)
+    splits: Mapping[str, Any] | None = dataclasses.field(default=None, init=False)
+    stratify: str | None = dataclasses.field(default=None, init=False)
+    keys: Keys | None = dataclasses.field(default=None, init=False)
+    root: str | os.PathLike[str] | None = dataclasses.field(default=None, init=False)
+    executor: Literal["local"] = dataclasses.field(default="local", init=False)
+
+
+@lists_options(ExportOptions, keywords=ExportKeywords)
 def export_to_tfrecord(
     input_path: str | os.PathLike[str],
     output_path: str | os.PathLike[str],
     problem_type: str,
     write_configs: TFRWriteConfigs | None = None,
-    *,
-    schema: Schema | Mapping[str, Feature] | None = None,
-    floats: Floats = "float32",
-    shuffle: bool = True,
-    seed: int = 0,
-    shard_bytes: int = 128 * 2**20,
-    shards: int | Mapping[str, int] | None = None,
-    records_per_shard: int | None = None,
-    compression: Compression | None = None,
-    workers: int | None = None,
-    on_error: OnError = "raise",
-    overwrite: bool = False,
-    append: bool = False,
-    encoders: Mapping[str, Any] | None = None,
-    max_side: int | None = None,
-    quality: int | None = None,
-    verify: bool = False,
-    sidecars: Iterable[str] = (),
-    progress: bool | None = None,
+    **options: Unpack[ExportKeywords],
 ) -> WriteReport:
     """Write the dataset at `input_path` as TFRecord files at `output_path`.
 
@@ -61,21 +63,28 @@ def export_to_tfrecord(
     Paths are relative to `input_path`.
 
     - `image_clf`: images in `<split>/`, labels in `<split>.csv` with a column `filename`. Options:
-      `extension`, `image_dir`, `csv_path`. Where there is no table, `<split>/` holds a folder for
-      each class; the option is `image_dir`.
+      `extension`, `image_dir`, `csv_path`. Without a table, `<split>/` holds a folder for each
+      class; the option is `image_dir`.
     - `image_det`: Pascal VOC. Options: `extension`, `set_dir`, `set_path`, `image_dir`,
       `annotation_dir`.
     - `image_seg`: images and masks. Options: `set_dir`, `set_path`, `image_dir`, `label_dir`,
       `image_extension`, `label_extension`.
     - `text_clf`: `<split>*.json`. Options: `json_path`.
 
-    The keyword options are those of `datum.write`.
+    Args:
+        input_path: Folder of the dataset.
+        output_path: Folder of the TFRecord files.
+        problem_type: "image_clf", "image_det", "image_seg" or "text_clf".
+        write_configs: Splits, generator and serializer. None takes the defaults of each.
+        options: See `ExportOptions`.
     """
+    asked = ExportOptions.of(options, caller="export_to_tfrecord")
     configs = TFRWriteConfigs() if write_configs is None else write_configs
     if not isinstance(configs, TFRWriteConfigs):
-        raise TypeError(f"expected `write_configs` to be TFRWriteConfigs, got {configs!r}")
+        raise TypeError(Message(f"expected `write_configs` to be TFRWriteConfigs, got {configs!r}"))
     _check_problem(problem_type)
     splits, counts = _read_splits(configs, problem_type)
+    schema = asked.schema
     if configs.generator is None:
         source = _make_source(input_path, problem_type, splits)
     else:
@@ -91,28 +100,8 @@ def export_to_tfrecord(
     elif configs.sparse_features:
         source, sparse = sparse_source(source, configs.sparse_features)
         schema = _with_sparse(schema, sparse)
-    return write(
-        source,
-        output_path,
-        schema=schema or None,
-        floats=floats,
-        shuffle=shuffle,
-        seed=seed,
-        shard_bytes=shard_bytes,
-        shards=shards,
-        records_per_shard=records_per_shard,
-        compression=compression,
-        workers=workers,
-        on_error=on_error,
-        overwrite=overwrite,
-        append=append,
-        encoders=encoders,
-        max_side=max_side,
-        quality=quality,
-        verify=verify,
-        sidecars=sidecars,
-        progress=progress,
-    )
+    given = {name: getattr(asked, name) for name in fields_of(asked)}
+    return write(source, output_path, **{**given, "schema": schema or None})
 
 
 def _with_sparse(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
-from datum._read.local import content_id, find_local
+from datum._read.local import content_id, find_local, repair_hint
 from datum._read.shards import ShardRange, Shards
 from datum.errors import CorruptRecordError
 from datum.format import Index, Records
@@ -198,7 +198,7 @@ class StoredRecords(PartInfo):
             at = int(kept[row])
             where = _describe(places, int(local[at]))
             reason = f"expected an intact record, got damage: {damage[1]}"
-            rejects.append(Reject(at, None, where, reason))
+            rejects.append(Reject(at, None, where, reason, repair_hint(places.path.parent)))
             kept, first = np.delete(kept, row), row
         if rejects:
             frames, starts = gather_frames(frames, positions[kept], (positions + sizes)[kept])

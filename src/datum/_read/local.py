@@ -19,7 +19,15 @@ from datum import _core
 from datum._identity import identify
 from datum._read.shards import Shards, wrong_file
 from datum._storage.pieces import MAP_FOLDER
-from datum.errors import CorruptIndexError, CorruptRecordError, WriteError
+from datum.errors import (
+    Call,
+    CorruptIndexError,
+    CorruptRecordError,
+    Option,
+    Text,
+    WriteError,
+    shell_word,
+)
 from datum.format import Index, RecordFile, Records, ShardInfo
 from datum.format.durable import find_abandoned, hold_folder, new_file, remove_folder
 from datum.format.file import FileVersion, change_error, version_of
@@ -30,19 +38,20 @@ if TYPE_CHECKING:
     from datum._storage.client import RemoteFolder
 
 __all__ = [
-    "HINT",
     "LocalShard",
     "cache_folder",
     "check_counts",
     "check_header",
     "check_unchanged",
     "content_id",
+    "damage_hints",
     "find_local",
     "keep",
     "keep_for_process",
     "name_for",
     "places",
     "process_folder",
+    "repair_hint",
 ]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -170,9 +179,23 @@ def process_folder() -> Path:
     return _process_folders[process]
 
 
-HINT = "restore the file, or load with on_error='skip' to leave out damaged records"
 COPIED_RECORDS = 4096  # records copied at a time when a shard is decompressed
 MAX_LOST_RECORDS = 2**24  # most that truncated files may lack; a higher count is a false claim
+
+
+def damage_hints(folder: Path) -> list[str]:
+    """The hints for a damaged dataset."""
+    skip = Text("or load with ", Option("on_error", "skip"), " to leave out damaged records")
+    return [Text("restore the file; ", repair_hint(folder)), skip]
+
+
+def repair_hint(path: str | os.PathLike[str]) -> Text:
+    """The hint that a damaged dataset can be repaired."""
+    code = f"datum.repair({os.fspath(path)!r}, 'repaired')"
+    call = Call(code, shell=f"datum repair {shell_word(os.fspath(path))} repaired")
+    return Text(call, " writes the intact records")
+
+
 _INDEX_HEADER_BYTES = 40
 _CHECKED_RECORDS = 64  # records compared with an index that may belong to another file
 _salvaged: dict[str, LocalShard] = {}  # copies made by this process, by name
@@ -221,7 +244,7 @@ def check_counts(shards: Shards, contents: Iterable[ShardInfo]) -> None:
                 f"expected {shard.records:,} records, {shards.known_from},"
                 f" got a file of {size:,} bytes, which holds {room:,} at most",
                 where=path,
-                hint="restore the file, or write the intact records with datum.repair",
+                hint=Text("restore the file; ", repair_hint(shards.folder)),
             )
 
 
@@ -265,7 +288,8 @@ def find_local(
     except CorruptRecordError as error:
         if not skips_damage:
             # The hint of the error is for readers of single files.
-            raise CorruptRecordError(error, hint=HINT, damage=error.damage) from None
+            hints = damage_hints(shards.folder)
+            raise CorruptRecordError(error, hint=hints, damage=error.damage) from None
     return _find_sound(shards, shard) if is_plain else _salvage(shards, shard)
 
 

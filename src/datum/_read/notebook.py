@@ -192,10 +192,12 @@ def _shrink(data: bytes, feature: Feature) -> tuple[str, bytes, tuple[int, ...]]
 
     header = parse_header(data)
     if header.height * header.width > MAX_DECODED_PIXELS:
-        raise ValueError(f"{_sides((header.height, header.width))} pixels: too large to show here")
+        raise ValueError(
+            Message(f"{_sides((header.height, header.width))} pixels: too large to show here")
+        )
     pixels = decode(data, feature)
     if not pixels.size:
-        raise ValueError("an image without pixels")
+        raise ValueError(Message("an image without pixels"))
     step = max(1, max(pixels.shape[:2]) // (4 * PICTURE_PIXELS))  # the rest is averaged
     photo = Image.fromarray(_as_bytes(pixels[::step, ::step]))
     is_grey = pixels.shape[-1] == 1

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from datum import _core
 from datum._options import thread_count
-from datum._read.local import HINT, LocalShard, check_header, find_local
+from datum._read.local import LocalShard, check_header, damage_hints, find_local
 from datum._read.shards import ShardRange, Shards
 from datum.errors import CorruptIndexError, CorruptRecordError, Damage, DatumError, Message
 from datum.format import Index, Parser, RecordFile
@@ -371,7 +372,7 @@ class NumberedRecords:
         if wanted.size == 0:
             wanted = np.empty(0, np.int64)
         if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
-            raise TypeError(f"expected numbers of records, got {numbers!r}")
+            raise TypeError(Message(f"expected numbers of records, got {numbers!r}"))
         return np.ascontiguousarray(wanted, np.int64)
 
     # Opening.
@@ -388,7 +389,7 @@ class NumberedRecords:
         except IndexError:
             outside = numbers[(numbers < 0) | (numbers >= len(self))]
             raise IndexError(
-                f"expected numbers within {len(self)} records, got {outside[0]}"
+                Message(f"expected numbers within {len(self)} records, got {outside[0]}")
             ) from None
 
     def _open(self, runs: list[int]) -> None:
@@ -496,7 +497,7 @@ class NumberedRecords:
             f"record {damage.record} at byte {damage.offset}: expected an intact"
             f" record, got damage: {damage.kind}",
             where=damage.file,
-            hint=HINT,
+            hint=damage_hints(Path(damage.file).parent),
             damage=damage,
         )
 

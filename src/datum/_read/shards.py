@@ -494,7 +494,7 @@ class RangeBatches(BatchReader):
         drop_remainder: bool = False,
     ) -> None:
         if batch_size < 1:
-            raise ValueError(f"expected `batch_size` of 1 or more, got {batch_size}")
+            raise ValueError(Message(f"expected `batch_size` of 1 or more, got {batch_size}"))
         super().__init__(
             paths=[str(shards.folder / run.shard.name) for run in runs],
             parser=parser,

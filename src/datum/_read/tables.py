@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from datum._optional import require
 from datum._read.shards import bytes_of
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
-from datum.errors import SchemaError, SourceError
+from datum.errors import Message, Option, SchemaError, SourceError, Text
 from datum.schema import Feature, Schema, numpy_dtype
 
 if TYPE_CHECKING:
@@ -346,7 +346,8 @@ def _selected(split: Split, columns: Iterable[str] | None) -> Schema:
         return split.schema
     chosen = split.schema.select([columns] if isinstance(columns, str) else columns)
     if not chosen:
-        raise ValueError("expected `columns` to name at least one feature, got none")
+        problem = Text("expected ", Option("columns"), " to name at least one feature, got none")
+        raise ValueError(Message(problem))
     return chosen
 
 

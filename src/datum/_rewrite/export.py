@@ -22,13 +22,23 @@ from typing import Any, BinaryIO, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from datum._options import names_nearest_option
 from datum._read.split import Split
 from datum._read.tables import arrow_schema, bounded_batches, to_arrow
 from datum._storage.store import Location, is_url
-from datum._write.options import names_nearest_option
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
 from datum.dataset import Dataset
-from datum.errors import Message, SchemaError, WriteError, count_of, format_bytes, inert, suggest
+from datum.errors import (
+    Message,
+    Option,
+    SchemaError,
+    Text,
+    WriteError,
+    count_of,
+    format_bytes,
+    inert,
+    suggest,
+)
 from datum.format.durable import exchange, find_abandoned, hold_folder, remove_folder, rename_new
 from datum.format.manifest import MANIFEST_NAME
 from datum.reader import load
@@ -188,7 +198,9 @@ def _check(
         raise WriteError(
             f"expected a folder for {len(splits)} splits, got the name of a file",
             where=out,
-            hint=f"give split={splits[0]!r}, or the folder {out.parent / out.stem}",
+            hint=Text(
+                "give ", Option("split", splits[0]), f", or the folder {out.parent / out.stem}"
+            ),
         )
     if is_file:
         taken = [out] if out.exists() else []
@@ -196,11 +208,12 @@ def _check(
         raise WriteError("expected a folder, got a file", where=out)
     elif out.suffix.lower() in _ALL_FILES and not out.exists():
         meant = [name for name, endings in _SUFFIXES.items() if out.suffix.lower() in endings]
-        other = f"format={meant[0]!r}" if meant else "for one split a name in .parquet or .jsonl"
+        other: object = "for one split a name in .parquet or .jsonl"
+        other = Option("format", meant[0]) if meant else other
         raise WriteError(
             f"expected a folder for {format}, got the name of another kind of file",
             where=out,
-            hint=f"give the folder {out.parent / out.stem}, or {other}",
+            hint=Text(f"give the folder {out.parent / out.stem}, or ", other),
         )
     else:
         if (out / MANIFEST_NAME).exists():
@@ -220,7 +233,7 @@ def _taken(path: Path) -> WriteError:
     return WriteError(
         "expected nothing of that name, got what is there already",
         where=path,
-        hint="overwrite=True replaces it",
+        hint=Text(Option("overwrite", True), " replaces it"),
     )
 
 
@@ -463,9 +476,8 @@ def _check_format(format: str) -> None:
     if format not in _FORMATS:
         hint = suggest(str(format).lower(), _FORMATS, cutoff=0.4)
         listed = ", ".join(map(repr, _FORMATS))
-        raise ValueError(
-            Message(f"expected `format` to be one of {listed}, got {format!r}", hint=hint)
-        )
+        problem = Text("expected ", Option("format"), f" to be one of {listed}, got {format!r}")
+        raise ValueError(Message(problem, hint=hint))
 
 
 def _choose_splits(dataset: Dataset, split: str | Sequence[str] | None) -> dict[str, Split]:
@@ -476,7 +488,7 @@ def _choose_splits(dataset: Dataset, split: str | Sequence[str] | None) -> dict[
         wanted = [split] if isinstance(split, str) else list(split)
     for one, count in Counter(wanted).items():
         if count > 1:
-            raise ValueError(f"expected splits of different names, got {one!r} twice")
+            raise ValueError(Message(f"expected splits of different names, got {one!r} twice"))
     if not wanted:
         raise WriteError("expected a dataset with splits, got none", where=dataset.path)
     names = Names()  # of train[:50%] and train[50%:], and of Train and train

@@ -14,7 +14,7 @@ import numpy as np
 from datum._read.split import Split
 from datum._rewrite.export import Names, ParquetSplit, create, json_rows, safe_name
 from datum.columns import BytesColumn, Masked
-from datum.errors import SchemaError
+from datum.errors import Option, SchemaError, Text
 from datum.images import sniff_format
 from datum.schema import Feature, Schema
 
@@ -204,7 +204,7 @@ def find_images(split: Split, schema: Schema) -> list[str]:
         raise SchemaError(
             f"expected a feature that holds images, got {', '.join(schema) or 'none'}",
             where=f"split {split.name!r}",
-            hint="format='parquet' takes any features",
+            hint=Text(Option("format", "parquet"), " takes any features"),
         )
     return sorted(found, key=lambda name: name != "image")
 

@@ -10,13 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from datum._options import thread_count
+from datum._options import names_nearest_option, thread_count
 from datum._read.copy import PlacedRun, StoredRecords, StoredStream, frames_of, lasting_metadata
 from datum._rewrite.export import Names
 from datum._rewrite.reshard import check_free
 from datum._rewrite.salvage import RepairReport, Salvaged, Survey, salvage_file, survey_path
 from datum._write.api import write
-from datum._write.options import names_nearest_option
 from datum._write.report import Progress, show_progress
 from datum._write.staging import open_staging
 from datum.errors import CorruptRecordError, WriteError, count_of

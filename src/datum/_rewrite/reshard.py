@@ -5,21 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from datum._options import check_choice, fields_of, lists_options, wrong_kind
 from datum._read.copy import StoredRecords, StoredStream
+from datum._read.local import repair_hint
 from datum._read.split import Split
 from datum._read.tables import iterate_rows
 from datum._storage.store import is_url, local_path
 from datum._write.api import write
-from datum._write.options import names_nearest_option
+from datum._write.blocks import OnError
+from datum._write.images import Keys
+from datum._write.job import EmptySourceError
+from datum._write.options import RunKeywords, StoreKeywords, WriteOptions
 from datum._write.remote import RemoteTarget
 from datum._write.report import Progress, WriteReport, show_progress
+from datum._write.sidecars import check_sidecars
 from datum._write.staging import check_target
 from datum.dataset import Dataset
 from datum.errors import (
@@ -27,8 +33,11 @@ from datum.errors import (
     CorruptRecordError,
     DatumError,
     ManifestError,
+    Message,
+    Option,
     SourceError,
     SplitError,
+    Text,
     WriteError,
 )
 from datum.format import Compression, Framed, Parser
@@ -189,7 +198,8 @@ def check_free(out: str | os.PathLike[str], *, overwrite: bool) -> Path:
         check_target(target, overwrite=overwrite, append=False)
     except WriteError as error:
         if (target / MANIFEST_NAME).is_file():
-            raise WriteError(error, hint="overwrite=True replaces it") from None
+            hint = Text(Option("overwrite", True), " replaces it")
+            raise WriteError(error, hint=hint) from None
         raise
     except OSError as error:
         raise WriteError(
@@ -215,68 +225,93 @@ def _check_place(
 _Part = StoredRecords | StoredStream
 
 
-@names_nearest_option
+class ReshardKeywords(StoreKeywords, RunKeywords, total=False):
+    """The keywords of `datum.reshard`; `ReshardOptions` documents them."""
+
+    splits: Mapping[str, float] | Mapping[str, str] | None
+    compression: Compression | Literal["keep"] | None
+    stratify: str | None
+    columns: Iterable[str] | None
+    drop: Iterable[str] | None
+    where: Where | None
+    recount: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReshardOptions(WriteOptions):
+    """Options of `datum.reshard`: some of a write, and which records and features are kept.
+
+    Attributes:
+        splits: How records are divided into splits. None keeps the splits. Fractions such as
+            {"train": 0.9, "val": 0.1} divide all records by a hash of their numbers. Instructions
+            such as {"train": "train[:80%]", "val": "train[80%:]+test"} name the records of each.
+        floats: Type that features of float64 are stored as. "float64" keeps them; "float32" rounds
+            them, unless float32 cannot hold a value, as in `datum.write`.
+        compression: Compression of the shards. "keep" is that of the old dataset.
+        sidecars: Files for other programs that read the same shards. See `datum.write`.
+        columns: Features to keep. By default all.
+        drop: Features to leave out, instead of `columns`.
+        where: Condition for keeping a record. A function of a record, as `split[0]` returns it;
+            only the features that it reads are parsed. It chooses among the records of
+            instructions, and before fractions divide the rest.
+        recount: Recompute the statistics of splits that keep all their records. Otherwise those of
+            the old dataset are copied.
+    """
+
+    splits: Mapping[str, float] | Mapping[str, str] | None = None
+    floats: Floats = "float64"
+    shuffle: bool = False
+    compression: Compression | Literal["keep"] | None = "keep"  # type: ignore[assignment]
+    columns: Iterable[str] | None = None
+    drop: Iterable[str] | None = None
+    where: Where | None = None
+    recount: bool = False
+    # Options of a write that make records, which are copied here.
+    problem: str | None = field(default=None, init=False)
+    schema: Schema | Mapping[str, Feature] | None = field(default=None, init=False)
+    on_error: OnError = field(default="raise", init=False)
+    encoders: Mapping[str, Any] | None = field(default=None, init=False)
+    max_side: int | None = field(default=None, init=False)
+    quality: int | None = field(default=None, init=False)
+    verify: bool = field(default=False, init=False)
+    keys: Keys | None = field(default=None, init=False)
+    root: str | os.PathLike[str] | None = field(default=None, init=False)
+    executor: Literal["local"] = field(default="local", init=False)
+    append: bool = field(default=False, init=False)
+
+    def _check_compression(self) -> None:
+        check_choice("compression", self.compression, (None, "keep", *get_args(Compression)))
+
+    def _keep_sidecars(self) -> None:
+        known = None if self.compression == "keep" else self.compression
+        self._keep("sidecars", check_sidecars(self.sidecars, known))
+
+    def for_write(self, source: Dataset | Split) -> dict[str, Any]:
+        """The keywords of `datum.write` that lay out the records of a dataset or split anew."""
+        shared = [name for name in fields_of(self) if name in fields_of(WriteOptions)]
+        kept = _compression_of(source) if self.compression == "keep" else self.compression
+        return {name: getattr(self, name) for name in shared} | {"compression": kept}
+
+
+@lists_options(ReshardOptions, keywords=ReshardKeywords)
 def reshard(
     dataset: Dataset | Split | str | os.PathLike[str],
     out: str | os.PathLike[str],
-    *,
-    splits: Mapping[str, float] | Mapping[str, str] | None = None,
-    columns: Iterable[str] | None = None,
-    drop: Iterable[str] | None = None,
-    where: Where | None = None,
-    shard_bytes: int = 128 * 2**20,
-    shards: int | Mapping[str, int] | None = None,
-    records_per_shard: int | None = None,
-    compression: Compression | Literal["keep"] | None = "keep",
-    floats: Floats = "float64",
-    shuffle: bool = False,
-    seed: int = 0,
-    stratify: str | None = None,
-    recount: bool = False,
-    workers: int | None = None,
-    overwrite: bool = False,
-    sidecars: Iterable[str] = (),
-    storage: Mapping[str, Any] | None = None,
-    progress: bool | None = None,
+    **options: Unpack[ReshardKeywords],
 ) -> WriteReport:
     """Write a dataset anew: other shards, splits, order, compression, or only a part of it.
 
-    Records are copied byte for byte, without parsing what is in them; only where features are left
-    out, or floats rounded, are they made anew, and even then images stay the files they are. Schema
-    and metadata are kept, statistics are those of the records that are left. The dataset appears at
-    once, as with `datum.write`, and the same call makes the same bytes. Whatever `datum.load` opens
-    can be given, so that this is also how datasets of others become datasets of Datum.
+    Records are copied byte for byte without being parsed. Only if features are left out or floats
+    are rounded are they encoded again, and even then images keep their bytes. Schema and metadata
+    are kept; statistics are those of the records that are left. Output is published atomically, as
+    by `datum.write`, and the same call makes the same bytes. The dataset may be anything that
+    `datum.load` opens, so that this also turns datasets of other writers into datasets of Datum.
 
     Args:
-        dataset: an open dataset, one split of it, or a path.
-        out: the folder of the new dataset, or its URL in an object store; with `overwrite`, it
-            may be that of the old one.
-        splits: None keeps them. Fractions such as {"train": 0.9, "val": 0.1} divide all records
-            anew, by a hash of their numbers; instructions such as {"train": "train[:80%]",
-            "val": "train[80%:]+test"} say which records each gets.
-        columns: the features to keep; None for all.
-        drop: features to leave out, instead of `columns`.
-        where: a function of a record, as `split[0]` gives it, that tells whether to keep it. Only
-            the features that it asks for are parsed. It chooses among what instructions take, and
-            before fractions divide what is left.
-        shard_bytes: about how large shards become, where neither `shards` nor `records_per_shard`
-            says how many there are.
-        shards: how many there are, of every split or by split.
-        records_per_shard: at most so many records are in a shard; there are as few shards as that
-            allows, evenly filled. Not together with `shards`.
-        compression: None, "gzip", "zlib", or "keep" for that of the old dataset.
-        floats: "float64" keeps features as they are. "float32" rounds those of float64 and stores
-            them in lists, unless float32 cannot serve a value, as in `datum.write`.
-        shuffle: whether to store records in a random order, the same for the same `seed`.
-        seed: of the order.
-        stratify: a feature; each of its values is divided by the fractions exactly.
-        recount: whether to count statistics anew where all records of a split are kept; otherwise
-            those that the dataset has are taken over.
-        workers: how many cores to use; all by default. The result is the same.
-        overwrite: whether a dataset at `out` may be replaced.
-        sidecars: for other programs that read the same shards, as with `datum.write`.
-        storage: options of the object store of `out`, as with `datum.write`.
-        progress: whether to show it; None shows a bar on a terminal and lines elsewhere.
+        dataset: An open dataset, one split of it, or a path.
+        out: Folder of the new dataset, or its URL in an object store. With `overwrite`, it may be
+            that of the old one.
+        options: See `ReshardOptions`.
 
     >>> import datum
     >>> report = datum.write({"x": range(100)}, "hundred", shuffle=False, progress=False)
@@ -291,34 +326,19 @@ def reshard(
     >>> {name: split.records for name, split in report.splits.items()}
     {'train': 40, 'val': 10}
     """
-    _check_place(out, storage, overwrite=overwrite)
+    asked = ReshardOptions.of(options, caller="reshard")
+    where = asked.where
+    _check_place(out, asked.storage, overwrite=asked.overwrite)
     source = load(dataset) if isinstance(dataset, (str, os.PathLike)) else dataset
-    chosen, fractions = _choose_parts(source, splits)
-    schema = _choose_features(source.schema, columns, drop)
-    with _told_how_to_repair(has_filter=where is not None):
-        parts = chosen if where is None else _filter(chosen, where, progress)
-        if recount:
+    chosen, fractions = _choose_parts(source, asked.splits)
+    schema = _choose_features(source.schema, asked.columns, asked.drop)
+    with _hinted(source, has_filter=where is not None):
+        parts = chosen if where is None else _filter(chosen, where, asked.progress)
+        if asked.recount:
             parts = {name: replace(part, statistics=None) for name, part in parts.items()}
         if list(schema) != list(source.schema):
             parts = {name: part.narrow(schema) for name, part in parts.items()}
-        return write(
-            _Parts(parts),
-            out,
-            splits=fractions,
-            floats=floats,
-            shard_bytes=shard_bytes,
-            shards=shards,
-            records_per_shard=records_per_shard,
-            compression=_compression_of(source) if compression == "keep" else compression,
-            shuffle=shuffle,
-            seed=seed,
-            stratify=stratify,
-            workers=workers,
-            overwrite=overwrite,
-            sidecars=sidecars,
-            storage=storage,
-            progress=progress,
-        )
+        return write(_Parts(parts), out, **{**asked.for_write(source), "splits": fractions})
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +357,7 @@ def _choose_parts(
 ) -> tuple[dict[str, Any], Mapping[str, float] | None]:
     """What each split is made of, and the fractions by which the only one is divided."""
     if not isinstance(source, (Dataset, Split)):
-        raise TypeError(f"expected a dataset, a split or a path, got {source!r:.200}")
+        raise TypeError(Message(f"expected a dataset, a split or a path, got {source!r:.200}"))
     if splits is None:
         return dict(source.parts()), None
     given: Any = splits
@@ -348,13 +368,25 @@ def _choose_parts(
     if values and all(isinstance(value, str) for value in values):
         if isinstance(source, Split):
             raise SplitError(
-                f"expected fractions in `splits` where one split is given, got {dict(splits)!r}",
+                Text(
+                    "expected fractions in ",
+                    Option("splits"),
+                    f" where one split is given, got {dict(splits)!r}",
+                ),
                 hint="give the dataset that it is of",
             )
         return {name: _part_of(source[value]) for name, value in splits.items()}, None
     raise SplitError(
-        f"expected `splits` as a dict of fractions, or of instructions, got {splits!r:.200}",
-        hint="splits={'train': 0.9, 'val': 0.1}, or {'val': 'train[:10%]'}",
+        Text(
+            "expected ",
+            Option("splits"),
+            f" as a dict of fractions, or of instructions, got {splits!r:.200}",
+        ),
+        hint=Text(
+            Option("splits", {"train": 0.9, "val": 0.1}),
+            ", or ",
+            Option("splits", {"val": "train[:10%]"}),
+        ),
     )
 
 
@@ -371,20 +403,21 @@ def _choose_features(
 ) -> Schema:
     """The features to keep, in the order that they have."""
     if columns is not None and drop is not None:
-        raise ValueError("expected `columns` or `drop`, got both")
+        both = Option("columns"), " or ", Option("drop")
+        raise ValueError(Message(Text("expected ", *both, ", got both")))
     if columns is not None:
         kept = set(schema.select(columns))
     else:
         kept = set(schema) - set(schema.select(drop or ()))
     if not kept:
-        raise ValueError("expected a feature to keep, got none")
+        raise ValueError(Message("expected a feature to keep, got none"))
     return schema.select(name for name in schema if name in kept)
 
 
 def _filter(parts: Mapping[str, _Part], where: Where, progress: bool | None) -> dict[str, _Part]:
     given: Any = where
     if not callable(given):
-        raise TypeError(f"expected `where` to be a function of a record, got {where!r:.200}")
+        raise wrong_kind("where", "a function of a record", where)
     with show_progress(progress) as shown:
         shown.stage("choosing", _count(parts))
         found = {name: filter_part(part, where, name, shown) for name, part in parts.items()}
@@ -394,7 +427,8 @@ def _filter(parts: Mapping[str, _Part], where: Where, progress: bool | None) -> 
 
 
 def _nothing_kept() -> SourceError:
-    return SourceError("where: expected a record to be kept, got none", hint="check what it asks")
+    problem = Text(Option("where"), ": expected a record to be kept, got none")
+    return SourceError(problem, hint="check what it asks")
 
 
 def _count(parts: Mapping[str, _Part]) -> int:
@@ -409,22 +443,26 @@ def _compression_of(source: Dataset | Split) -> Compression | None:
 
 
 @contextmanager
-def _told_how_to_repair(*, has_filter: bool) -> Iterator[None]:
-    """Name the call that saves what is whole of a dataset that turns out to be damaged."""
-    hint = "datum.repair(path, out) saves what is whole"
+def _hinted(source: Dataset | Split, *, has_filter: bool) -> Iterator[None]:
+    """Let errors propose a repair, and no options that only a write has."""
+    folder = source.path if isinstance(source, Dataset) else source.shards.folder
+    hint = repair_hint(folder)
     try:
         yield
-    except (CorruptRecordError, CorruptIndexError) as error:
-        if isinstance(error, CorruptIndexError):
-            raise CorruptIndexError(error, hint=hint) from error
+    except CorruptIndexError as error:
+        raise CorruptIndexError(error, hint=hint) from error
+    except CorruptRecordError as error:
         raise CorruptRecordError(error, hint=hint, damage=error.damage) from error
     except ManifestError as error:
         raise ManifestError(error, hint=hint) from error
+    except EmptySourceError as error:
+        raise (_nothing_kept() if has_filter else error) from error
     except SourceError as error:
-        if has_filter and error.problem.startswith("expected records, got none"):
-            raise _nothing_kept() from error
-        if "damage" in error.problem:
-            raise SourceError(error, hint=hint) from error
-        if error.hint.startswith("on_error="):  # which is no option here
-            raise SourceError(error.parts.changed(hint="")) from error
-        raise
+        usable = [line for line in error.parts.hint_lines if _is_usable(line)]
+        raise SourceError(error.parts.changed(hint=usable)) from error
+
+
+def _is_usable(line: str) -> bool:
+    """Whether a line names options of `reshard` alone."""
+    options = line.options if isinstance(line, Text) else ()
+    return all(option.name in fields_of(ReshardOptions) for option in options)

@@ -23,6 +23,7 @@ from datum._read.foreign.tfds import FEATURES_FILE, read_tfds_features
 from datum._read.record_checks import find_fault
 from datum._read.remote import hold_shard
 from datum.errors import (
+    Call,
     CorruptIndexError,
     Damage,
     DatumError,
@@ -30,6 +31,7 @@ from datum.errors import (
     Message,
     SchemaError,
     StorageError,
+    Text,
     count_of,
     inert,
 )
@@ -37,7 +39,13 @@ from datum.format import Compression, Index, Manifest, Parser, RecordFile, Recor
 from datum.format.framing import HEADER_BYTES
 from datum.format.index import FRAME_BYTES
 from datum.format.layout import lower
-from datum.format.manifest import MANIFEST_NAME, VERSION, is_own_shard_name, read_manifest
+from datum.format.manifest import (
+    MANIFEST_NAME,
+    VERSION,
+    NewerManifestError,
+    is_own_shard_name,
+    read_manifest,
+)
 from datum.format.parse import place_of
 from datum.schema import Feature, Schema
 
@@ -143,9 +151,9 @@ def _survey_published(
 ) -> Survey:
     try:
         contents = _with_schema(folder, Manifest.load(folder), schema)
+    except NewerManifestError:
+        raise
     except ManifestError as error:
-        if "a newer Datum" in error.problem:
-            raise
         told = error.parts.beside(folder / MANIFEST_NAME)
     else:
         if not follow_links:
@@ -437,7 +445,7 @@ def _without_path(error: DatumError, survey: Survey) -> str:
 
 
 SHOWN_LOSSES = 20
-SCHEMA_HINT = "pass the features you know: datum.repair(path, out, schema={...})"
+SCHEMA_HINT = Text("pass the features you know: ", Call("datum.repair(path, out, schema={...})"))
 
 
 @dataclass(frozen=True, slots=True)

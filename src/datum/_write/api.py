@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,20 +14,18 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from datum._options import lists_options
 from datum._storage.store import is_url, local_path
 from datum._write.append import append_to
-from datum._write.blocks import OnError
 from datum._write.encoders import fit_encoders, make_encoders, with_stored
 from datum._write.job import Job, MadeSplit
-from datum._write.options import check_options, names_nearest_option
+from datum._write.options import WriteKeywords, WriteOptions, read_keywords
 from datum._write.order import Division, divide_part
 from datum._write.parts import Intake, SourceOptions, check_stratify, collect_parts
 from datum._write.remote import RemoteStaging, RemoteTarget
 from datum._write.report import SplitReport, WriteReport, show_progress
 from datum._write.staging import QUARANTINE, Staging, check_target, open_staging
-from datum.errors import Message, StorageError, WriteError
-from datum.format import Compression
-from datum.schema import Feature, Floats, Schema
+from datum.errors import Message, Option, StorageError, Text, WriteError
 from datum.sources import Block
 from datum.sources.options import TableOptions
 from datum.sources.protocol import list_reported
@@ -37,132 +35,48 @@ __all__ = [
 ]
 
 
-@names_nearest_option
+@lists_options(WriteOptions, TableOptions, keywords=WriteKeywords)
 def write(
-    source: Any,
-    out: str | os.PathLike[str],
-    *,
-    problem: str | None = None,
-    splits: Mapping[str, Any] | None = None,
-    schema: Schema | Mapping[str, Feature] | None = None,
-    floats: Floats = "float32",
-    shuffle: bool = True,
-    seed: int = 0,
-    shard_bytes: int = 128 * 2**20,
-    shards: int | Mapping[str, int] | None = None,
-    records_per_shard: int | None = None,
-    compression: Compression | None = None,
-    workers: int | None = None,
-    executor: str = "local",
-    on_error: OnError = "raise",
-    overwrite: bool = False,
-    append: bool = False,
-    stratify: str | None = None,
-    encoders: Mapping[str, Any] | None = None,
-    max_side: int | None = None,
-    quality: int | None = None,
-    verify: bool = False,
-    sidecars: Iterable[str] = (),
-    storage: Mapping[str, Any] | None = None,
-    keys: str | None = None,
-    progress: bool | None = None,
-    **table: Unpack[TableOptions],
+    source: Any, out: str | os.PathLike[str], **options: Unpack[WriteKeywords]
 ) -> WriteReport:
     """Write any dataset as sharded TFRecord files, with an index and a manifest.
 
-    Nothing appears at `out` before all of it is on the disk. An interrupted call leaves its work
-    beside the target; the same call again goes on from there.
+    Types and shapes are inferred from every record; output is published atomically. An interrupted
+    call leaves its work beside the target, and the same call resumes it.
 
     Args:
-        source: a path whose layout is found out, an iterable of dicts or of (key, dict), a
-            function that returns one, a dict of columns, a pandas or Arrow table, a map-style
-            dataset, or any `datum.sources.Source`.
-        out: the folder of the dataset, or its URL in an object store: s3://, gs:// or az://.
-        problem: what a path holds, where its layout leaves it open: image_clf, image_det,
-            image_seg or text_clf.
-        splits: None for those of the source; fractions such as {"train": 0.9, "val": 0.1}, by a
-            hash of each record's key; or, with `source` None, a source for each split.
-        schema: a `Schema` is complete, and anything else in a record is an error; a dict of
-            features fixes those, and the others are found out. Texts of CSV and JSON are read as
-            the features given; those that cannot be are bad records.
-        floats: how floating-point values are stored, where `schema` does not say. "float32" rounds
-            them as `tf.train.FloatList` does, so that every reader of TFRecord reads them; a
-            feature with values that overflow, or that are of 2**24 or more and would change, stays
-            float64. "float64" keeps every bit, as raw bytes. The report names what was rounded.
-        shuffle: whether to store records in a random order, the same for the same `seed`.
-        seed: of the order.
-        shard_bytes: about how large shards become, where neither `shards` nor `records_per_shard`
-            says how many there are.
-        shards: how many there are, of every split or by split.
-        records_per_shard: at most so many records are in a shard; there are as few shards as that
-            allows, evenly filled. Not together with `shards`.
-        compression: None, "gzip" or "zlib"; compressed shards have no random access.
-        workers: how many cores to use; all by default. The result is the same.
-        executor: where the work is done; "local" is this machine.
-        on_error: what to do about records that cannot be written: "raise", "skip", or
-            "quarantine", which lists them with reasons in `quarantine.jsonl`.
-        overwrite: whether a dataset at `out` may be replaced.
-        append: whether to add the records to the dataset at `out`, in shards of their own.
-        stratify: a feature; each of its values is divided by the fractions exactly.
-        encoders: scikit-learn encoders by feature; applied to values before they are written. An
-            append applies those that the dataset keeps; None for one takes values as they are.
-        max_side: images larger than this are shrunk to it.
-        quality: JPEG and WebP images are compressed again to this quality, 1 to 100.
-        verify: whether to decode every image, and refuse those that are damaged.
-        sidecars: for other programs that read the same shards: "tfds" writes what TensorFlow
-            Datasets needs, "label_map" the classes as `label_map.pbtxt`, "older" the JSON files of
-            the older library of this name. An append keeps those that are there. The report notes
-            what a program reads otherwise.
-        storage: options of the object store that `out` is in, by obstore's names, such as
-            {"region": "eu-west-1"}. What is not given comes from the environment variables of the
-            cloud. Secrets in it are not written anywhere.
-        keys: "tf_object_detection" stores images and boxes under the keys of the TF Object
-            Detection API, with the label map beside them; features keep their names.
-        progress: whether to show it; None shows a bar on a terminal and lines elsewhere.
-        **table: How tables in files are read, where `source` is a path: `header`, `names`,
-            `delimiter`, `skip_rows`, `comment`, `decimal`, `columns`, `rename`, `null_values` and
-            `encoding`; and `root`, the folder that paths of images in a table must stay within.
-            See `datum.sources.TableOptions`. One that the source does not take is a SourceError.
+        source: A path whose layout is detected, an iterable of dicts or of (key, dict), a function
+            that returns one, a dict of columns, a pandas or Arrow table, a map-style dataset, or
+            any `datum.sources.Source`.
+        out: Folder of the dataset, or its URL in an object store: s3://, gs:// or az://.
+        options: See `WriteOptions`.
 
     >>> import tempfile
     >>> report = write([{"x": i} for i in range(10)], tempfile.mkdtemp(), progress=False)
     >>> report.records
     10
     """
-    from datum.images import ImageOptions
+    asked, table = read_keywords(WriteOptions, options, caller="write")
+    return _write(source, out, asked, table)
 
+
+def _write(
+    source: Any, out: str | os.PathLike[str], options: WriteOptions, table: TableOptions
+) -> WriteReport:
     started = time.monotonic()
-    options = check_options(
-        schema=schema,
-        floats=floats,
-        shuffle=shuffle,
-        seed=seed,
-        shard_bytes=shard_bytes,
-        shards=shards,
-        records_per_shard=records_per_shard,
-        compression=compression,
-        workers=workers,
-        executor=executor,
-        on_error=on_error,
-        stratify=stratify,
-        sidecars=sidecars,
-        keys=keys,
-    )
-    images = ImageOptions(max_side=max_side, quality=quality, verify=verify)
-    target = _target(out, storage)
-    if append and overwrite:
-        raise ValueError("expected `append` or `overwrite`, got both")
-    made_encoders = {} if append else make_encoders(encoders or {})
+    images = options.images  # checks them
+    target = _target(out, options.storage)
+    overwrite, append, encoders = options.overwrite, options.append, options.encoders or {}
+    made_encoders = {} if append else make_encoders(encoders)
     stage = _stage(target, overwrite=overwrite, append=append)
-    with stage as staging, show_progress(progress) as shown:
-        intake = collect_parts(
-            source, splits, problem, SourceOptions.of(options, encoders or (), table)
-        )
-        division = _divide(intake, stratify)
+    with stage as staging, show_progress(options.progress) as shown:
+        of_source = SourceOptions.of(options, table)
+        intake = collect_parts(source, options.splits, options.problem, of_source)
+        division = _divide(intake, options.stratify)
         appended = append_to(staging.target, options) if append else None
         if appended is not None:
             metadata = appended.manifest.metadata
-            made_encoders = make_encoders(with_stored(encoders or {}, metadata, intake.parts))
+            made_encoders = make_encoders(with_stored(encoders, metadata, intake.parts))
         fit_encoders(made_encoders, intake.parts, keep=_keeper(division))
         run = Job(intake, division, options, images, made_encoders, appended, staging, shown)
         manifest, made = run.make()
@@ -192,7 +106,8 @@ def _target(out: str | os.PathLike[str], storage: Mapping[str, Any] | None) -> P
             return RemoteTarget(text, storage)
         text = str(local)
     if storage is not None:
-        raise ValueError(f"`storage` is for object stores, got the folder {text!r}")
+        problem = Text(Option("storage"), f" is for object stores, got the folder {text!r}")
+        raise ValueError(Message(problem))
     return Path(os.path.realpath(os.path.expanduser(text)))  # noqa: PTH111
 
 

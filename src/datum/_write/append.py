@@ -10,7 +10,7 @@ from typing import Any
 from datum._write.options import WriteOptions
 from datum._write.sidecars import find_sidecars
 from datum._write.staging import QUARANTINE
-from datum.errors import SchemaError, WriteError
+from datum.errors import Option, SchemaError, Text, WriteError
 from datum.format import Manifest, SplitInfo, Statistics, stores_alike
 from datum.format.manifest import parse_shard_name
 from datum.schema import Feature, Schema, SchemaGuess
@@ -56,7 +56,7 @@ class Appended:
             merged = merge_schemas(old, schema)
         except SchemaError as error:
             raise SchemaError(
-                f"expected records like those in the dataset: {error.parts.line}",
+                Text("expected records like those in the dataset: ", error.parts.line),
                 hint=error.hint,
                 feature=error.feature,
             ) from None
@@ -103,8 +103,11 @@ def append_to(target: Path, options: WriteOptions) -> Appended:
     manifest = Manifest.load(target)
     if manifest.compression != options.compression:
         raise WriteError(
-            f"expected compression={manifest.compression!r}, as in the dataset,"
-            f" got {options.compression!r}",
+            Text(
+                "expected ",
+                Option("compression", manifest.compression),
+                f", as in the dataset, got {options.compression!r}",
+            ),
             where=target,
         )
     names = [shard.name for split in manifest.splits.values() for shard in split.shards]

@@ -16,7 +16,7 @@ from datum import _core
 from datum._write.encoders import FeatureEncoder, apply_encoders
 from datum._write.images import DetectionKeys, ImageFacts, find_images, prepare_images
 from datum._write.serialized import CopiedRecords, copy_stored, rows_of
-from datum.errors import SchemaError, SourceError, suggest
+from datum.errors import Option, SchemaError, SourceError, Text, suggest
 from datum.format import (
     Collected,
     EncodedBlock,
@@ -66,7 +66,7 @@ __all__ = [
 
 OnError = Literal["raise", "skip", "quarantine"]
 _PROBED_RECORDS = 50  # examined after a bad record, to see whether most are bad
-_HINT = "on_error='quarantine' sets such records aside and continues"
+_HINT = Text(Option("on_error", "quarantine"), " sets such records aside and continues")
 
 
 @dataclass(frozen=True)

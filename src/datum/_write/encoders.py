@@ -16,7 +16,7 @@ from datum._optional import require
 from datum._write.estimators import SUPPORTED, Estimator, as_column, as_table, wrap
 from datum._write.serialized import columns_of
 from datum.columns import Masked, Sparse
-from datum.errors import ManifestError, SchemaError, SourceError, suggest
+from datum.errors import Call, ManifestError, Message, SchemaError, SourceError, Text, suggest
 from datum.schema import Feature
 from datum.schema.plain import plain_row
 from datum.sources.protocol import (
@@ -476,8 +476,10 @@ def rebuild_encoder(name: str, found: Mapping[str, Any], *, like: Any = None) ->
         raise SchemaError(
             f"encoder of {name!r}: expected parameters that a dataset can store, got objects as"
             f" {lacking} of {kind}",
-            hint=f"to append, pass a {kind} with the same {lacking}:"
-            f" encoders={{{name!r}: {kind}({lacking.replace(', ', '=..., ')}=...)}}",
+            hint=Text(
+                f"to append, pass a {kind} with the same {lacking}: ",
+                Call(f"encoders={{{name!r}: {kind}({'=..., '.join(found[UNSTORED])}=...)}}"),
+            ),
             feature=name,
         )
     is_text = kind.endswith("Vectorizer")
@@ -529,7 +531,7 @@ def _fit_one_hot(kind: Any, parameters: dict[str, Any], found: Mapping[str, Any]
         for column, few in zip(categories, rare, strict=True)
     ]
     if not all(common):
-        raise ValueError("a column that has no frequent category")
+        raise ValueError(Message("a column that has no frequent category"))
     # Infrequent categories are in one row each, all others in two or more.
     count = 2 * max(map(len, common)) + max(map(len, rare))
     rows = [[column[at % len(column)] for column in common] for at in range(count)]

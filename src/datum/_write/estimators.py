@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum._optional import require
+from datum.errors import Message
 
 __all__ = [
     "SUPPORTED",
@@ -172,7 +173,7 @@ class Labels:
             label: None for label in map(_as_label, values) if _find_label_fault(label) is None
         }
         if not found:
-            raise ValueError("expected labels, got none")
+            raise ValueError(Message("expected labels, got none"))
         with warnings.catch_warnings():
             # scikit-learn warns if most labels differ, and here all do.
             warnings.simplefilter("ignore", UserWarning)
@@ -260,7 +261,7 @@ class OneHot:
         )
         table = list(rows) if self._counts else list(dict.fromkeys(rows))
         if not table:
-            raise ValueError("expected values, got none")
+            raise ValueError(Message("expected values, got none"))
         self.fitted.fit(as_table(table))
 
     @property
@@ -342,7 +343,7 @@ def as_column(labels: list[Any]) -> NDArray[Any]:
 def as_table(rows: list[Any]) -> NDArray[Any]:
     """Make a table of objects, which compare with categories of any type."""
     if len({len(row) for row in rows}) > 1:
-        raise ValueError("expected the same number of values in every record")
+        raise ValueError(Message("expected the same number of values in every record"))
     table = np.empty((len(rows), len(rows[0])), object)
     table[:] = rows
     return table

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from datum.columns import BytesColumn, Masked
-from datum.errors import Message, SchemaError, SourceError
+from datum.errors import Message, Option, SchemaError, SourceError, Text
 from datum.schema import Feature, ImageBytes, Schema
 from datum.sources import Block, Reject
 
@@ -22,6 +22,7 @@ __all__ = [
     "KEYS",
     "DetectionKeys",
     "ImageFacts",
+    "Keys",
     "describe_images",
     "find_images",
     "find_keys",
@@ -255,7 +256,9 @@ def _as_column(images: list[Any], feature: Feature | None) -> Any:
     return Masked(column, np.array([image is not None for image in images]))
 
 
-KEYS = ("tf_object_detection",)
+Keys = Literal["tf_object_detection"]
+KEYS = get_args(Keys)
+_IMAGE = Feature("uint8", (None, None, 3), encoding="image")
 _NEEDED = ("image", "xmin", "xmax", "ymin", "ymax", "labels")
 _BOX = "image/object/bbox/"
 _NAMES = {
@@ -302,9 +305,11 @@ class DetectionKeys:
         _check_boxes(schema)
         if schema["image"].encoding != "image" or schema["image"].holds_images:
             raise SchemaError(
-                f"keys={KEYS[0]!r}: expected feature 'image' to be an image, got"
-                f" {schema['image']!r}",
-                hint='schema={"image": datum.Feature("uint8", (None, None, 3), encoding="image")}',
+                Text(
+                    Option("keys", KEYS[0]),
+                    f": expected feature 'image' to be an image, got {schema['image']!r}",
+                ),
+                hint=Text(Option("schema", {"image": _IMAGE})),
                 feature="image",
             )
         added = {name: feature for name, feature in _ADDED.items() if self._has(name, schema)}
@@ -358,9 +363,17 @@ def _check_boxes(names: Iterable[str]) -> None:
     known = set(names)
     if any(name not in known for name in _NEEDED):
         raise SchemaError(
-            f"keys={KEYS[0]!r}: expected records with an image and boxes,"
-            f" {', '.join(_NEEDED)}, got {', '.join(sorted(known)[:12]) or 'none'}",
-            hint="leave out keys, or write a dataset for detection: problem='image_det'",
+            Text(
+                Option("keys", KEYS[0]),
+                f": expected records with an image and boxes, {', '.join(_NEEDED)}, got"
+                f" {', '.join(sorted(known)[:12]) or 'none'}",
+            ),
+            hint=Text(
+                "leave out ",
+                Option("keys"),
+                ", or write a dataset for detection: ",
+                Option("problem", "image_det"),
+            ),
         )
 
 

@@ -22,7 +22,7 @@ from datum._write.images import (
     open_sizes,
     refine_images,
 )
-from datum._write.options import WriteOptions
+from datum._write.options import PlanOptions, WriteOptions
 from datum._write.order import Division, order_part
 from datum._write.parts import Intake
 from datum._write.report import FloatReport, Progress, report_floats
@@ -30,7 +30,7 @@ from datum._write.shards import MadeShard, SplitPlan, WidenedError, make_shards
 from datum._write.sidecars import make_sidecars, save_sidecars
 from datum._write.spill import ReadResult, SpilledSplit, read_parts
 from datum._write.staging import QUARANTINE, Staging
-from datum.errors import SchemaError, SourceError, WriteError, json_text
+from datum.errors import Option, SchemaError, SourceError, Text, WriteError, json_text
 from datum.format import stores_alike
 from datum.format.durable import replace_file
 from datum.format.manifest import MANIFEST_NAME, Manifest, SplitInfo
@@ -80,7 +80,7 @@ class Job:
 
     def make(self) -> tuple[Manifest, dict[str, MadeSplit]]:
         """Make the shards and the manifest that lists them."""
-        schema = known_schema(self.intake, self.options.schema)
+        schema = known_schema(self.intake, self.options.complete_schema)
         watched: frozenset[str] = frozenset()
         self.staging.begin(self._plan_name())
         if schema is not None:
@@ -88,7 +88,7 @@ class Job:
             schema, watched = settle(schema, self.encoders, self.options, rule)
             watched |= self.staging.widened
             schema = self._keyed(schema)
-            if self.images.changes_bytes and self.options.schema is None:
+            if self.images.changes_bytes and self.options.complete_schema is None:
                 schema = open_sizes(schema, keep=self.options.features)
         if self.appended is not None and schema is not None:
             schema = self.appended.widen(schema)
@@ -234,7 +234,7 @@ class Job:
                 record, value = found
                 hint = "write old and new records together as a new dataset"
                 if abs(value) < float(np.finfo(np.float32).max):
-                    hint = f"schema={{{name!r}: datum.{old!r}}} rounds it; or {hint}"
+                    hint = Text(Option("schema", {name: old}), f" rounds it; or {hint}")
                 raise SchemaError(
                     f"expected a value that fits {old.dtype},"
                     f" the type in the dataset, got {value!r}",
@@ -376,12 +376,16 @@ class Job:
         replace_file(folder / MANIFEST_NAME, manifest.to_bytes())
 
 
+class EmptySourceError(SourceError):
+    """A source has no records."""
+
+
 def _nothing_to_write(rejects: list[Reject]) -> SourceError:
     if rejects:
         return SourceError(
             f"none of {len(rejects):,} records can be written; the first: {rejects[0]}"
         )
-    return SourceError(
+    return EmptySourceError(
         "expected records, got none",
         hint="an exhausted iterator yields nothing; pass a function that returns a new one",
     )
@@ -429,7 +433,7 @@ def override(schema: Schema, features: Mapping[str, Feature]) -> Schema:
 def settle(
     schema: Schema,
     encoders: Mapping[str, FeatureEncoder],
-    options: WriteOptions,
+    options: PlanOptions,
     rule: FloatRule,
     *,
     is_ruled: bool = False,
@@ -445,7 +449,7 @@ def settle(
         if name in schema
     }
     exact = override(schema, encoded)
-    is_ruled = is_ruled or options.schema is not None
+    is_ruled = is_ruled or options.complete_schema is not None
     rounded = rule.apply(exact.select(encoded) if is_ruled else exact)
     watched = {
         name

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from datum import _core
 from datum._write.blocks import blocks_of
-from datum._write.options import WriteOptions
+from datum._write.options import PlanOptions
 from datum._write.serialized import columns_of
-from datum.errors import SchemaError, SourceError, SplitError
+from datum.errors import Option, SchemaError, SourceError, SplitError, Text
 from datum.sources import Block, IndexedPart, Reject
 from datum.sources.protocol import Part, part_info
 
@@ -66,7 +66,7 @@ def check_fractions(fractions: Mapping[str, Any]) -> dict[str, float]:
             raise SplitError(
                 f"expected a fraction above 0 and up to 1, got {fraction!r}",
                 where=f"split {name!r}",
-                hint="splits={'train': 0.8, 'val': 0.2}",
+                hint=Text(Option("splits", {"train": 0.8, "val": 0.2})),
             )
         checked[name] = float(fraction)
     total = sum(checked.values())
@@ -248,7 +248,7 @@ def _labels(block: Block, name: str) -> list[Any]:
 
 
 def order_part(
-    part: IndexedPart, name: str, division: Division | None, options: WriteOptions
+    part: IndexedPart, name: str, division: Division | None, options: PlanOptions
 ) -> Iterator[tuple[str, NDArray[np.int64], list[Reject]]]:
     """Yield each split's name, its record numbers in stored order, and its duplicates."""
     numbers = np.arange(len(part), dtype=np.int64)
@@ -271,9 +271,7 @@ def order_part(
         yield split, _ordered(numbers[splits == at], hashes, options), lost
 
 
-def _ordered(
-    numbers: NDArray[np.int64], hashes: Hashes, options: WriteOptions
-) -> NDArray[np.int64]:
+def _ordered(numbers: NDArray[np.int64], hashes: Hashes, options: PlanOptions) -> NDArray[np.int64]:
     if not options.shuffle:
         return numbers
     return numbers[np.argsort(shuffled_places(hashes[numbers], options.seed), kind="stable")]

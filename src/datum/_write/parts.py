@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from datum._write.options import WriteOptions
+from datum._write.options import PlanOptions
 from datum._write.order import check_fractions
-from datum.errors import SourceError, SplitError
+from datum.errors import Call, Option, SourceError, SplitError, Text
 from datum.format.manifest import check_split_name
 from datum.schema import Feature
 from datum.sources import Source
 from datum.sources.image_columns import with_image_columns
 from datum.sources.open import find_table_roots, source_with
-from datum.sources.options import is_split_name
+from datum.sources.options import TableOptions, is_split_name
 from datum.sources.protocol import Part
 
 __all__ = [
@@ -69,16 +69,14 @@ class SourceOptions:
     guide: Mapping[str, Feature] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, options: WriteOptions, encoders: Collection[str], table: Mapping[str, Any]
-    ) -> SourceOptions:
-        """Make them from the options and encoders of a write."""
-        is_complete = options.schema is not None
-        features = options.schema or options.features
-        guide = options.guide(encoders)
-        others = {name: value for name, value in table.items() if name != "root"}
-        root = _checked_root(table["root"]) if table.get("root") is not None else None
-        return cls(features, is_complete, frozenset(encoders), others, root, guide)
+    def of(cls, options: PlanOptions, table: TableOptions) -> SourceOptions:
+        """Make them from the options of a write."""
+        is_complete = options.complete_schema is not None
+        features = options.complete_schema or options.features
+        encoded = frozenset(options.encoders or ())
+        guide = options.guide(encoded)
+        root = _checked_root(options.root) if options.root is not None else None
+        return cls(features, is_complete, encoded, table.given, root, guide)
 
     def source_of(self, given: Any, problem: str | None) -> Source:
         """Open the given source; its text columns are parsed as the guide says."""
@@ -92,8 +90,13 @@ class SourceOptions:
         if not roots:
             if self.root is not None:
                 raise SourceError(
-                    "`root` applies to tables with columns of paths; the source is no such table",
-                    hint="datum.sources.ImageTable(table, path_column='path', root='images')",
+                    Text(
+                        Option("root"),
+                        " applies to tables with columns of paths; the source is no such table",
+                    ),
+                    hint=Text(
+                        Call("datum.sources.ImageTable(table, path_column='path', root='images')")
+                    ),
                 )
             return dict(parts)
         return with_image_columns(
@@ -109,10 +112,11 @@ class SourceOptions:
 
 def _checked_root(root: Any) -> Path:
     if not isinstance(root, (str, os.PathLike)):
-        raise SourceError(f"expected `root` to be a path, got {root!r}")
+        raise SourceError(Text("expected ", Option("root"), f" to be a path, got {root!r}"))
     folder = Path(os.fspath(root)).expanduser()
     if not folder.is_dir():
-        raise SourceError("expected `root` to be a folder, got none there", where=folder)
+        problem = Text("expected ", Option("root"), " to be a folder, got none there")
+        raise SourceError(problem, where=folder)
     return folder
 
 
@@ -135,7 +139,7 @@ def collect_parts(
         if splits is not None:
             raise SplitError(
                 f"expected one source to divide, got one for each of {', '.join(source)}",
-                hint="leave out `splits`, or pass the source of one split",
+                hint=Text("leave out ", Option("splits"), ", or pass the source of one split"),
             )
         source, splits = None, source
     if splits is None:
@@ -144,8 +148,12 @@ def collect_parts(
     given: Any = splits
     if not isinstance(given, Mapping) or not given:
         raise SplitError(
-            f"expected `splits` as a dict of fractions or sources, got {splits!r}",
-            hint="splits={'train': 0.8, 'val': 0.2}",
+            Text(
+                "expected ",
+                Option("splits"),
+                f" as a dict of fractions or sources, got {splits!r}",
+            ),
+            hint=Text(Option("splits", {"train": 0.8, "val": 0.2})),
         )
     if all(isinstance(value, (int, float)) for value in splits.values()):
         parts = parts_of(source, problem, wanted)
@@ -153,14 +161,21 @@ def collect_parts(
             raise SplitError(
                 f"expected a source that has no splits to divide by {dict(splits)},"
                 f" got one that has {', '.join(parts)}",
-                hint="leave out `splits` to keep its own, or pass the folder or file of one",
+                hint=Text(
+                    "leave out ",
+                    Option("splits"),
+                    " to keep its own, or pass the folder or file of one",
+                ),
             )
         return _checked(Intake(parts, check_fractions(splits)))
     if source is not None:
         raise SplitError(
-            "expected fractions in `splits`, or a source for each split with `source` None,"
-            f" got {dict(splits)!r:.200}",
-            hint="splits={'train': 0.8, 'val': 0.2}",
+            Text(
+                "expected fractions in ",
+                Option("splits"),
+                f", or a source for each split with `source` None, got {dict(splits)!r:.200}",
+            ),
+            hint=Text(Option("splits", {"train": 0.8, "val": 0.2})),
         )
     raw: dict[str, Part] = {}
     roots: dict[str, Path | None] = {}
@@ -188,7 +203,8 @@ def _checked(intake: Intake) -> Intake:
 def check_stratify(intake: Intake, stratify: str | None) -> None:
     """Raise SplitError for `stratify` without fractions."""
     if stratify is not None and intake.fractions is None:
-        raise SplitError("stratify: expected fractions to divide by in `splits`, got none")
+        problem = Text("expected fractions in ", Option("splits"), ", which ")
+        raise SplitError(Text(problem, Option("stratify"), " divides by, got none"))
 
 
 def only_part(name: str, parts: Mapping[str, Part]) -> Part:

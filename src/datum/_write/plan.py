@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from datum._options import lists_options
 from datum._write.append import join_metadata
-from datum._write.blocks import BlockSettings, BlockWriter, DirectSplit, OnError
+from datum._write.blocks import BlockSettings, BlockWriter, DirectSplit
 from datum._write.encoders import FeatureEncoder, fit_encoders, make_encoders
 from datum._write.images import ImageFacts, find_keys, refine_images
 from datum._write.job import known_schema, open_nested, settle
-from datum._write.options import WriteOptions, check_options, names_nearest_option
+from datum._write.options import PlanKeywords, PlanOptions, read_keywords
 from datum._write.order import Division, order_part
 from datum._write.parts import (
     Intake,
@@ -26,9 +27,9 @@ from datum._write.parts import (
 from datum._write.preview import Beginning, Glimpse, KnownSource, PartSample, look_at, sample_part
 from datum._write.report import PlannedSplit, WritePlan
 from datum._write.sidecars import make_sidecars
-from datum.errors import count_of, format_bytes
-from datum.format import Compression, Manifest
-from datum.schema import Feature, Floats, Schema
+from datum.errors import Option, Text, count_of, format_bytes
+from datum.format import Manifest
+from datum.schema import Schema
 from datum.sources import IndexedPart, Reject
 from datum.sources.options import TableOptions
 from datum.sources.protocol import Part, list_reported, part_info
@@ -47,7 +48,7 @@ _SHOWN = 3
 
 
 def find_cautions(
-    options: WriteOptions,
+    options: PlanOptions,
     splits: Mapping[str, PlannedSplit],
     metadata: Mapping[str, Mapping[str, Any]],
     *,
@@ -73,12 +74,14 @@ def find_cautions(
 
 
 def _about_rejects(
-    options: WriteOptions, looked_at: int, rejects: Sequence[Reject]
+    options: PlanOptions, looked_at: int, rejects: Sequence[Reject]
 ) -> Iterator[str]:
     if not rejects:
         return
     outcome = {
-        "raise": "the write will stop there (on_error='quarantine' puts them aside)",
+        "raise": Text(
+            "the write will stop there (", Option("on_error", "quarantine"), " puts them aside)"
+        ),
         "skip": "they will be left out",
         "quarantine": "they will be put aside",
     }[options.on_error]
@@ -88,10 +91,10 @@ def _about_rejects(
         if len(rejects) <= looked_at
         else " records"
     )
-    yield f"{len(rejects):,}{of} cannot be written, and {outcome}; the first: {first}"
+    yield Text(f"{len(rejects):,}{of} cannot be written, and ", outcome, "; the first: ", first)
 
 
-def _about_duplicates(options: WriteOptions, duplicates: Sequence[Reject]) -> Iterator[str]:
+def _about_duplicates(options: PlanOptions, duplicates: Sequence[Reject]) -> Iterator[str]:
     if duplicates:
         outcome = "refuse them" if options.on_error == "raise" else "leave them out"
         yield (
@@ -113,7 +116,7 @@ def _about_splits(splits: Mapping[str, PlannedSplit]) -> Iterator[str]:
             yield f"split {name!r} has no records"
 
 
-def _about_shards(options: WriteOptions, splits: Mapping[str, PlannedSplit]) -> Iterator[str]:
+def _about_shards(options: PlanOptions, splits: Mapping[str, PlannedSplit]) -> Iterator[str]:
     for name, split in splits.items():
         size, shards = split.shard_bytes, split.shards or 0
         if split.records is not None and shards > max(split.records, 1):
@@ -150,69 +153,34 @@ def _about_features(
         )
 
 
-@names_nearest_option
-def plan(
-    source: Any,
-    *,
-    problem: str | None = None,
-    splits: Mapping[str, Any] | None = None,
-    schema: Schema | Mapping[str, Feature] | None = None,
-    floats: Floats = "float32",
-    shuffle: bool = True,
-    seed: int = 0,
-    shard_bytes: int = 128 * 2**20,
-    shards: int | Mapping[str, int] | None = None,
-    records_per_shard: int | None = None,
-    compression: Compression | None = None,
-    on_error: OnError = "raise",
-    stratify: str | None = None,
-    encoders: Mapping[str, Any] | None = None,
-    max_side: int | None = None,
-    quality: int | None = None,
-    verify: bool = False,
-    sidecars: Iterable[str] = (),
-    keys: str | None = None,
-    **table: Unpack[TableOptions],
-) -> WritePlan:
+@lists_options(PlanOptions, TableOptions, keywords=PlanKeywords)
+def plan(source: Any, **options: Unpack[PlanKeywords]) -> WritePlan:
     """Tell what `datum.write` would do with these options, without writing.
 
-    Some records are read, at most 1,000, 10 MiB or two seconds of each part, so that it is quick
-    however large the source is; what only they tell is marked as a guess. `plan.source` may be
-    given to `datum.write` in place of the source, with the same options but `problem`, those of
-    tables (and `splits`, where those are sources): nothing is then looked for twice.
+    At most 1,000 records, 10 MiB or two seconds of each part are read, so that a plan is quick
+    however large the source is; what is inferred from those alone is marked as a guess. Pass
+    `plan.source` to `datum.write` in place of the source, with the same options but `problem`,
+    those of tables (and `splits`, if those are sources): nothing is then looked for twice.
 
-    What a write would refuse at once raises the same here. An iterator is refused, since a write
-    would miss what was read here.
+    What a write would refuse at once raises the same error here. An iterator is refused, because
+    a write would miss the records that were read here.
+
+    Args:
+        source: What to write, as for `datum.write`.
+        options: See `PlanOptions`.
 
     >>> found = plan({"x": [1, 2, 3], "name": ["a", "b", "c"]}, splits={"train": 0.5, "val": 0.5})
     >>> found.records, dict(found.schema)
     (3, {'x': Feature('int64'), 'name': Feature('str')})
     """
-    from datum.images import ImageOptions
-
-    options = check_options(
-        schema=schema,
-        floats=floats,
-        shuffle=shuffle,
-        seed=seed,
-        shard_bytes=shard_bytes,
-        shards=shards,
-        records_per_shard=records_per_shard,
-        compression=compression,
-        workers=None,
-        executor="local",
-        on_error=on_error,
-        stratify=stratify,
-        sidecars=sidecars,
-        keys=keys,
-    )
-    images = ImageOptions(max_side=max_side, quality=quality, verify=verify)
-    made = make_encoders(encoders or {})
-    wanted = SourceOptions.of(options, encoders or (), table)
-    found = _look(source, splits, lambda given: look_at(given, problem, wanted))
-    options.check_split_names(found.intake.splits)
-    check_stratify(found.intake, stratify)
-    return _Draft(found, options, images, made).finish()
+    asked, table = read_keywords(PlanOptions, options, caller="plan")
+    images = asked.images  # checks them
+    made = make_encoders(asked.encoders or {})
+    of_source = SourceOptions.of(asked, table)
+    found = _look(source, asked.splits, lambda given: look_at(given, asked.problem, of_source))
+    asked.check_split_names(found.intake.splits)
+    check_stratify(found.intake, asked.stratify)
+    return _Draft(found, asked, images, made).finish()
 
 
 @dataclass(frozen=True)
@@ -272,7 +240,7 @@ class _Draft:
     def __init__(
         self,
         found: _Found,
-        options: WriteOptions,
+        options: PlanOptions,
         images: ImageOptions,
         encoders: Mapping[str, FeatureEncoder],
     ) -> None:
@@ -284,7 +252,7 @@ class _Draft:
         self.seen = {name: _Seen(_sample(part), []) for name, part in self.parts.items()}
         self.is_whole = all(one.sample.is_whole for one in self.seen.values())
         fit_encoders(encoders, {name: one.sample for name, one in self.seen.items()})
-        self.known = known_schema(found.intake, options.schema)
+        self.known = known_schema(found.intake, options.complete_schema)
         settled, watched = None, frozenset[str]()
         self.keys = find_keys(options.keys, [part.metadata for part in self.parts.values()])
         if self.known is not None:
@@ -373,7 +341,7 @@ class _Draft:
         """What other programs would read otherwise than Datum does."""
         pictured = {name: facts.to_json() for name, facts in self.facts.items()}
         described = Manifest(self.schema, {}, join_metadata([metadata, pictured]))
-        made = make_sidecars(described, self.options.sidecars)
+        made = make_sidecars(described, [*self.options.sidecars])
         return [note for sidecar in made for note in sidecar.notes]
 
     def _find_guessed(self) -> tuple[str, ...]:
@@ -381,7 +349,9 @@ class _Draft:
         if self.is_whole and not (self.unfitted and self.division):
             return ()
         is_cut = any(isinstance(part, Beginning) for part in self.parts.values())
-        is_known = self.options.schema is not None or (self.known is not None and not is_cut)
+        is_known = self.options.complete_schema is not None or (
+            self.known is not None and not is_cut
+        )
         return tuple(
             name
             for name, feature in self.schema.items()

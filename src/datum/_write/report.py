@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from datum.errors import count_of, format_bytes, inert
+from datum.errors import Option, Text, count_of, format_bytes, inert
 from datum.format import Compression
 from datum.schema import Feature, FloatFacts, Schema
 from datum.sources import Source
@@ -143,7 +143,7 @@ def show_progress(wanted: bool | None) -> Iterator[Progress]:
 
 _SHOWN = 3  # file names listed
 _SHOWN_FEATURES = 8
-_HINT = " (floats='float64' keeps every bit)"
+_HINT = Text(" (", Option("floats", "float64"), " keeps every bit)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +198,9 @@ class FloatReport:
 
     def lines(self, *, hint: str = "") -> list[str]:
         """Describe the outcome in lines; `hint` is appended to the line on rounding."""
-        found = []
+        found: list[str] = []
         if self.rounded:
-            found.append(f"rounded to float32: {_shortened(self.rounded)}{hint}")
+            found.append(Text(f"rounded to float32: {_shortened(self.rounded)}", hint))
         for name, (split, record, value) in list(self.kept.items())[:_SHOWN]:
             found.append(
                 f"kept as float64: {name}, as float32 cannot hold {value!r}"
@@ -282,6 +282,11 @@ class WriteReport:
         return {name: split.rejected for name, split in self.splits.items()}
 
     def __repr__(self) -> str:
+        return "\n".join(map(inert, self.lines))
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the summary."""
         lines = [f"{self.path}: {count_of(self.records, 'record')} in {self.seconds:.1f} s"]
         width = max(map(len, self.splits), default=0)
         for name, split in self.splits.items():
@@ -302,9 +307,9 @@ class WriteReport:
                 f"  skipped {count_of(len(self.skipped), 'file')} without records:"
                 f" {', '.join(self.skipped[:_SHOWN])}{more}"
             )
-        lines += [f"  {note}" for note in (*self.notes, *self.floats.lines(hint=_HINT))]
-        lines += [f"  warning: {one}" for one in self.warnings]
-        return "\n".join(map(inert, lines))
+        lines += [Text("  ", note) for note in (*self.notes, *self.floats.lines(hint=_HINT))]
+        lines += [Text("  warning: ", one) for one in self.warnings]
+        return lines
 
 
 _SHOWN_NOTES = 5  # names of classes and files listed

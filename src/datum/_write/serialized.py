@@ -313,11 +313,13 @@ class _Maker:
         }
         payload: Any = self.serializer(plain)
         if not isinstance(payload, bytes):
-            raise TypeError(f"expected bytes, got {type(payload).__name__}")
+            raise TypeError(Message(f"expected bytes, got {type(payload).__name__}"))
         try:
             discover([payload])
         except DatumError:
-            raise ValueError("expected a serialized tf.train.Example, got other bytes") from None
+            raise ValueError(
+                Message("expected a serialized tf.train.Example, got other bytes")
+            ) from None
         return payload
 
 

@@ -255,14 +255,14 @@ def _worker(plan: SplitPlan, options: WriteOptions) -> Callable[[Any], WrittenBl
     """Choose who does the work: threads, or processes where Python's lock is the limit."""
     if not isinstance(plan, DirectSplit) or not plan.part.is_slow_python:
         return plan.write_piece
-    if options.workers == 1 or len(plan.pieces(0, plan.records)) == 1:
+    if options.cores == 1 or len(plan.pieces(0, plan.records)) == 1:
         return plan.write_piece
     if not can_use_processes(plan.write_piece):
         return plan.write_piece
     keys = plan.part.keys
     return WorkerProcesses(
         plan.write_piece,
-        count=options.workers,
+        count=options.cores,
         describe=lambda numbers: describe_records(numbers, keys),
     )
 
@@ -277,7 +277,7 @@ def _run(
             if isinstance(job.work, WorkerProcesses):
                 job.work.close()
 
-    made = map_ordered(lambda pair: pair[0](pair[1]), flat, workers=options.workers, stop=stop)
+    made = map_ordered(lambda pair: pair[0](pair[1]), flat, workers=options.cores, stop=stop)
     pending: deque[tuple[Future[None], int]] = deque()
     threads = ThreadPoolExecutor(_PENDING_SHARDS, "datum-sync")
     with contextlib.closing(made), threads as disk:  # type: ignore[type-var]

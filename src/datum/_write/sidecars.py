@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from datum._core import Kind
-from datum.errors import Message, SchemaError, WriteError, suggest
+from datum.errors import Call, Message, Option, SchemaError, Text, WriteError, suggest
 from datum.format.durable import replace_file, sync_folder
 from datum.format.layout import StoredColumn, lower
 from datum.format.manifest import (
@@ -377,7 +377,7 @@ def _describe(name: str, feature: Feature) -> Iterator[tuple[str, dict[str, Any]
         raise SchemaError(
             "the older library cannot read a sequence",
             where=f"feature {name!r}",
-            hint="leave 'older' out of sidecars, or drop the feature",
+            hint=Text("leave 'older' out of ", Option("sidecars"), ", or leave out the feature"),
             feature=name,
         )
     values, *others = lower(name, feature)
@@ -451,27 +451,27 @@ _FIXED = {
 SIDECAR_FILES = tuple(name for names in _FIXED.values() for name in names if name != LINKS_FOLDER)
 
 
+_OPTION = Option("sidecars")
+
+
 def check_sidecars(sidecars: Any, compression: str | None) -> tuple[str, ...]:
     """Check the option `sidecars`; return its names without duplicates."""
     if isinstance(sidecars, str) or not isinstance(sidecars, Iterable):
-        hint = f"sidecars=[{sidecars!r}]" if isinstance(sidecars, str) else ""
-        raise TypeError(
-            Message(f"expected `sidecars` to be a list of names, got {sidecars!r}", hint=hint)
-        )
+        hint = Text(Option("sidecars", [sidecars])) if isinstance(sidecars, str) else ""
+        problem = Text("expected ", _OPTION, f" to be a list of names, got {sidecars!r}")
+        raise TypeError(Message(problem, hint=hint))
     names = tuple(dict.fromkeys(sidecars))
     for name in names:
         if name not in SIDECARS:
             hint = suggest(str(name).lower(), SIDECARS)
             listed = ", ".join(map(repr, SIDECARS))
-            raise ValueError(Message(f"expected `sidecars` of {listed}, got {name!r}", hint=hint))
+            problem = Text("expected ", _OPTION, f" of {listed}, got {name!r}")
+            raise ValueError(Message(problem, hint=hint))
         if compression is not None and name in _READERS:
-            raise ValueError(
-                Message(
-                    f"sidecars: expected no `compression` with {name!r}, as {_READERS[name]} reads"
-                    f" none, got {compression!r}",
-                    hint=f"leave out compression={compression!r}",
-                )
-            )
+            got = f" with {name!r}, as {_READERS[name]} reads none, got {compression!r}"
+            problem = Text(_OPTION, ": expected no ", Option("compression"), got)
+            hint = Text("leave out ", Option("compression", compression))
+            raise ValueError(Message(problem, hint=hint))
     return names
 
 
@@ -549,7 +549,10 @@ def write_sidecars(path: str | os.PathLike[str], sidecars: Iterable[str]) -> tup
         raise WriteError(
             f"expected a dataset with {MANIFEST_NAME}, got none",
             where=folder,
-            hint="datum.load(path).save_manifest() writes one for files of other programs",
+            hint=Text(
+                Call(f"datum.load({str(folder)!r}).save_manifest()"),
+                " writes one for files of other programs",
+            ),
         )
     manifest = Manifest.load(folder)
     names = check_sidecars(sidecars, manifest.compression)

@@ -404,7 +404,7 @@ def read_parts(
         for name in intake.splits
     }
     images: dict[str, ImageFacts] = {}
-    writer = BlockWriter(settings, threads=1 if options.workers > 1 else 2)
+    writer = BlockWriter(settings, threads=1 if options.cores > 1 else 2)
     progress.stage("reading", _total(intake))
     for name, part in intake.parts.items():
         ledger = KeyLedger(folder / f"{name}.keys")
@@ -438,7 +438,7 @@ def _write_blocks(
     name: str, part: Part, division: Division | None, writer: BlockWriter, options: WriteOptions
 ) -> Iterator[tuple[str, WrittenBlock]]:
     """Encode the blocks of a part; yield each with its split."""
-    if isinstance(part, IndexedPart) and part.is_slow_python and options.workers > 1:
+    if isinstance(part, IndexedPart) and part.is_slow_python and options.cores > 1:
         work = PartWriter(part, writer.settings)
         if can_use_processes(work):
             yield from _write_elsewhere(name, part, division, work, writer, options)
@@ -453,12 +453,12 @@ def _write_blocks(
         return pair[0], writer.prepare(pair[1])
 
     def collect() -> Iterator[tuple[str, CollectedBlock]]:
-        for split, prepared in map_ordered(prepare, divided, workers=options.workers):
+        for split, prepared in map_ordered(prepare, divided, workers=options.cores):
             yield split, writer.collect(*prepared)
 
     # This thread collects values from Python objects while others encode earlier blocks.
     yield from map_ordered(
-        lambda pair: (pair[0], pair[1].finish()), collect(), workers=options.workers
+        lambda pair: (pair[0], pair[1].finish()), collect(), workers=options.cores
     )
 
 
@@ -495,9 +495,9 @@ def _write_elsewhere(
             return *piece, None
 
     with WorkerProcesses(
-        work, count=options.workers, describe=lambda numbers: describe_records(numbers, part.keys)
+        work, count=options.cores, describe=lambda numbers: describe_records(numbers, part.keys)
     ) as processes:
-        done = map_ordered(write, pieces(), workers=options.workers, stop=processes.close)
+        done = map_ordered(write, pieces(), workers=options.cores, stop=processes.close)
         for split, numbers, written in done:
             if written is None or written.rejects or not _learns(writer, written):
                 yield split, writer.write(part.read(numbers))

@@ -14,7 +14,7 @@ from typing import Any
 
 from datum import _core
 from datum._write.sidecars import owned_sidecar_names
-from datum.errors import CorruptIndexError, ManifestError, WriteError
+from datum.errors import CorruptIndexError, ManifestError, Option, Text, WriteError
 from datum.format import Index, Manifest
 from datum.format.durable import (
     INNER_STAGING,
@@ -484,14 +484,16 @@ def check_target(target: Path, *, overwrite: bool, append: bool) -> None:
             raise WriteError(
                 "expected a dataset to append to, got none",
                 where=target,
-                hint="leave out append=True",
+                hint=Text("leave out ", Option("append", True)),
             )
         return
     if has_manifest and not overwrite:
         raise WriteError(
             "a dataset already exists",
             where=target,
-            hint="overwrite=True replaces it, append=True adds to it",
+            hint=Text(
+                Option("overwrite", True), " replaces it, ", Option("append", True), " adds to it"
+            ),
         )
     others = _first_names(target) if target.exists() and not has_manifest else []
     if others:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import WriteError, count_of
+from datum.errors import Option, Text, WriteError, count_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -171,8 +171,11 @@ class WorkerProcesses:
                     if is_last or self._is_closed:
                         raise WriteError(
                             f"a worker process died twice on {self._describe(piece)} (exit {code})",
-                            hint="is memory short? try fewer `workers`; the same call resumes"
-                            " where this one stopped",
+                            hint=Text(
+                                "is memory short? try fewer ",
+                                Option("workers"),
+                                "; the same call resumes where this one stopped",
+                            ),
                         ) from error
                     continue
                 with self._lock:

@@ -17,7 +17,14 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
 import datum
-from datum.cli.running import DEBUG, end_well, errors_as_messages, print_message, print_warnings
+from datum.cli.running import (
+    COMMAND,
+    DEBUG,
+    end_well,
+    errors_as_messages,
+    print_message,
+    print_warnings,
+)
 from datum.cli.terminal import data, prepare_streams
 from datum.errors import Message, nearest
 
@@ -48,6 +55,11 @@ class HelpfulCommand(TyperCommand):
             if getattr(error, "ctx", ctx) is None:
                 error.ctx = ctx  # type: ignore[attr-defined]
             raise
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; messages name options by its flags."""
+        COMMAND.set(self)
+        return super().invoke(ctx)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """Complete options, with help in one short line, as some shells need it."""
@@ -324,8 +336,12 @@ class _Commands(HelpfulGroup):
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: Any) -> Any:
-        with errors_as_messages():
-            return super().invoke(ctx)
+        before = COMMAND.set(None)
+        try:
+            with errors_as_messages():
+                return super().invoke(ctx)
+        finally:
+            COMMAND.reset(before)
 
 
 app = typer.Typer(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -15,10 +15,11 @@ import typer
 
 import datum
 from datum import DatumError, ManifestError
+from datum.cli.shell import is_for_shell
 from datum.errors import Message, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from datum import Dataset
 
@@ -27,7 +28,6 @@ __all__ = [
     "Opened",
     "complete_split",
     "complete_words",
-    "hint_at_links",
     "open_any",
     "parse_bytes",
     "parse_pairs",
@@ -40,7 +40,6 @@ FollowLinks = Annotated[
         "--follow-links", help="Follow links to shards outside the folder, if you trust it."
     ),
 ]
-_LINKS_HINT = "--follow-links, if you trust its links"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ def open_any(path: str | os.PathLike[str], *, follow_links: bool = False) -> Ope
     `follow_links` is set.
     """
     if not os.fspath(path):
-        raise ValueError("expected the path of a dataset, got an empty one")
+        raise ValueError(Message("expected the path of a dataset, got an empty one"))
     try:
         return Opened(datum.load(path, follow_links=follow_links))
     except DatumError as error:
@@ -73,31 +72,11 @@ def open_any(path: str | os.PathLike[str], *, follow_links: bool = False) -> Ope
             with suppress(DatumError):
                 dataset = datum.load(path, follow_links=follow_links, **options)
                 return Opened(dataset, error if "schema" in options else None)
-        way_out = _way_out_of(error, path)
-        if way_out:
-            raise ManifestError(error, hint=way_out) from error
-        raise
-
-
-def _way_out_of(error: DatumError, path: str | os.PathLike[str]) -> str:
-    """Hint for a shell, where the library has none or one in Python."""
-    if "follow_links=True" in error.hint:
-        return _LINKS_HINT
-    is_described = isinstance(error, ManifestError) and Path(path, "datum.json").is_file()
-    if not is_described or error.hint:
-        return ""
-    return f"datum repair {shell_word(os.fspath(path))} OUT saves the records"
-
-
-@contextmanager
-def hint_at_links() -> Iterator[None]:
-    """Let an error about shards that link outside the folder name the option."""
-    try:
-        yield
-    except ManifestError as error:
-        if "follow_links=True" not in error.hint:
+        is_described = isinstance(error, ManifestError) and Path(path, "datum.json").is_file()
+        if not is_described or any(map(is_for_shell, error.parts.hint_lines)):
             raise
-        raise ManifestError(error, hint=_LINKS_HINT) from error
+        repair = f"datum repair {shell_word(os.fspath(path))} OUT saves the records"
+        raise ManifestError(error, hint=repair) from error
 
 
 def complete_words(words: str | None) -> Callable[[str], list[str]] | None:
@@ -153,7 +132,7 @@ def parse_pairs(texts: Iterable[str], *, option: str = "option") -> dict[str, st
                     )
                 )
             if name in pairs:
-                raise ValueError(f"{option}: {name!r} is given twice")
+                raise ValueError(Message(f"{option}: {name!r} is given twice"))
             pairs[name] = value
     return pairs
 
@@ -194,7 +173,7 @@ def parse_bytes(text: str) -> int:
         )
     size = int(Decimal(found["number"].replace("_", "").replace(",", "")) * unit)
     if size < 1:
-        raise ValueError(f"size: expected at least one byte, got {text!r}")
+        raise ValueError(Message(f"size: expected at least one byte, got {text!r}"))
     return size
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "describe_share",
     "lay_out",
     "one_line",
+    "spell_feature",
 ]
 
 _DIGITS = 4  # of a number; more are noise in a table
@@ -221,3 +222,22 @@ def describe_feature(feature: Feature) -> str:
     elif feature.optional:
         text += ", optional"
     return text
+
+
+_RAW = ("float64", "complex64", "complex128")  # which no list of a record holds
+
+
+def spell_feature(feature: Feature) -> str:
+    """A type, shape and encoding as `--schema` takes them.
+
+    >>> spell_feature(Feature("uint8", (None, None, 3), encoding="image"))
+    'uint8[?,?,3]:image'
+    """
+    shape = ",".join("?" if n is None else str(n) for n in feature.shape)
+    is_usual = feature.encoding == ("raw" if feature.dtype in _RAW else "values")
+    return (
+        feature.dtype
+        + (f"[{shape}]" if feature.shape else "")
+        + ("" if is_usual else f":{feature.encoding}")
+        + ("?" if feature.optional else "")
+    )

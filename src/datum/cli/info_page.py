@@ -27,8 +27,9 @@ from datum.cli.formatting import (
     lay_out,
     one_line,
 )
+from datum.cli.shell import say
 from datum.cli.terminal import FILE_WIDTH, Signs, data
-from datum.errors import count_of, format_bytes, shell_word
+from datum.errors import Message, count_of, format_bytes, shell_word
 
 if TYPE_CHECKING:
     from datum import Dataset, Profile
@@ -131,7 +132,7 @@ def _show_kind(
     return [
         title,
         *_wrapped(text, width, ""),
-        *_wrapped(f"hint: {first.hint}", width, "cyan"),
+        *_wrapped(f"hint: {say(first.hint)}", width, "cyan"),
     ]
 
 
@@ -376,7 +377,7 @@ def make_spec(dataset: Dataset, dialect: str) -> str:
     """Return the code for the files and the compression of a dataset."""
     if dialect not in get_args(Dialect):
         known = ", ".join(get_args(Dialect))
-        raise ValueError(f"--spec: expected one of {known}, got {dialect!r}")
+        raise ValueError(Message(f"--spec: expected one of {known}, got {dialect!r}"))
     files, compression = _files_of(dataset), dataset.compression
     if dialect == "dali":
         return specs.dali(dataset.schema, files=files, compression=compression)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from datum import CorruptIndexError, CorruptRecordError, Damage
 from datum.cli.arguments import open_any
+from datum.errors import Message
 from datum.format import Index, RecordFile, Recovery
 
 if TYPE_CHECKING:
@@ -148,13 +149,15 @@ class Source:
     def find(self, numbers: Sequence[int]) -> list[Place]:
         """Return the places of records by number."""
         if self.dataset is None or self.split is None:
-            raise ValueError("expected a dataset, got files whose records are not counted")
+            raise ValueError(Message("expected a dataset, got files whose records are not counted"))
         split = self.dataset[self.split]
         outside = [one for one in numbers if not 0 <= one < len(split)]
         if outside:
             raise IndexError(
-                f"split {self.split!r}: expected a number within {len(split):,} records,"
-                f" got {outside[0]:,}"
+                Message(
+                    f"split {self.split!r}: expected a number within {len(split):,} records,"
+                    f" got {outside[0]:,}"
+                )
             )
         ends = list(itertools.accumulate((len(run) for run in split.runs), initial=0))
         places = []
@@ -181,7 +184,9 @@ def parse_numbers(given: Iterable[str]) -> list[int | slice]:
             start, stop = (None if end is None else int(end) for end in ends.groups())
             found.append(slice(start, stop))
         else:
-            raise ValueError(f"--index: expected a number such as 17 or -1, or 10:20, got {word!r}")
+            raise ValueError(
+                Message(f"--index: expected a number such as 17 or -1, or 10:20, got {word!r}")
+            )
     return found
 
 
@@ -309,7 +314,9 @@ def _read_bare(source: Source, numbers: Sequence[int]) -> Iterator[Found]:
             return
     if not isinstance(numbers, range):
         raise IndexError(
-            f"{source.name}: expected a number within {first:,} records, got {numbers[0]:,}"
+            Message(
+                f"{source.name}: expected a number within {first:,} records, got {numbers[0]:,}"
+            )
         )
 
 

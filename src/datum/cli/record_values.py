@@ -467,7 +467,7 @@ def _read_fields(data: bytes, depth: int) -> Iterator[Field]:
         tag, at = _read_varint(data, at)
         number, kind = tag >> 3, tag & 7
         if number == 0:
-            raise ValueError("expected a field number above 0")
+            raise ValueError(Message("expected a field number above 0"))
         if kind == _VARINT:
             value, at = _read_varint(data, at)
             yield Field(number, kind, value)
@@ -479,11 +479,11 @@ def _read_fields(data: bytes, depth: int) -> Iterator[Field]:
             size, at = _read_varint(data, at)
             part = data[at : at + size]
             if len(part) != size:
-                raise ValueError("expected as many bytes as the length")
+                raise ValueError(Message("expected as many bytes as the length"))
             at += size
             yield Field(number, kind, _inside(part, depth))
         else:
-            raise ValueError("expected a known wire type")
+            raise ValueError(Message("expected a known wire type"))
 
 
 def _inside(part: bytes, depth: int) -> Any:
@@ -504,7 +504,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
             return value, at
         shift += 7
         if shift > 63:
-            raise ValueError("expected a number of at most ten bytes")
+            raise ValueError(Message("expected a number of at most ten bytes"))
 
 
 def describe_payload(payload: bytes, room: int) -> list[str]:

@@ -23,6 +23,7 @@ from datum.errors import Message, inert
 __all__ = [
     "BAD_CALL",
     "BAD_DATA",
+    "COMMAND",
     "DEBUG",
     "end_well",
     "errors_as_messages",
@@ -35,6 +36,7 @@ BAD_CALL = 2
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 DEBUG: ContextVar[bool] = ContextVar("debug", default=False)
+COMMAND: ContextVar[Any] = ContextVar("command", default=None)  # the one that runs
 
 _HINT = "--debug shows a traceback; please report it with the command"
 _STYLES = {"error": "bold red", "warning": "bold yellow", "stopped": "bold"}
@@ -54,7 +56,8 @@ def errors_as_messages() -> Iterator[None]:
     except (DatumError, OSError) as error:
         _leave(BAD_DATA, _words_of(error), error)
     except (TypeError, ValueError, LookupError) as error:
-        if not _is_about_the_call(error):
+        is_told = bool(error.args) and isinstance(error.args[0], Message)  # by Datum, on purpose
+        if not is_told:
             _leave(BAD_DATA, _unexpected(error), error)
         _leave(BAD_CALL, Message.of(error), error)
     except MemoryError as error:
@@ -141,12 +144,6 @@ def print_warnings() -> Iterator[None]:
         yield
 
 
-def _is_about_the_call(error: Exception) -> bool:
-    """Return whether an error is about arguments: its message says what was expected."""
-    message = str(error.args[0]) if error.args else ""
-    return "expected" in message or "has no option" in message
-
-
 def _words_of(error: Exception) -> Message:
     """Message of an error; system errors without their number."""
     if isinstance(error, OSError) and not isinstance(error, DatumError) and error.strerror:
@@ -165,8 +162,10 @@ def _leave(code: int, message: object, error: BaseException) -> NoReturn:
 
 
 def print_message(kind: str, message: object = "", *, hint: str | Sequence[str] = ()) -> None:
-    """Print `kind: message` to stderr, each hint on its own line."""
-    console, shown = talk(), Message(message, hint=hint)
+    """Print `kind: message` to stderr as a shell spells it, each hint on its own line."""
+    from datum.cli.shell import say_for_shell  # which needs this module
+
+    console, shown = talk(), say_for_shell(Message(message, hint=hint))
     if DEBUG.get() and kind == "error" and sys.exc_info()[0] is not None:
         for line in traceback.format_exc().rstrip().split("\n"):
             # Indented, so that no line can pass for a message.

@@ -1,24 +1,27 @@
-"""Errors of the library in the language of the shell."""
+"""Messages of the library in the language of a shell, and hints for sources."""
 
 from __future__ import annotations
 
-import ast
 import os
-import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from datum import DatumError, Feature, SourceError, sources
-from datum.cli.write_options import spell_feature
-from datum.errors import AmbiguousSourceError, Message, shell_word
+from datum.cli.formatting import spell_feature
+from datum.cli.running import COMMAND
+from datum.errors import AmbiguousSourceError, Message, Option, Text, shell_word
 
 __all__ = [
     "find_hint",
+    "hinted",
+    "is_for_shell",
+    "say",
     "say_for_shell",
-    "told_for_shell",
+    "spell_option",
+    "spell_value",
 ]
 
 _IMAGES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
@@ -148,79 +151,79 @@ def _names(folder: Path) -> list[tuple[str, str]]:
         return [os.path.splitext(entry.name) for entry in entries]  # noqa: PTH122
 
 
-_OPTIONS = (
-    "append|columns|comment|compression|decimal|delimiter|drop|encoders|encoding|executor|floats"
-    "|format|header|keys|max_side|names|null_values|on_error|overwrite|problem|quality"
-    "|records_per_shard|rename|schema|seed|shard_bytes|shards|sidecars|skip_rows|split|splits"
-    "|stratify|workers"
-)
-_OF_PYTHON = ("datum.sources", "pass rows", "pass its records", "(path")
-_OTHER_NAMES = {"shard_bytes": "shard-size", "sidecars": "sidecar"}
-_FLAG = re.compile(rf"\b({_OPTIONS})=True")
-_NO_FLAG = re.compile(rf"\b({_OPTIONS})=False")
-_WORD = re.compile(rf"\b({_OPTIONS})=(?:'([\w.,-]+)'|(\d+))")
-_NAME = re.compile(rf"`({_OPTIONS})`")
-_DICT = re.compile(r"\bsplits=\{((?:'\w+': [\d.]+(?:, )?)+)\}")
-_FEATURE = re.compile(r"\bschema=\{('[^'{}]+'): datum\.(Feature\((?:[^()]|\([^()]*\))*\))\}")
-_SOURCES = re.compile(r"\bdatum\.write\(\{((?:'\w+': '[^']+'(?:, )?)+)\}, out\)")
-_SOURCE = re.compile(r"'(\w+)': '([^']+)'")
-_PAIR = re.compile(r"'(\w+)': ([\d.]+)(?:, )?")
+# Messages.
 
 
-def say_for_shell(text: str) -> str:
-    """A message with options as they are written in a shell.
+def spell_option(option: Option) -> str:
+    """An option as the running command takes it: `--overwrite`, `--splits train=0.9,val=0.1`."""
+    found = _find_parameter(option)
+    if found is None:
+        return str(option)
+    if found.param_type_name == "argument":
+        return found.metavar or str(found.name).upper()
+    flag = next((name for name in found.opts if name.startswith("--")), found.opts[0])
+    if not option.has_value or option.value is True:
+        return str(flag)
+    if option.value is False:
+        return str(found.secondary_opts[0] if found.secondary_opts else flag)
+    return f"{flag} {shell_word(spell_value(option.value))}"
 
-    >>> say_for_shell("hint: overwrite=True replaces it, on_error='skip' goes on")
-    'hint: --overwrite replaces it, --on-error skip goes on'
-    >>> say_for_shell("hint: schema={'x': datum.Feature('float32', (None,), optional=True)}")
-    "hint: --schema 'x=float32[?]?'"
-    >>> say_for_shell("hint: splits={'train': 0.8, 'val': 0.2}")
-    'hint: --splits train=0.8,val=0.2'
-    >>> say_for_shell("schema={'path': datum.Feature('str')} stores the text")
-    '--schema path=str stores the text'
+
+def spell_value(value: Any) -> str:
+    """A value as a flag takes it.
+
+    >>> spell_value({"train": 0.8, "val": 0.2}), spell_value(["a", "b"])
+    ('train=0.8,val=0.2', 'a,b')
+    >>> spell_value({"x": Feature("float32", (None,), optional=True)}), spell_value(None)
+    ('x=float32[?]?', 'none')
     """
-    text = _SOURCES.sub(lambda found: f"datum write OUT {_sources(found[1])}", text)
-    text = _DICT.sub(lambda found: f"--splits {_pairs(found[1])}", text)
-    text = _FEATURE.sub(lambda found: f"--schema {_spell(found[1], found[2])}", text)
-    text = _NAME.sub(lambda found: f"--{_dashed(found[1])}", text)
-    text = _FLAG.sub(lambda found: f"--{_dashed(found[1])}", text)
-    text = _NO_FLAG.sub(lambda found: f"--no-{_dashed(found[1])}", text)
-    return _WORD.sub(lambda found: f"--{_dashed(found[1])} {found[2] or found[3]}", text)
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={spell_value(one)}" for name, one in value.items())
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(spell_value, value))
+    if isinstance(value, Feature):
+        return spell_feature(value)
+    return "none" if value is None else str(value)
 
 
-def _spell(name: str, feature: str) -> str:
-    """The name and the repr of a feature as one word of a shell, quoted where it has a `?`."""
-    call: Any = ast.parse(feature, mode="eval").body
-    values = [ast.literal_eval(one) for one in call.args]
-    named = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
-    return shell_word(f"{ast.literal_eval(name)}={spell_feature(Feature(*values, **named))}")
+def _find_parameter(option: Option) -> Any:
+    command = COMMAND.get()
+    known = {param.name: param for param in command.params} if command is not None else {}
+    return known.get(option.name)
 
 
-def _pairs(text: str) -> str:
-    return ",".join(f"{name}={value}" for name, value in _PAIR.findall(text))
+def is_for_shell(line: str) -> bool:
+    """Whether a line proposes nothing that the running command lacks."""
+    if not isinstance(line, Text):
+        return True
+    return not line.is_for_python and all(map(_find_parameter, line.options))
 
 
-def _sources(text: str) -> str:
-    return " ".join(
-        f"--source {shell_word(f'{name}={path}')}" for name, path in _SOURCE.findall(text)
-    )
+def say(line: str) -> str:
+    """A line with options as flags, and commands in place of calls."""
+    return line.for_shell(spell_option) if isinstance(line, Text) else line
 
 
-def _dashed(name: str) -> str:
-    return _OTHER_NAMES.get(name, name.replace("_", "-"))
+def say_for_shell(message: Message) -> Message:
+    """A message as a shell spells it, without hints that only Python can follow."""
+    hints: list[str] = []
+    is_kept = True
+    for line in message.hint_lines:
+        is_kept = is_for_shell(line) and (is_kept or not line.startswith("  "))
+        hints += [say(line)] if is_kept else []
+    details = [say(line) for line in message.details]
+    return message.changed(problem=say(message.problem), details=details, hint=hints)
 
 
 @contextmanager
-def told_for_shell(place: Any, target: str | None) -> Iterator[None]:
-    """Let errors speak of options as a shell has them, and lead on from a source not understood."""
+def hinted(place: Any, target: str | None) -> Iterator[None]:
+    """Add a next step to a SourceError about what lies at a path, if it has none for a shell."""
     try:
         yield
-    except (DatumError, TypeError, ValueError) as error:
-        found = Message.of(error)
-        problem, hint = say_for_shell(found.problem), say_for_shell(found.hint).split("\n")
-        is_of_options = not found.where and problem.startswith(("expected --", "--"))
-        if isinstance(error, SourceError) and isinstance(place, str) and not is_of_options:
-            is_of_python = any(word in found.hint for word in _OF_PYTHON)
-            hint = find_hint(place, target) if is_of_python or not found.hint else hint
-        error.args = (found.changed(problem=problem, hint=hint),)
-        raise
+    except SourceError as error:
+        found = error.parts
+        is_about_options = isinstance(found.problem, Text) and bool(found.problem.options)
+        has_hint = any(map(is_for_shell, found.hint_lines))
+        if not isinstance(place, str) or is_about_options or has_hint:
+            raise
+        raise SourceError(found.changed(hint=find_hint(place, target))) from error

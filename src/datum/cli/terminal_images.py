@@ -18,6 +18,7 @@ from rich.style import Style
 from rich.text import Text
 
 from datum.cli.terminal import is_plain
+from datum.errors import Message
 
 __all__ = [
     "Box",
@@ -230,7 +231,7 @@ def choose_style(
     if wanted is not None and wanted != "auto":
         if wanted not in get_args(ImageStyle):
             known = ", ".join(("auto", *get_args(ImageStyle)))
-            raise ValueError(f"--picture: expected one of {known}, got {wanted!r}")
+            raise ValueError(Message(f"--picture: expected one of {known}, got {wanted!r}"))
         return wanted  # type: ignore[return-value]
     if not console.is_terminal and wanted is None:
         return "none"

@@ -75,7 +75,7 @@ def truth(value: Any) -> bool:
     """Return whether a value is true; raise ValueError for an array of several."""
     size = getattr(value, "size", 1)
     if size > 1:
-        raise ValueError("several values at once: index them, or use len, min or max")
+        raise ValueError(Message("several values at once: index them, or use len, min or max"))
     return bool(size) and bool(value)
 
 
@@ -109,10 +109,10 @@ def calculate(kind: type[ast.operator], left: Value, right: Value) -> Value | No
             return None
         if kind is not ast.Add and isinstance(first, (str, bytes, list)):
             raise TypeError(
-                f"{first!r:.50}, which is no number"
+                Message(f"{first!r:.50}, which is no number")
             )  # "%" must not format, "*" must not repeat
         if kind is not ast.Add and isinstance(second, (str, bytes, list)):
-            raise TypeError(f"{second!r:.50}, which is no number")
+            raise TypeError(Message(f"{second!r:.50}, which is no number"))
         return apply(first, second)
 
     return result
@@ -197,9 +197,11 @@ class _Reader:
 
     def read(self) -> Expression:
         if len(self._text) > _MAX_CHARACTERS:
-            raise ValueError(f"--where: expected at most {_MAX_CHARACTERS:,} characters, got more")
+            raise ValueError(
+                Message(f"--where: expected at most {_MAX_CHARACTERS:,} characters, got more")
+            )
         if not self._text:
-            raise ValueError("--where: expected an expression, got nothing")
+            raise ValueError(Message("--where: expected an expression, got nothing"))
         try:
             return Expression(
                 self._text, self._value(ast.parse(self._unquoted(), mode="eval").body)
@@ -209,7 +211,7 @@ class _Reader:
             hint = "compare with ==" if "=" in self._text and "==" not in self._text else ""
             self._fail("an expression", "something else", len(before.encode()), hint)
         except (RecursionError, MemoryError):
-            raise ValueError("--where: expected less nesting, got more") from None
+            raise ValueError(Message("--where: expected less nesting, got more")) from None
 
     def _unquoted(self) -> str:
         """Replace backquoted features by names of the same length."""

@@ -9,23 +9,29 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal, get_origin
 
 import datum
 from datum import Feature, MissingDependencyError, SourceError, sources
+from datum._options import options_of
 from datum.cli.arguments import parse_bytes, parse_pairs, read_toml
+from datum.cli.flags import Flag, types_of
 from datum.errors import Message, suggest
+from datum.problem import PROBLEMS
 
 __all__ = [
     "HEAD_RECORDS",
+    "SHARED_FLAGS",
     "STDIN",
+    "WRITE_FLAGS",
     "LinesOfStdin",
     "encoders_of",
     "features_of",
-    "given_on_line",
+    "parse_compression",
     "parse_feature",
     "parse_fractions",
     "parse_shards",
@@ -33,7 +39,6 @@ __all__ = [
     "read_options",
     "read_schema",
     "source_of",
-    "spell_feature",
 ]
 
 STDIN = "-"
@@ -63,7 +68,7 @@ def source_of(found: Any, *, where: str) -> Any:
     try:
         return getattr(sources, kind)(**options)
     except TypeError as error:
-        raise ValueError(f"{where}: {kind}: expected its options, got: {error}") from None
+        raise ValueError(Message(f"{where}: {kind}: expected its options, got: {error}")) from None
 
 
 def _is_public(name: str) -> bool:
@@ -142,14 +147,13 @@ def _read(text: bytes) -> dict[str, Any] | str:
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name}, which is none")
+    raise ValueError(Message(f"{name}, which is none"))
 
 
 _FEATURE = re.compile(
     r"(?P<dtype>[a-z][a-z0-9]*(?:\[(?:D|h|m|s|ms|us|ns)\])?)"
     r"(?:\[(?P<shape>[^\]]*)\])?(?::(?P<encoding>[a-z]+))?(?P<optional>\?)?"
 )
-_RAW = ("float64", "complex64", "complex128")  # which no list of a record holds
 _ANY = ("?", "*", "-1", "none")  # ways to write a length that differs
 _HINT = "name=dtype[shape]:encoding, as in age=int64, box=float32[?,4], x=float32[9]:sparse"
 
@@ -176,7 +180,7 @@ def _read_file(path: Path) -> Any:
         try:
             found = json.loads(path.read_bytes())
         except ValueError as error:
-            raise ValueError(f"{path}: expected JSON, got: {error}") from None
+            raise ValueError(Message(f"{path}: expected JSON, got: {error}")) from None
     is_wrapped = isinstance(found, Mapping) and isinstance(found.get("schema"), Mapping)
     return found["schema"] if is_wrapped and "dtype" not in found["schema"] else found
 
@@ -224,22 +228,6 @@ def parse_feature(text: str, *, where: str = "schema") -> Feature:
     )
 
 
-def spell_feature(feature: Feature) -> str:
-    """The text that `parse_feature` reads as this type, shape and encoding.
-
-    >>> spell_feature(Feature("uint8", (None, None, 3), encoding="image"))
-    'uint8[?,?,3]:image'
-    """
-    shape = ",".join("?" if n is None else str(n) for n in feature.shape)
-    is_usual = feature.encoding == ("raw" if feature.dtype in _RAW else "values")
-    return (
-        feature.dtype
-        + (f"[{shape}]" if feature.shape else "")
-        + ("" if is_usual else f":{feature.encoding}")
-        + ("?" if feature.optional else "")
-    )
-
-
 def _length(part: str, text: str, where: str) -> int | None:
     if not part or part.lower() in _ANY:
         return None
@@ -277,7 +265,7 @@ def read_encoders(texts: Iterable[str]) -> dict[str, Any]:
 def encoders_of(found: Any, *, where: str) -> dict[str, Any]:
     """The encoders of a table: names of classes, or tables with `class` and parameters."""
     if not isinstance(found, Mapping):
-        raise ValueError(f"{where}: expected encoders by feature, got {found!r:.100}")
+        raise ValueError(Message(f"{where}: expected encoders by feature, got {found!r:.100}"))
     encoders = {}
     for name, one in found.items():
         if isinstance(one, str):
@@ -343,63 +331,24 @@ def _make(kind: str, parameters: Mapping[str, Any]) -> Any:
     return getattr(home, kind)(**given)
 
 
-_FLAGS = ("append", "overwrite", "progress", "shuffle", "verify")
-_NUMBERS = ("max_side", "quality", "records_per_shard", "seed", "workers")
-_TEXTS = ("compression", "executor", "floats", "keys", "on_error", "out", "problem", "root")
-_WORDS = (*_TEXTS, "stratify")
+def _parse_delimiter(text: str) -> str:
+    return "\t" if text in ("\\t", "tab") else text
 
 
-def given_on_line(
-    *,
-    splits: Sequence[str] = (),
-    schema: Sequence[str] = (),
-    shard_size: str | None = None,
-    shards: str | None = None,
-    compression: str | None = None,
-    encoders: Sequence[str] = (),
-    source: Sequence[str] = (),
-    table: Mapping[str, Any] | None = None,
-    **others: Any,
-) -> dict[str, Any]:
-    """What the command line gives, as `datum.write` takes it; what it does not is left out."""
-    options = {name: value for name, value in others.items() if value is not None}
-    if splits and source:
-        raise ValueError("expected --splits or --source, got both")
-    if splits:
-        options["splits"] = parse_fractions(parse_pairs(splits, option="--splits"))
-    if source:
-        options["splits"] = parse_pairs(source, option="--source")
-    options |= _parse_table(table or {})
-    if schema:
-        options["schema"] = read_schema(schema)
-    if encoders:
-        options["encoders"] = read_encoders(encoders)
-    if shard_size is not None:
-        options["shard_bytes"] = parse_bytes(shard_size)
-    if shards is not None:
-        options["shards"] = parse_shards(shards)
-    if options.get("storage") is not None:
-        options["storage"] = parse_pairs(options["storage"], option="--storage")
-    if compression is not None:
-        options["compression"] = None if compression.lower() == "none" else compression
-    return options
+def _parse_renames(texts: Sequence[str]) -> dict[str, str]:
+    return parse_pairs(texts, option="--rename")
 
 
-def _parse_table(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of tables; those that are not given are None or empty."""
-    options = {name: value for name, value in given.items() if value not in (None, ())}
-    for name in ("names", "columns"):
-        if name in options and options[name] not in ("same", "union", "intersection"):
-            options[name] = _parse_list(options[name])
-    if options.get("delimiter") in ("\\t", "tab"):
-        options["delimiter"] = "\t"
-    if "rename" in options:
-        options["rename"] = parse_pairs(options["rename"], option="--rename")
-    if "null_values" in options:
-        options["null_values"] = [
-            cell for text in options["null_values"] for cell in text.split(",")
-        ]
-    return options
+def _parse_storage(texts: Sequence[str]) -> dict[str, str]:
+    return parse_pairs(texts, option="--storage")
+
+
+def _parse_cells(texts: Sequence[str]) -> list[str]:
+    return [cell for text in texts for cell in text.split(",")]
+
+
+def _parse_columns(text: str) -> str | list[str]:
+    return text if text in ("same", "union", "intersection") else _parse_list(text)
 
 
 def _parse_list(text: str) -> list[str]:
@@ -451,63 +400,159 @@ def parse_shards(text: str) -> int | dict[str, int]:
     return counts.get("", counts)
 
 
+def parse_compression(text: str) -> str | None:
+    """A compression; None for `none`."""
+    return None if text.lower() == "none" else text
+
+
+def _parse_splits(texts: Sequence[str]) -> dict[str, float]:
+    return parse_fractions(parse_pairs(texts, option="--splits"))
+
+
+_READ = "What is read"
+_TABLES = "How tables in files are read"
+_MADE = "What becomes of records"
+_STORED = "How they are stored"
+_DONE = "How it is done"
+
+SHARED_FLAGS = {
+    "shuffle": Flag(),
+    "seed": Flag(),
+    "shard_bytes": Flag(
+        metavar="SIZE",
+        name="shard-size",
+        default=f"{options_of(datum.write)['shard_bytes'].default >> 20}MiB",
+        parse=parse_bytes,
+    ),
+    "shards": Flag(metavar="N|SPLIT=N,...", example="8, or train=8,val=1", parse=parse_shards),
+    "records_per_shard": Flag(),
+    "compression": Flag(metavar="gzip|zlib|none", default="none", parse=parse_compression),
+    "sidecars": Flag(metavar="tfds|label_map|older", name="sidecar", is_list=True),
+    "overwrite": Flag(is_pair=False),
+    "floats": Flag(),
+    "stratify": Flag(metavar="FEATURE"),
+    "workers": Flag(default="all"),
+    "storage": Flag(
+        metavar="NAME=VALUE,...", example="region=eu-west-1", is_list=True, parse=_parse_storage
+    ),
+    "progress": Flag(),
+}
+
+
+def _flag(panel: str, name: str) -> Flag:
+    return replace(SHARED_FLAGS[name], panel=panel)
+
+
+WRITE_FLAGS = {
+    "problem": Flag(_READ, "|".join(PROBLEMS)),
+    "header": Flag(_TABLES, default="detected"),
+    "names": Flag(_TABLES, "NAME,...", parse=_parse_list),
+    "delimiter": Flag(_TABLES, "CHARACTER", default="detected", parse=_parse_delimiter),
+    "skip_rows": Flag(_TABLES),
+    "comment": Flag(_TABLES, "CHARACTER"),
+    "decimal": Flag(_TABLES),
+    "columns": Flag(_TABLES, "NAME,...|same|union|intersection", parse=_parse_columns),
+    "rename": Flag(_TABLES, "OLD=NEW", is_list=True, parse=_parse_renames),
+    "null_values": Flag(_TABLES, "TEXT,...", is_list=True, parse=_parse_cells),
+    "encoding": Flag(_TABLES, "NAME", default="detected"),
+    "root": Flag(_TABLES, "FOLDER"),
+    "splits": Flag(
+        _MADE,
+        "SPLIT=FRACTION,...",
+        example="train=0.9,val=0.1",
+        is_list=True,
+        parse=_parse_splits,
+    ),
+    "stratify": _flag(_MADE, "stratify"),
+    "schema": Flag(
+        _MADE,
+        "NAME=TYPE",
+        example="age=int64,box=float32[?,4], or a JSON or TOML file",
+        is_list=True,
+        parse=read_schema,
+    ),
+    "floats": _flag(_MADE, "floats"),
+    "encoders": Flag(
+        _MADE, "NAME=CLASS", example="label=LabelEncoder", is_list=True, parse=read_encoders
+    ),
+    "max_side": Flag(_MADE, "PIXELS"),
+    "quality": Flag(_MADE),
+    "verify": Flag(_MADE),
+    "on_error": Flag(_MADE),
+    "shuffle": _flag(_STORED, "shuffle"),
+    "seed": _flag(_STORED, "seed"),
+    "shard_bytes": _flag(_STORED, "shard_bytes"),
+    "shards": _flag(_STORED, "shards"),
+    "records_per_shard": _flag(_STORED, "records_per_shard"),
+    "compression": _flag(_STORED, "compression"),
+    "keys": Flag(_STORED),
+    "overwrite": _flag(_STORED, "overwrite"),
+    "append": Flag(_STORED, is_pair=False),
+    "sidecars": _flag(_STORED, "sidecars"),
+    "workers": _flag(_DONE, "workers"),
+    "executor": Flag(_DONE),
+    "storage": _flag(_DONE, "storage"),
+    "progress": _flag(_DONE, "progress"),
+}
+
+
 # Options from a file.
 
 
 def read_options(path: str) -> dict[str, Any]:
-    """What a TOML file gives, as `datum.write` takes it; its names are those of `datum.write`.
+    """The options in a TOML file, as `datum.write` takes them and by the names that it has.
 
-    Beside plain values it may have tables: [splits] of fractions or of paths, [schema] and
+    Beside plain values a file may have tables: [splits] of fractions or of paths, [schema] and
     [encoders] by feature, and [source] with a `class` of `datum.sources` and its options.
     """
-    known = list_options()
+    known = list(inspect.signature(datum.write).parameters)
     options = {}
     for given, value in read_toml(path).items():
         name = "shard_bytes" if given == "shard_size" else given  # what the command line calls it
         if name not in known:
             hint = suggest(name, known, f"there are {', '.join(known)}", cutoff=0.5)
             raise ValueError(
-                Message(f"{path}: expected options of datum.write, got {name!r}", hint=hint)
+                Message(f"expected options of datum.write, got {name!r}", where=path, hint=hint)
             )
         options[name] = _checked(name, value, f"{path}: {name}")
     return options
 
 
-def list_options() -> list[str]:
-    """The names of the options of `datum.write`, with those of tables."""
-    parameters = inspect.signature(datum.write).parameters.values()
-    named = [one.name for one in parameters if one.kind is not one.VAR_KEYWORD]
-    return [*named, *sources.TableOptions.__annotations__]
+def splits_of(found: Any, *, where: str) -> dict[str, Any]:
+    if not isinstance(found, Mapping) or not found:
+        raise ValueError(Message(f"{where}: expected fractions or sources by split, got {found!r}"))
+    if all(isinstance(value, (int, float)) for value in found.values()):
+        return dict(found)
+    return {name: source_of(value, where=f"{where}.{name}") for name, value in found.items()}
+
+
+_READERS: Mapping[str, Callable[..., Any]] = {
+    "source": source_of,
+    "splits": splits_of,
+    "schema": features_of,
+    "encoders": encoders_of,
+}
+_KINDS = {bool: "true or false", int: "a number", str: "a text"}
 
 
 def _checked(name: str, value: Any, where: str) -> Any:
-    if name == "source":
-        return source_of(value, where=where)
-    if name == "splits":
-        return _splits_of(value, where)
-    if name == "schema":
-        return features_of(value, where=where)
-    if name == "encoders":
-        return encoders_of(value, where=where)
+    """The value of an option, checked as far as TOML and Python differ."""
+    if name in _READERS:
+        return _READERS[name](value, where=where)
     if name == "shard_bytes" and isinstance(value, str):
         return parse_bytes(value)
     if name == "compression" and value == "none":
         return None
     if name == "sidecars" and not isinstance(value, list):
-        raise ValueError(f"{where}: expected a list of names, got {value!r}")
-    for names, kind, wanted in (
-        (_FLAGS, bool, "true or false"),
-        (_NUMBERS, int, "a number"),
-        (_WORDS, str, "a text"),
-    ):
-        if name in names and type(value) is not kind:
-            raise ValueError(f"{where}: expected {wanted}, got {value!r}")
+        raise ValueError(Message(f"expected a list of names, got {value!r}", where=where))
+    kinds = str if name == "out" else options_of(datum.write)[name].kind
+    wanted = [kind for kind in _KINDS if kind in _plain_types(kinds)]
+    is_plain = len(wanted) == 1 and not isinstance(value, (list, dict))
+    if is_plain and type(value) is not wanted[0]:
+        raise ValueError(Message(f"expected {_KINDS[wanted[0]]}, got {value!r}", where=where))
     return value
 
 
-def _splits_of(found: Any, where: str) -> dict[str, Any]:
-    if not isinstance(found, Mapping) or not found:
-        raise ValueError(f"{where}: expected fractions or sources by split, got {found!r}")
-    if all(isinstance(value, (int, float)) for value in found.values()):
-        return dict(found)
-    return {name: source_of(value, where=f"{where}.{name}") for name, value in found.items()}
+def _plain_types(kind: Any) -> set[Any]:
+    """The types of an option; of words to choose from, `str`."""
+    return {str if get_origin(one) is Literal else one for one in types_of(kind)}

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from datum.cli.formatting import describe_feature
+from datum.cli.formatting import describe_feature, spell_feature
 from datum.cli.running import print_message
-from datum.cli.shell import say_for_shell
+from datum.cli.shell import say
 from datum.cli.terminal import data
-from datum.cli.write_options import spell_feature
 from datum.errors import count_of, format_bytes, inert
 
 if TYPE_CHECKING:
@@ -45,9 +44,9 @@ def tell_plan(plan: WritePlan) -> None:
     guess = f" (inferred from {count_of(plan.looked_at, 'record')})" if plan.guessed else ""
     print_message("features", text + guess)
     for note in plan.notes:
-        print_message("note", say_for_shell(note))
+        print_message("note", note)
     for warning in plan.warnings:
-        print_message("warning", say_for_shell(warning))
+        print_message("warning", warning)
 
 
 def _records(exact: int | None, guess: int | None) -> str:
@@ -75,10 +74,10 @@ def show_plan(plan: WritePlan, out: str | None) -> None:
         listed = ", ".join(plan.skipped[:_SHOWN_FILES])
         counted = count_of(len(plan.skipped), "file")
         notes.append(f"skipped {counted} without records: {listed}{more}")
-    for note in (*notes, *map(say_for_shell, plan.notes)):
+    for note in (*notes, *map(say, plan.notes)):
         console.print(Text(inert(note), style="dim"))
     for warning in plan.warnings:
-        text = inert(say_for_shell(warning))
+        text = inert(say(warning))
         console.print(Text.assemble(("warning: ", "yellow"), text))
     where = "" if out is None else f" {inert(out)} is unchanged."
     console.print(Text(f"dry run: nothing was written.{where}"), soft_wrap=True)
@@ -159,7 +158,8 @@ def _table() -> Table:
 
 def show_report(report: WriteReport, out: str) -> None:
     """Print the report to stdout, and a next step to stderr."""
-    data().print(Text(say_for_shell(str(report))), soft_wrap=True)
+    lines = [inert(say(line)) for line in report.lines]
+    data().print(Text("\n".join(lines)), soft_wrap=True)
     rejected = sum(split.rejected for split in report.splits.values())
     if rejected:
         where = "" if report.quarantine is None else f"; the reasons are in {report.quarantine}"

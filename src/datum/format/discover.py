@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from datum import _core
-from datum.errors import CorruptRecordError, Damage, SchemaError
+from datum.errors import CorruptRecordError, Damage, Option, SchemaError, Text
 from datum.format.file import Payloads, RecordFile, as_records
 from datum.format.framing import Records
 from datum.format.index import FRAME_BYTES
@@ -246,7 +246,7 @@ def _to_feature(name: str, found: DiscoveredFeature, text: bool) -> Feature:
         raise SchemaError(
             f"expected one kind in all records, got {' and '.join(found.kinds)}",
             where=f"feature {name!r}",
-            hint="read it with a schema of your own, or leave it out with `columns`",
+            hint=Text("give its type in ", Option("schema")),
         )
     dtype = _DTYPES[found.kinds[0]]
     if text and found.is_text:

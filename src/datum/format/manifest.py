@@ -351,7 +351,7 @@ class Manifest:
         try:
             return cls._from_json(parse_json(data), data)
         except ManifestError as error:
-            raise ManifestError(error, where=file) from None
+            raise type(error)(error, where=file) from None
         except RecursionError:  # of the schema: the depth of everything else is checked
             raise ManifestError("$.schema: expected less nesting, got more", where=file) from None
 
@@ -394,9 +394,13 @@ class Manifest:
         return cls.from_bytes(data, file=os.fspath(file))
 
 
+class NewerManifestError(ManifestError):
+    """A newer version of Datum wrote a manifest."""
+
+
 def _check_version(version: Any) -> None:
     if type(version) is int and version > VERSION:
-        raise ManifestError(
+        raise NewerManifestError(
             f"$.version: expected at most {VERSION}, got {version}: a newer Datum wrote this",
             hint="upgrade, pip install --upgrade datum",
         )

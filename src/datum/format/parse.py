@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from datum import _core
 from datum._options import thread_count
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
-from datum.errors import CorruptRecordError, Damage, DatumError, SchemaError, count_of
+from datum.errors import CorruptRecordError, Damage, DatumError, Option, SchemaError, Text, count_of
 from datum.format.file import Payloads, RecordFile, Recovery, as_records, check_recovery
 from datum.format.framing import Located, Records
 from datum.format.layout import StoredColumn, check_keys, lower, stand_in
@@ -341,7 +341,9 @@ class Parser:
             "missing": "mark the feature optional=True, or set its default",
             "count": "use None in the shape for a length that differs",
             "text": "use dtype bytes",
-            "blank": "read fewer records at a time, or leave the feature out with `columns`",
+            "blank": Text(
+                "read fewer records at a time, or leave the feature out of ", Option("columns")
+            ),
         }
         where = f"{where}, feature {name!r}{at}"
         hint = hints.get(code, "")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from datum import _core
-from datum.errors import SchemaError
+from datum.errors import Option, SchemaError, Text
 from datum.format.column_input import FloatLog, make_guessed_sources, make_sources, stack_values
 from datum.format.layout import lower, stand_in
 from datum.schema import Feature, Schema, SchemaGuess, ValueGuess, guess_value, plain_row
@@ -341,7 +341,8 @@ class GuessedPlan:
             if not hint:
                 problem += f": {reprlib.repr(value)}"
             if isinstance(value, str) and value in ("NaN", "Infinity", "-Infinity"):
-                hint = f"schema={{{name!r}: datum.Feature('float32')}} reads it as a float"
+                given = Option("schema", {name: Feature("float32")})
+                hint = Text(given, " reads it as a float")
             where = f"record {number}, feature {name!r}"
             raise SchemaError(
                 problem, where=where, hint=hint, record=number, feature=name

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import Message, suggest
+from datum.errors import Message, Option, Text, suggest
 from datum.images.check import check_decodes, check_sums, read_header
 from datum.images.decode import check_channels, decode_pixels, ids_as_grey
 from datum.images.header import (
@@ -46,7 +46,8 @@ FORMATS = ("jpeg", "png", "webp")  # in which images can be stored again
 def _check_range(name: str, value: Any, most: int) -> None:
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     if value is not None and not (is_integer and 1 <= value <= most):
-        raise ImageError(f"expected `{name}` to be an integer of 1 to {most}, got {value!r}")
+        expected = f" to be an integer of 1 to {most}, got {value!r}"
+        raise ImageError(Text("expected ", Option(name), expected))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,10 @@ class ImageOptions:
         _check_range("quality", self.quality, 100)
         if self.format is not None and self.format not in FORMATS:
             hint = suggest(str(self.format).lower(), FORMATS)
-            raise ImageError(f"expected `format` jpeg, png or webp, got {self.format!r}", hint=hint)
+            problem = Text(
+                "expected ", Option("format"), f" jpeg, png or webp, got {self.format!r}"
+            )
+            raise ImageError(problem, hint=hint)
 
     @property
     def changes_bytes(self) -> bool:
@@ -261,7 +265,9 @@ class PreparedImage:
 _AS_THEY_ARE = ImageOptions()
 _DEEP_COLOURS = Message(
     "expected 8-bit colour to shrink or encode again, got 16-bit colour",
-    hint="convert it to 8 bits first, or leave `max_side`, `quality` and `format` out",
+    hint=Text(
+        "convert it to 8 bits first, or leave out ", Option("max_side"), " and ", Option("quality")
+    ),
 )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum._optional import require
-from datum.errors import SchemaError, suggest
+from datum.errors import Message, SchemaError, suggest
 
 __all__ = [
     "DTYPES",
@@ -73,7 +73,7 @@ def as_array(value: Any, dtype: str) -> NDArray[Any]:
     try:
         array = np.asarray(in_one_unit(value) if isinstance(value, list) else value)
     except ValueError:
-        raise ValueError("expected rows of one length, got different ones") from None
+        raise ValueError(Message("expected rows of one length, got different ones")) from None
     wanted = numpy_dtype(dtype)
     if "float" in dtype and array.dtype.kind == "U":
         array = np.asarray(read_named_floats(value))

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Ragged, Sparse
-from datum.errors import SchemaError
-from datum.schema.feature import InexactError, in_one_unit, is_encodable, numpy_dtype
+from datum.errors import Option, SchemaError, Text
+from datum.schema.feature import Feature, InexactError, in_one_unit, is_encodable, numpy_dtype
 
 __all__ = [
     "ImageBytes",
@@ -35,7 +35,9 @@ _ENDLESS = "expected values of a few dimensions, got endless nesting"
 _MICROSECOND = dt.timedelta(microseconds=1)
 _PLAIN = (str, bytes, bool, int, float, complex, type(None))
 _HINTS: dict[type, str] = {
-    decimal.Decimal: "schema={name: datum.Feature('float64')} stores floats, 'str' every digit",
+    decimal.Decimal: Text(
+        Option("schema", {"NAME": Feature("float64")}), " stores floats, 'str' every digit"
+    ),
     set: "convert it to a sorted list",
     frozenset: "convert it to a sorted list",
     dict: "a list of dicts may contain nothing else, and no name that the row has as well",

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import SchemaError, suggest
+from datum.errors import Message, SchemaError, suggest
 from datum.schema.feature import Feature, is_encodable
 
 __all__ = [
@@ -69,7 +69,7 @@ class Schema(Mapping[str, Feature]):
     def select(self, names: Iterable[str]) -> Schema:
         """Keep the features of these names, in the order given."""
         if isinstance(names, str):
-            raise TypeError(f"expected names of features, got the one string {names!r}")
+            raise TypeError(Message(f"expected names of features, got the one string {names!r}"))
         return Schema({name: self._features[self._known(name)] for name in names})
 
     def _known(self, name: str) -> str:

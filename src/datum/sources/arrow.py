@@ -17,7 +17,7 @@ from datum.sources.arrow_features import ColumnSpec, find_specs
 from datum.sources.arrow_files import ArrowFile, CastFile, open_arrow, shape_files
 from datum.sources.files import Paths, find_split_files, fingerprint_files
 from datum.sources.nested_rows import describe_filled
-from datum.sources.options import check_table_options
+from datum.sources.options import TableOptions
 from datum.sources.protocol import Block, Part, PartInfo, SourceInfo
 from datum.sources.table_part import TablePart
 
@@ -62,7 +62,7 @@ class ArrowTable(SourceInfo):
         columns: Sequence[str] | Literal["same", "union", "intersection"] = "same",
         rename: Mapping[str, str] | None = None,
     ) -> None:
-        check_table_options({"columns": columns, "rename": rename or {}}, of="ArrowTable")
+        TableOptions(columns=columns, rename=rename)
         self._rename = dict(rename or {})
         self._paths = find_split_files(path, split)
         self._key = key

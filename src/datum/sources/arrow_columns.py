@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
-from datum.errors import SchemaError, SourceError
+from datum.errors import Option, SchemaError, SourceError, Text
 from datum.schema import Feature, Schema
 from datum.sources.arrow_features import ColumnSpec, find_specs, join_files, shape_arrays
 from datum.sources.image_files import IMAGE
@@ -27,7 +27,6 @@ _MAX_OFFSET = 2**31 - 1  # of string and list types with 32-bit offsets
 _DATUM_KEY = b"datum"  # schema metadata that `Split.to_arrow` and `export_to` write
 _COUNTED = ("channels", "converted", "dtypes", "formats", "height", "left_out", "width")
 _HINTS = {
-    "decimal": "schema={name: datum.Feature('float64')} stores floats, 'str' every digit",
     "map": "convert it to a struct, or to a list of keys and a list of values",
     "union": "split it into one column for each type",
     "month_day_nano_interval": "cast it to a duration",
@@ -420,7 +419,10 @@ class _Converter:
             return pc.run_end_decode(array)
         if pa.types.is_dictionary(array.type):  # within a list
             return array.dictionary_decode()
-        hint = next((hint for word, hint in _HINTS.items() if word in text), None)
+        hint: str = next((hint for word, hint in _HINTS.items() if word in text), "")
+        if pa.types.is_decimal(array.type):
+            given = Option("schema", {self.name: Feature("float64")})
+            hint = Text(given, " stores floats, 'str' every digit")
         raise SourceError(
             f"expected numbers, texts, times or lists of them, got {text}",
             where=f"column {self.name!r}",

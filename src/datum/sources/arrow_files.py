@@ -8,11 +8,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from datum.errors import SourceError, suggest
+from datum.errors import Option, SourceError, Text, suggest
+from datum.schema import Feature
 from datum.sources.arrow_columns import check_names
 from datum.sources.arrow_features import METADATA_KEY
 from datum.sources.files import open_file
-from datum.sources.options import pick_columns, rename_columns
+from datum.sources.options import JOIN_HINT, pick_columns, rename_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -236,7 +237,7 @@ def shape_files(
         names = [name for name in first.names if all(name in one.schema.names for one in files)]
         shared = pa.schema([shared.field(name) for name in names])
     where = str(files[0].path)
-    pick_columns(shared.names, list(rename), where=f"{where}: `rename`")
+    pick_columns(shared.names, list(rename), where=where, option="rename")
     renamed = rename_columns(shared.names, rename, where=where)
     return [_ShapedFile(file, shared, renamed) for file in files]
 
@@ -256,7 +257,7 @@ def _differ_error(first: ArrowFile, odd: ArrowFile) -> SourceError:
         f"expected the columns of {first.path}, but it"
         f" {'; '.join(differences) or 'has them in another order'}",
         where=odd.path,
-        hint="columns='union' reads every column, columns='intersection' those that all files have",
+        hint=JOIN_HINT,
     )
 
 
@@ -354,7 +355,10 @@ def _cast_arrow(table: Any, dtypes: Mapping[str, str]) -> Any:
             raise SourceError(
                 f"expected decimals that are {dtypes[field.name]}, got: {error}",
                 where=f"column {field.name!r}",
-                hint="datum.Feature('float64') stores fractions, 'str' every digit",
+                hint=Text(
+                    Option("schema", {field.name: Feature("float64")}),
+                    " stores fractions, 'str' every digit",
+                ),
             ) from None
     return table
 

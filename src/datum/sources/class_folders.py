@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from datum.errors import SourceError
+from datum.errors import Call, SourceError, Text
 from datum.schema import Feature, Schema
 from datum.sources.files import (
     IMAGE_EXTENSIONS,
@@ -111,11 +111,13 @@ def _find_splits(root: Path) -> dict[str, str]:
     got = f"{', '.join(flat[:5])} with images but no folders"
     if named:
         got = f"{', '.join(named)} with folders and {got}"
-    take = f"splits={named!r} reads only those, " if named else ""
+    only = Call(f"datum.sources.ClassFolders({str(root)!r}, splits={named!r})")
+    take: tuple[str, ...] = (only, " reads only those, ") if named else ()
+    every = Call(f"datum.sources.ClassFolders({str(root)!r}, splits={{'train': '.'}})")
     raise SourceError(
         f"expected folders of splits, each with a folder for each class, got {got}",
         where=root,
-        hint=f"{take}splits={{'train': '.'}} reads every folder as a class",
+        hint=Text(*take, every, " reads every folder as a class"),
     )
 
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from datum import _core
 from datum.columns import BytesColumn, Masked
-from datum.errors import SourceError
+from datum.errors import Option, SourceError, Text
 from datum.schema import Feature, Schema
 from datum.sources.cells import cell_kind, read_cell, read_column
 from datum.sources.csv_text import CsvFile, CsvPiece, CsvSettings, OtherEncodingError
 from datum.sources.files import Paths, find_split_files, unpacked_suffix
-from datum.sources.options import TableOptions, check_table_options, pick_columns
+from datum.sources.options import JOIN_HINT, TableKeywords, TableOptions, pick_columns
 from datum.sources.protocol import Block, Part, PartInfo, Reject, SourceInfo, take_rows
 from datum.sources.table_part import TablePart, keys_of
 
@@ -215,7 +215,8 @@ class CsvScan:
         """Raise SourceError if `rename` names a column that no file has."""
         for old, new in self._files[0].settings.rename:
             if new not in self._every_name:
-                pick_columns(self._every_name, [old], where=f"{self._files[0].path}: `rename`")
+                where = str(self._files[0].path)
+                pick_columns(self._every_name, [old], where=where, option="rename")
 
     def _is_wanted(self, name: str) -> bool:
         return isinstance(self._request.columns, str) or name in self._request.columns
@@ -265,9 +266,8 @@ class CsvScan:
                 )
             elif 0 < tally.odd < tally.regular and not tally.codes:
                 more = " and others" if tally.odd > 1 else ""
-                found.append(
-                    f"column {name!r} is text, not numbers: {tally.first_odd}{more}; {tally.advice}"
-                )
+                odd = f"column {name!r} is text, not numbers: {tally.first_odd}{more}; "
+                found.append(Text(odd, tally.advice))
         return found
 
     def fingerprint(self, files: Sequence[CsvFile]) -> str:
@@ -379,12 +379,12 @@ class CsvScan:
 def _advise(cell: str) -> str:
     """Return how to read a column as numbers despite this cell."""
     if re.fullmatch(r"-?[0-9]+,[0-9]+", cell):
-        return "decimal=',' reads it as a number"
+        return Text(Option("decimal", ","), " reads it as a number")
     try:
         read_cell(cell, Feature("float64"))
     except ValueError:
-        return "a `schema` that makes it a number rejects those rows"
-    return "a `schema` that makes it a number reads those, too"
+        return Text("a ", Option("schema"), " that makes it a number rejects those rows")
+    return Text("a ", Option("schema"), " that makes it a number reads those, too")
 
 
 def _absent(dtype: str, rows: int) -> tuple[str, NDArray[Any], NDArray[np.bool_]]:
@@ -409,9 +409,10 @@ def _headers_error(files: Sequence[CsvFile], got: str) -> SourceError:
         )
     if len(groups) > _SHOWN_HEADERS:
         lines.append(f"  and {len(groups) - _SHOWN_HEADERS:,} other headers")
-    hint = "columns='union' reads every column, columns='intersection' those that all files have"
+    hint = JOIN_HINT
     if not all(file.has_header for file in files):
-        hint += "; header=True or header=False says whether the first row has the names"
+        either = Option("header", True), " or ", Option("header", False)
+        hint = Text(hint, "; ", *either, " says whether the first row has the names")
     return SourceError(
         f"expected the same columns in all files, got {got}: {len(groups):,} headers in"
         f" {len(files):,} files",
@@ -496,12 +497,12 @@ class CsvTable(SourceInfo):
             dict of these by split.
         key: The column that names the records; it is also stored as a feature.
         split: The name of the split, unless `path` is a dict.
-        **options: See `TableOptions`; a table of CSV takes all of them.
+        **options: See `TableOptions`: a CSV table takes all of them.
 
     >>> CsvTable("data.csv", delimeter=";")
     Traceback (most recent call last):
-    TypeError: CsvTable() has no option 'delimeter'
-    hint: did you mean 'delimiter'?
+    TypeError: CsvTable: got an unknown option `delimeter`
+    hint: did you mean `delimiter`?
     """
 
     kind = "CSV table"
@@ -514,12 +515,11 @@ class CsvTable(SourceInfo):
         *,
         key: str | None = None,
         split: str = "train",
-        **options: Unpack[TableOptions],
+        **options: Unpack[TableKeywords],
     ) -> None:
-        check_table_options(options, of="CsvTable")
-        columns = options.get("columns", "same")
-        rename = options.get("rename", {})
-        self._settings = CsvSettings.of(options)
+        table = TableOptions.of(options, caller="CsvTable")
+        columns, rename = table.columns, table.rename or {}
+        self._settings = CsvSettings.of(table)
         self._request = CsvRequest(
             key if key is None else rename.get(key, key),
             columns if isinstance(columns, str) else [rename.get(one, one) for one in columns],

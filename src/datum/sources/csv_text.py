@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum import _core
-from datum.errors import SourceError
+from datum.errors import Option, SourceError, Text
 from datum.sources.files import open_file, unpacked_suffix
-from datum.sources.options import rename_columns
+from datum.sources.options import TableOptions, rename_columns
 from datum.sources.protocol import Reject
 from datum.sources.text_encoding import TextReader, check_encoding, other_encoding
 
@@ -193,21 +193,20 @@ class CsvSettings:
     rename: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> CsvSettings:
-        """Return the settings for options of a table, once they are checked."""
-        null_values, names = options.get("null_values"), options.get("names")
-        header, encoding = options.get("header", "auto"), options.get("encoding")
+    def of(cls, options: TableOptions) -> CsvSettings:
+        """Return the settings for the options of a table."""
+        null_values, names, encoding = options.null_values, options.names, options.encoding
         return cls(
-            options.get("delimiter"),
+            options.delimiter,
             None if encoding is None else check_encoding(encoding),
             ("",) if null_values is None else tuple(null_values),
             _BLANKS if null_values is None else ("",),
-            None if header == "auto" else header,
+            None if options.header == "auto" else options.header,
             None if names is None else tuple(names),
-            options.get("skip_rows", 0),
-            options.get("comment", "\0"),
-            options.get("decimal", "."),
-            tuple(options.get("rename", {}).items()),
+            options.skip_rows,
+            options.comment or "\0",
+            options.decimal,
+            tuple((options.rename or {}).items()),
         )
 
 
@@ -315,8 +314,12 @@ class CsvFile:
         self._is_settled = True
         if self.settings.encoding is None and self.encoding in _GUESSED:
             self.notes.append(
-                f"{self.path}: not UTF-8; read as {_GUESSED[self.encoding]} ({self.encoding});"
-                " `encoding` overrides"
+                Text(
+                    f"{self.path}: not UTF-8; read as {_GUESSED[self.encoding]}"
+                    f" ({self.encoding}); ",
+                    Option("encoding"),
+                    " overrides",
+                )
             )
 
     def peek(self) -> None:
@@ -376,13 +379,22 @@ class CsvFile:
         if not first.is_header and self.settings.names is None:
             named = "'column_1'" if len(cells) == 1 else f"'column_1' to 'column_{len(cells)}'"
             self.notes.append(
-                f"{self.path}: no header found, as the first row ({shown}) looks like data; columns"
-                f" are named {named}; `names` names them, header=True reads the first row as names"
+                Text(
+                    f"{self.path}: no header found, as the first row ({shown}) looks like data;"
+                    f" columns are named {named}; ",
+                    Option("names"),
+                    " names them, ",
+                    Option("header", True),
+                    " reads the first row as names",
+                )
             )
         elif first.is_header and not first.is_sure:
             self.notes.append(
-                f"{self.path}: the first row ({shown}) was read as the names of the columns;"
-                " header=False reads it as a record"
+                Text(
+                    f"{self.path}: the first row ({shown}) was read as the names of the columns; ",
+                    Option("header", False),
+                    " reads it as a record",
+                )
             )
 
     def _lex(
@@ -428,9 +440,9 @@ class CsvFile:
         given = self.settings.names
         if given is not None:
             if len(given) != len(names):
-                raise SourceError(
-                    f"expected `names` for {len(names)} columns, got {len(given)}", where=self.path
-                )
+                wanted = f" for {len(names)} columns, got {len(given)}"
+                problem = Text("expected ", Option("names"), wanted)
+                raise SourceError(problem, where=self.path)
             names = list(given)
         return rename_columns(
             _number_names(names), dict(self.settings.rename), where=str(self.path)
@@ -447,7 +459,7 @@ class CsvFile:
             raise SourceError(
                 "expected a header of text, got a NUL byte",
                 where=where,
-                hint="if this is UTF-16, pass encoding='utf-16-le'",
+                hint=Text("if this is UTF-16, pass ", Option("encoding", "utf-16-le")),
             )
         try:
             return [cell.decode() for cell in cells]

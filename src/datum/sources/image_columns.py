@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from datum._identity import version_of
 from datum.columns import BytesColumn, Masked
-from datum.errors import SourceError, suggest
+from datum.errors import Call, Option, SourceError, Text, suggest
 from datum.images import sniff_format
 from datum.schema import Feature, Schema
 from datum.sources.files import IMAGE_EXTENSIONS, FoundFile, fingerprint_of, list_folders
@@ -150,7 +150,10 @@ def with_image_columns(
         raise SourceError(
             "expected a table with a column of paths of existing images, got none",
             where=next((root for root in roots.values() if root), Path()),
-            hint="ImageTable(table, path_column='path', root='images') names column and folder",
+            hint=Text(
+                Call("datum.sources.ImageTable(table, path_column='path', root='images')"),
+                " names column and folder",
+            ),
         )
     return {
         split: _wrap_part(split, part, found) if split in roots else part
@@ -217,9 +220,10 @@ def _name_columns(
 
 def _describe(column: _ImageColumn) -> str:
     paths = "" if column.text is None else f", the paths as {column.text!r}"
-    return (
-        f"{column.name!r} names image files: stored as {column.image!r}{paths}"
-        f" (schema={{{column.name!r}: datum.Feature('str')}} stores the text)"
+    return Text(
+        f"{column.name!r} names image files: stored as {column.image!r}{paths} (",
+        Option("schema", {column.name: Feature("str")}),
+        " stores the text)",
     )
 
 

@@ -15,11 +15,11 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Self
 
-from datum.errors import Message, SourceError
+from datum.errors import Message, Option, SourceError, Text
 from datum.schema import Feature
 from datum.sources.cells import convert_row
 from datum.sources.files import Paths, find_files, find_split_files, fingerprint_files, open_file
-from datum.sources.options import check_table_options, pick_columns
+from datum.sources.options import TableOptions, pick_columns
 from datum.sources.protocol import Block, RowBlocks, RowPart, SourceInfo, StreamedPart
 from datum.sources.text_encoding import check_encoding
 
@@ -88,13 +88,16 @@ class _JsonOptions:
     features: Mapping[str, Feature] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        given = {"columns": self.columns, "rename": self.rename, "encoding": self.encoding}
-        given = {name: value for name, value in given.items() if value is not None}
-        check_table_options(given, of=self.of)
+        columns = "same" if self.columns is None else self.columns
+        TableOptions(columns=columns, rename=self.rename, encoding=self.encoding)
         if isinstance(self.columns, str):
             raise SourceError(
-                f"expected a list of names as `columns` of {self.of}, whose records may each have"
-                f" different members, got {self.columns!r}"
+                Text(
+                    "expected a list of names as ",
+                    Option("columns"),
+                    f" of {self.of}, whose records may each have different members, got"
+                    f" {self.columns!r}",
+                )
             )
 
     @property
@@ -123,7 +126,8 @@ class _RowShaper:
         if rename:
             renamed = {rename.get(name, name): value for name, value in row.items()}
             if len(renamed) < len(row):
-                raise ValueError("expected `rename` to use different names, got one twice")
+                problem = " to use different names, got one twice"
+                raise ValueError(Message(Text("expected ", Option("rename"), problem)))
             row = renamed
         return convert_row(row, self._options.features) if self._options.features else row
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from datum._identity import identify
-from datum.errors import SourceError
+from datum.errors import Call, SourceError, Text
 from datum.images import read_file
 from datum.schema import Feature, Schema
 from datum.sources.files import (
@@ -233,7 +233,12 @@ def _find_splits(root: Path) -> dict[str, LabelledSplit]:
         raise SourceError(
             "expected a table and a folder of the same name, train.csv and train/, got none",
             where=root,
-            hint="splits={'train': {'csv_path': 'labels.csv', 'image_dir': 'images'}}",
+            hint=Text(
+                Call(
+                    f"datum.sources.LabelledImages({str(root)!r}, splits="
+                    "{'train': {'csv_path': 'labels.csv', 'image_dir': 'images'}})"
+                )
+            ),
         )
     return {name: LabelledSplit() for name in names}
 

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from datum.errors import SourceError
+from datum.errors import Call, SourceError, Text
 from datum.images import (
     ImageError,
     ImageHeader,
@@ -247,8 +247,13 @@ class _RowMaker:
             raise UnusableRecordError(
                 "expected class ids, grey or in a palette, got colours",
                 where=mask_path,
-                hint="SegmentationMasks(path, colour_map={(0, 0, 0): 0, (128, 0, 0): 1}) maps"
-                " colours to ids",
+                hint=Text(
+                    Call(
+                        "datum.sources.SegmentationMasks(path,"
+                        " colour_map={(0, 0, 0): 0, (128, 0, 0): 1})"
+                    ),
+                    " maps colours to ids",
+                ),
             )
 
     def _read_ids(self, path: Path) -> Any:

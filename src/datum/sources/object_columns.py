@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datum.columns import Masked, Ragged
-from datum.errors import SchemaError, SourceError
+from datum.errors import Message, SchemaError, SourceError
 from datum.schema import Feature, InexactError, SchemaGuess, as_array, numpy_dtype
 from datum.sources.arrow_columns import ConvertedColumns, check_names, combine
 from datum.sources.nested_rows import NestedLists, holds_dicts
@@ -125,13 +125,13 @@ def _typed(values: Sequence[Any], feature: Feature) -> Any:
 def _dense(values: list[Any], feature: Feature) -> NDArray[Any]:
     array = as_array(values, feature.dtype)
     if array.shape != (len(values), *feature.shape):
-        raise ValueError("expected values of one shape")
+        raise ValueError(Message("expected values of one shape"))
     return array
 
 
 def _ragged(values: list[Any], feature: Feature) -> Ragged:
     if feature.shape != (None,):
-        raise ValueError("expected rows of single values")
+        raise ValueError(Message("expected rows of single values"))
     splits = np.concatenate([[0], np.cumsum([len(row) for row in values], dtype=np.int64)])
     if all(isinstance(row, (list, tuple)) for row in values):
         items = [item for row in values for item in row]

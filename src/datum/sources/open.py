@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from datum._optional import require
-from datum.errors import AmbiguousSourceError, Option, SourceError, Text, suggest
+from datum.errors import AmbiguousSourceError, Call, Option, SourceError, Text, shell_word, suggest
 from datum.images import sniff_file
 from datum.schema import Feature
 from datum.sources.arrow import ArrowTable
@@ -74,14 +74,17 @@ _WANTED = {
     _TEXT: "train.json, train.jsonl or train.csv",
 }
 _HINTS = {
-    _CLF: (
+    _CLF: Call(
         "ClassFolders(path, splits={'train': ...}),"
         " LabelledImages(path, splits={'train': {'csv_path': ..., 'image_dir': ...}})"
     ),
-    _DET: "VocDetection(path, splits={'train': {'image_dir': ..., 'annotation_dir': ...}})",
-    _SEG: "SegmentationMasks(path, splits={'train': {'image_dir': ..., 'label_dir': ...}})",
-    _TEXT: "CsvTable(path), JsonLines(path) or JsonText(path)",
+    _DET: Call("VocDetection(path, splits={'train': {'image_dir': ..., 'annotation_dir': ...}})"),
+    _SEG: Call("SegmentationMasks(path, splits={'train': {'image_dir': ..., 'label_dir': ...}})"),
+    _TEXT: Call("CsvTable(path), JsonLines(path) or JsonText(path)"),
 }
+
+
+_IMAGE_ROWS = "[{'image': path} for path in sorted(Path(...).glob('*.*'))]"
 
 
 def detect(
@@ -98,7 +101,8 @@ def detect(
     """
     if problem is not None and problem not in _PROBLEMS:
         hint = suggest(problem, _PROBLEMS)
-        raise SourceError(f"expected `problem` {', '.join(_PROBLEMS)}, got {problem!r}", hint=hint)
+        expected = f" {', '.join(_PROBLEMS)}, got {problem!r}"
+        raise SourceError(Text("expected ", Option("problem"), expected), hint=hint)
     place = Path(path)
     if place.is_dir():
         return _detect_folder(place, problem, table or {})
@@ -120,7 +124,7 @@ def _detect_file(path: Path, problem: str | None, options: Mapping[str, Any]) ->
     raise SourceError(
         f"expected a folder, or a file of {', '.join(_TABLES)}, got {got}",
         where=path,
-        hint="load it and pass its records or columns to datum.write",
+        hint=Text("load it and pass its records or columns to ", Call("datum.write")),
     )
 
 
@@ -164,13 +168,18 @@ def _group_by_split(
     is_one = options.get("columns") in ("union", "intersection")
     if others and len(splits) > 1 and not is_one:
         named = {str(split): str(some[0]) for split, some in splits.items()}
+        given = [f"--source {shell_word(f'{split}={file}')}" for split, file in named.items()]
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         raise SourceError(
             "expected every file to be named after a split, as"
             f" {splits[next(iter(splits))][0].name} is, got {others[0].name}{more}",
             where=others[0].parent,
-            hint=f"name the files of each split: datum.write({named!r}, out); or combine all into"
-            " one table with columns='union'",
+            hint=Text(
+                "name the files of each split: ",
+                Call(f"datum.write({named!r}, out)", shell=f"datum write OUT {' '.join(given)}"),
+                "; or combine all into one table with ",
+                Option("columns", "union"),
+            ),
         )
     return list(files) if others else {str(split): some for split, some in splits.items()}
 
@@ -322,8 +331,13 @@ def _refuse_mostly_loose(folder: _Folder) -> None:
         f"expected images in folders named after classes, got {count:,} in"
         f" {listed} and {len(loose):,} beside them, such as {loose[0]}",
         where=folder.path,
-        hint="problem='image_clf' reads the folders as classes and skips the other images;"
-        " without classes, pass rows: [{'image': path} for path in sorted(Path(...).glob('*.*'))]",
+        hint=[
+            Text(
+                Option("problem", "image_clf"),
+                " reads the folders as classes and skips the other images",
+            ),
+            Text("without classes, pass rows: ", Call(_IMAGE_ROWS)),
+        ],
     )
 
 
@@ -369,15 +383,13 @@ def _no_layout(folder: _Folder, problem: str | None) -> SourceError:
     wanted = "; or ".join(_WANTED[kind] for kind in kinds)
     tables = [name for names in folder.tables().values() for name in names]
     if problem in (None, _CLF) and tables and _has_images(folder.path):
-        hint = f"{_HINTS[_CLF]} or ImageTable({tables[0]!r}, path_column=...)"
+        hint = Text(_HINTS[_CLF], f" or ImageTable({tables[0]!r}, path_column=...)")
     elif problem is None and _has_file(folder.path, IMAGE_EXTENSIONS):
-        hint = (
-            "without labels, pass rows: [{'image': path} for path in sorted(Path(...).iterdir())]"
-        )
+        hint = Text("without labels, pass rows: ", Call(_IMAGE_ROWS))
     elif problem is None:
-        hint = "name the source, one of datum.sources, such as " + _HINTS[_DET]
+        hint = Text("name the source, one of datum.sources, such as ", _HINTS[_DET])
     else:
-        hint = _HINTS[problem]
+        hint = Text(_HINTS[problem])
     return SourceError(f"expected {wanted}, got {folder.describe()}", where=folder.path, hint=hint)
 
 
@@ -428,7 +440,11 @@ def _find_source(source: Any, problem: str | None, table: Mapping[str, Any]) -> 
         refuse_options(table, f"the source is not a file but {_describe(source)}")
     if problem is not None:
         raise SourceError(
-            f"expected a path where problem={problem!r} is given, got {type(source).__name__}"
+            Text(
+                "expected a path where ",
+                Option("problem", problem),
+                f" is given, got {type(source).__name__}",
+            )
         )
     if isinstance(source, Source):
         return source

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, Literal, Self, TypedDict, TypeVar
 
-from datum.errors import Message, SourceError, suggest
+from datum._options import fields_of, is_default, refuse_unknown
+from datum.errors import Option, SourceError, Text, suggest
 
 __all__ = [
+    "JOIN_HINT",
+    "TableKeywords",
     "TableOptions",
-    "check_table_options",
     "find_splits",
     "is_split_name",
     "pick_columns",
@@ -26,6 +27,12 @@ __all__ = [
 ]
 
 _HEADERS = ("same", "union", "intersection")
+JOIN_HINT = Text(
+    Option("columns", "union"),
+    " reads every column, ",
+    Option("columns", "intersection"),
+    " those that all files have",
+)
 _APPLIES = {
     "columns": "CSV, JSON, Parquet and Arrow",
     "rename": "CSV, JSON, Parquet and Arrow",
@@ -33,85 +40,101 @@ _APPLIES = {
 }
 
 
-class TableOptions(TypedDict, total=False):
-    """How tables in files are read.
-
-    Each is an option of `datum.write` and `datum.plan` if the source is a path, and of the
-    source itself: `CsvTable` takes all of them; `JsonLines`, `JsonText` and `ArrowTable` take
-    `columns` and `rename`, and the first two `encoding`. An option that a source does not take is
-    an error.
-
-    Attributes:
-        header: Whether the first row contains the names of the columns. By default, "auto", it does
-            unless its cells are like those below: numbers above numbers. The report says so if it
-            is in doubt.
-        names: Names for the columns of a file without a header, or in place of its header.
-        delimiter: The character between cells. By default the comma, semicolon, tab or bar,
-            whichever fits.
-        skip_rows: The number of lines to skip at the start of each file.
-        comment: The character that starts lines to skip.
-        decimal: The decimal separator of numbers, "." or ",".
-        columns: A list of the columns to read, by their names in the file and in this order; files
-            may have others. Or how to treat files whose headers differ: "same" raises SourceError
-            (the default), "union" reads every column, absent where a file lacks it,
-            "intersection" reads the columns that all files have.
-        rename: New names of columns by their names in the file. A schema and keys use the new ones.
-        null_values: Cells that mean that there is no value. By default an empty cell does, and in
-            columns of numbers also NA, N/A, null and None.
-        encoding: The encoding of the text, such as "utf-8", "cp1252" or "mac_roman". By default
-            UTF-8, or the encoding of a byte order mark, or else Windows-1252 or Mac Roman,
-            whichever reads better; the report says so.
-        root: The folder that paths of images in a table are relative to and must stay within: a
-            path that leads out of it, by `..`, as an absolute path or through a link, makes a bad
-            record. By default paths are relative to the folder of the table or to the working
-            folder, and may lead anywhere: set a root for a table from an untrusted source. It is
-            an option of `datum.write` and `datum.plan`, for tables in memory too.
-    """
+class TableKeywords(TypedDict, total=False):
+    """The keywords of tables in files; `TableOptions` documents each of them."""
 
     header: bool | Literal["auto"]
-    names: Sequence[str]
-    delimiter: str
+    names: Sequence[str] | None
+    delimiter: str | None
     skip_rows: int
-    comment: str
-    decimal: str
+    comment: str | None
+    decimal: Literal[".", ","]
     columns: Sequence[str] | Literal["same", "union", "intersection"]
-    rename: Mapping[str, str]
-    null_values: Sequence[str]
-    encoding: str
-    root: str | os.PathLike[str]
+    rename: Mapping[str, str] | None
+    null_values: Sequence[str] | None
+    encoding: str | None
 
 
-def check_table_options(options: Mapping[str, Any], *, of: str) -> None:
-    """Raise an error for options that make no sense; `of` is what takes the options.
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """Options of tables in files.
 
-    >>> check_table_options({"delimeter": ";"}, of="CsvTable")
-    Traceback (most recent call last):
-    TypeError: CsvTable() has no option 'delimeter'
-    hint: did you mean 'delimiter'?
+    Each is an option of `datum.write` and `datum.plan` if the source is a path, and of the source
+    itself: `CsvTable` takes all of them; `JsonLines`, `JsonText` and `ArrowTable` take `columns`
+    and `rename`, and the first two `encoding`. An option that a source does not take is an error.
+
+    Attributes:
+        header: Whether the first row has the names of the columns. By default, "auto", it does
+            unless its cells look like those below it: numbers above numbers. The report says so if
+            there is doubt.
+        names: Names of the columns, in place of a header.
+        delimiter: Character between cells. By default the one of comma, semicolon, tab and bar
+            that fits.
+        skip_rows: Number of lines to skip at the start of each file.
+        comment: Character that starts a line to skip.
+        decimal: Character before the fraction of a number. "." or ",".
+        columns: Columns to read, in this order, or what to do if the headers of files differ.
+            Names are those in the file, and files may have other columns. "same" refuses headers
+            that differ, "union" takes every column, absent if a file lacks it, and "intersection"
+            the columns that all files have.
+        rename: New names of columns, by their names in the file. A schema and keys use the new
+            names.
+        null_values: Cells that mean that there is no value. By default an empty cell does, and in
+            columns of numbers also NA, N/A, null and None.
+        encoding: Encoding of the text. By default UTF-8, or what a byte order mark says, or else
+            Windows-1252 or Mac Roman, whichever reads better; the report says so. Others are given
+            by name, such as "utf-16" or "shift_jis".
     """
-    for name, value in options.items():
-        if name not in TableOptions.__annotations__:
-            hint = suggest(name, TableOptions.__annotations__)
-            raise TypeError(Message(f"{of}() has no option {name!r}", hint=hint))
-        problem = _find_problem(name, value)
-        if problem:
-            raise SourceError(f"expected `{name}` {problem}, got {value!r}")
-    marks = [options[name] for name in ("delimiter", "comment", "decimal") if options.get(name)]
-    if len(set(marks)) < len(marks):
-        raise SourceError(
-            "expected different characters as `delimiter`, `comment` and `decimal`, got "
-            + ", ".join(map(repr, marks))
-        )
+
+    header: bool | Literal["auto"] = "auto"
+    names: Sequence[str] | None = None
+    delimiter: str | None = None
+    skip_rows: int = 0
+    comment: str | None = None
+    decimal: Literal[".", ","] = "."
+    columns: Sequence[str] | Literal["same", "union", "intersection"] = "same"
+    rename: Mapping[str, str] | None = None
+    null_values: Sequence[str] | None = None
+    encoding: str | None = None
+
+    @classmethod
+    def of(cls, keywords: Mapping[str, Any], *, caller: str) -> Self:
+        """The options of some keywords; a misspelt one raises TypeError with the nearest name.
+
+        >>> TableOptions.of({"delimeter": ";"}, caller="CsvTable")
+        Traceback (most recent call last):
+        TypeError: CsvTable: got an unknown option `delimeter`
+        hint: did you mean `delimiter`?
+        """
+        refuse_unknown(keywords, fields_of(cls), caller=caller)
+        return cls(**keywords)
+
+    def __post_init__(self) -> None:
+        for name, value in self.given.items():
+            problem = _find_problem(name, value)
+            if problem:
+                raise SourceError(Text("expected ", Option(name), f" {problem}, got {value!r}"))
+        marks = [mark for mark in (self.delimiter, self.comment, self.decimal) if mark]
+        if len(set(marks)) < len(marks):
+            names = Option("delimiter"), ", ", Option("comment"), " and ", Option("decimal")
+            got = ", ".join(map(repr, marks))
+            raise SourceError(Text("expected different characters as ", *names, f", got {got}"))
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that are not as by default."""
+        found = {name: getattr(self, name) for name in fields_of(self)}
+        return {name: value for name, value in found.items() if not is_default(self, name, value)}
 
 
 def _find_problem(name: str, value: Any) -> str | None:
     if name == "header":
-        return None if isinstance(value, bool) or value == "auto" else 'to be True, False or "auto"'
+        return None if isinstance(value, bool) else 'to be True, False or "auto"'
     if name in ("delimiter", "comment"):
         is_mark = isinstance(value, str) and len(value) == 1 and value.isascii()
         return None if is_mark and value not in '"\r\n\0' else "to be one character of ASCII"
     if name == "decimal":
-        return None if value in (".", ",") else 'to be "." or ","'
+        return None if value == "," else 'to be "." or ","'
     if name == "skip_rows":
         is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
         return None if is_count else "to be a number of lines"
@@ -144,7 +167,7 @@ def refuse_options(options: Mapping[str, Any], got: str, accepted: Sequence[str]
     for name in options:
         if name not in accepted:
             kinds = _APPLIES.get(name, "CSV")
-            raise SourceError(f"`{name}` applies to {kinds} files; {got}")
+            raise SourceError(Text(Option(name), f" applies to {kinds} files; {got}"))
 
 
 def rename_columns(names: Sequence[str], rename: Mapping[str, str], *, where: str) -> list[str]:
@@ -152,18 +175,23 @@ def rename_columns(names: Sequence[str], rename: Mapping[str, str], *, where: st
     renamed = [rename.get(name, name) for name in names]
     if len(set(renamed)) < len(renamed):
         twice = next(name for name, count in Counter(renamed).items() if count > 1)
-        raise SourceError(
-            f"expected `rename` to use different names, got {twice!r} twice", where=where
+        problem = Text(
+            "expected ", Option("rename"), f" to use different names, got {twice!r} twice"
         )
+        raise SourceError(problem, where=where)
     return renamed
 
 
-def pick_columns(names: Sequence[str], wanted: Sequence[str], *, where: str) -> list[str]:
+def pick_columns(
+    names: Sequence[str], wanted: Sequence[str], *, where: str, option: str = ""
+) -> list[str]:
     """Return the wanted columns; raise SourceError with the nearest name if one is missing."""
     for name in wanted:
         if name not in names:
             hint = suggest(name, names, f"there are {', '.join(names)}")
-            raise SourceError(f"expected a column {name!r}", where=where, hint=hint)
+            told = (Option(option), ": ") if option else ()
+            problem = Text(*told, f"expected a column {name!r}")
+            raise SourceError(problem, where=where, hint=hint)
     return list(wanted)
 
 

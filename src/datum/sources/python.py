@@ -147,7 +147,7 @@ class RowReader:
         if self._names is None:
             names = ("x", "y") if len(row) == 2 else [str(at) for at in range(len(row))]
         if len(names) != len(row):
-            raise TypeError(f"expected a tuple of {len(names)} values, got {len(row)}")
+            raise TypeError(Message(f"expected a tuple of {len(names)} values, got {len(row)}"))
         return dict(zip(names, row, strict=True))
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from datum._optional import require
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
-from datum.errors import DatumError, SourceError
+from datum.errors import Call, DatumError, SourceError, Text
 from datum.schema import DTYPES
 from datum.schema.plain import array_of_tensor, sparse_from_scipy, sparse_from_tensor
 from datum.sources.arrow_columns import ConvertedColumns, combine, convert_table
@@ -328,7 +328,9 @@ def _check_inflated(file: BinaryIO, path: Path, max_bytes: int | None) -> None:
         raise SourceError(
             f"{size:,} bytes that inflate to {total:,} exceed the limit of {limit:,}",
             where=path,
-            hint=f"datum.sources.NumpyFile({str(path)!r}, max_bytes={total}) reads them",
+            hint=Text(
+                Call(f"datum.sources.NumpyFile({str(path)!r}, max_bytes={total})"), " reads them"
+            ),
         )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from datum import _core
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
-from datum.errors import SchemaError, SourceError
+from datum.errors import Message, SchemaError, SourceError
 from datum.schema import Schema, SchemaGuess
 from datum.sources.protocol import Block, PartInfo, Reject, SparseRows, as_slice, take_rows
 
@@ -77,7 +77,7 @@ class TablePart(PartInfo):
         """Return the records of these numbers, in this order."""
         numbers = np.asarray(numbers, np.int64)
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(self):
-            raise IndexError(f"expected numbers below {len(self)}, got {numbers}")
+            raise IndexError(Message(f"expected numbers below {len(self)}, got {numbers}"))
         rejects: list[Reject] = []
         rows = numbers
         if self.rejects:

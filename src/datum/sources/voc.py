@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from datum.errors import SourceError, nearest
+from datum.errors import Call, SourceError, Text, nearest
 from datum.images import ImageError, read_file
 from datum.schema import Feature, Schema
 from datum.sources.files import (
@@ -388,8 +388,10 @@ class _RowMaker:
                 raise UnusableRecordError(
                     f"expected an annotation {line.names[0]}.xml in {draft.folder}, got none",
                     where=path,
-                    hint="VocDetection(path, unannotated='empty') stores it as an image without"
-                    " objects",
+                    hint=Text(
+                        Call("datum.sources.VocDetection(path, unannotated='empty')"),
+                        " stores it as an image without objects",
+                    ),
                 )
             annotation = Annotation(0.0, 0.0, [])
         where = str(draft.folder / f"{line.names[0]}.xml")
@@ -439,7 +441,10 @@ class _RowMaker:
             annotation.height,
             is_checked=self.is_size_checked,
             where=where,
-            hint="VocDetection(path, sizes='image') reads boxes as pixels of the stored images",
+            hint=Text(
+                Call("datum.sources.VocDetection(path, sizes='image')"),
+                " reads boxes as pixels of the stored images",
+            ),
         )
 
 

@@ -15,13 +15,20 @@ import typer
 from typer.testing import CliRunner
 
 import datum
-from datum import CorruptRecordError, SourceError, WriteError
+from datum import CorruptRecordError, Feature, SourceError, WriteError
 from datum.cli import main
 from datum.cli.app import PANELS, HelpfulCommand, HelpfulGroup, app, explain_misuse
 from datum.cli.arguments import complete_split, complete_words, open_any
-from datum.cli.running import DEBUG, end_well, errors_as_messages, print_message, print_warnings
-from datum.cli.shell import say_for_shell, told_for_shell
-from datum.errors import Message
+from datum.cli.running import (
+    COMMAND,
+    DEBUG,
+    end_well,
+    errors_as_messages,
+    print_message,
+    print_warnings,
+)
+from datum.cli.shell import hinted, say, say_for_shell
+from datum.errors import Call, Message, Option, Text
 
 COMMANDS = [name for names in PANELS.values() for name in names]
 
@@ -160,9 +167,10 @@ def test_what_goes_well_says_nothing(capsys):
         (WriteError("out: expected no dataset"), 1, "error: out: expected no dataset"),
         (FileNotFoundError(2, "No such file or directory", "x.csv"), 1, "error: x.csv: no such"),
         (OSError("short"), 1, "error: short"),
-        (ValueError("expected 1, got 2"), 2, "error: expected 1, got 2"),
-        (KeyError("expected a split, got 'x'"), 2, "error: expected a split, got 'x'"),
-        (TypeError("write() has no option 'x'"), 2, "error: write() has no option 'x'"),
+        (ValueError(Message("expected 1, got 2")), 2, "error: expected 1, got 2"),
+        (KeyError(Message("expected a split, got 'x'")), 2, "error: expected a split, got 'x'"),
+        (TypeError(Message("got an unknown option")), 2, "error: got an unknown option"),
+        (ValueError("expected 1"), 1, "error: unexpected ValueError: expected 1\nhint: --debug"),
         (ValueError("boom"), 1, "error: unexpected ValueError: boom\nhint: --debug"),
         (ZeroDivisionError("boom"), 1, "error: unexpected ZeroDivisionError: boom\nhint: --debug"),
         (MemoryError(), 1, "error: out of memory"),
@@ -189,7 +197,7 @@ def test_exits_and_usage_errors_are_left_to_typer():
 
 @pytest.mark.usefixtures("debugging")
 def test_debug_shows_where_an_error_came_from(capsys):
-    exit_code_of(ValueError("expected 1, got 2"))
+    exit_code_of(ValueError(Message("expected 1, got 2")))
     err = capsys.readouterr().err
     assert "Traceback" in err
     assert err.endswith("error: expected 1, got 2\n")
@@ -471,65 +479,101 @@ def test_options_complete_with_one_short_line():
     assert (item.value, item.help) == ("--count", "How many.")
 
 
+@pytest.fixture
+def running():
+    """Makes a command the one that runs."""
+    group = typer.main.get_command(app)
+    tokens = []
+
+    def run(name):
+        tokens.append(COMMAND.set(group.get_command(None, name)))
+
+    yield run
+    for token in reversed(tokens):
+        COMMAND.reset(token)
+
+
 @pytest.mark.parametrize(
-    ("python", "shell"),
+    ("command", "option", "shell"),
     [
-        ("append=True adds to it", "--append adds to it"),
-        ("on_error='quarantine' goes on", "--on-error quarantine goes on"),
-        ("leave out `splits`", "leave out --splits"),
-        ("expected `shard_bytes` of 1", "expected --shard-size of 1"),
-        ("expected `columns` or `drop`", "expected --columns or --drop"),
-        ("expected `workers` of 1", "expected --workers of 1"),
-        ("splits={'train': 0.8, 'val': 0.2}", "--splits train=0.8,val=0.2"),
-        ("problem='image_clf' or so", "--problem image_clf or so"),
-        ("x=True `other` y='z'", "x=True `other` y='z'"),
+        ("write", Option("append", True), "--append"),
+        ("write", Option("on_error", "quarantine"), "--on-error quarantine"),
+        ("write", Option("splits"), "--splits"),
+        ("write", Option("shard_bytes"), "--shard-size"),
+        ("write", Option("sidecars", ["tfds"]), "--sidecar tfds"),
+        ("write", Option("shuffle", False), "--no-shuffle"),
+        ("write", Option("header", False), "--no-header"),
+        ("write", Option("compression", None), "--compression none"),
+        ("write", Option("splits", {"train": 0.8, "val": 0.2}), "--splits train=0.8,val=0.2"),
+        ("write", Option("schema", {"x": Feature("str", optional=True)}), "--schema 'x=str?'"),
+        ("write", Option("out"), "OUT"),
+        ("reshard", Option("drop"), "--drop"),
+        ("export-to", Option("split", "val"), "--split val"),
+        ("info", Option("follow_links", True), "--follow-links"),
+        ("info", Option("on_error", "skip"), "on_error='skip'"),
     ],
 )
-def test_options_are_spelt_as_a_shell_has_them(python, shell):
-    assert say_for_shell(python) == shell
+def test_options_are_spelt_as_flags_of_the_command(running, command, option, shell):
+    running(command)
+    assert say(Text("give ", option)) == f"give {shell}"
 
 
-def test_errors_keep_their_class():
-    with pytest.raises(SourceError, match="--append"), told_for_shell(None, None):
-        raise SourceError("append=True")
-    with (
-        pytest.raises(WriteError, match=r"^nothing\nhint: --overwrite$"),
-        told_for_shell(None, None),
-    ):
-        raise WriteError("nothing", hint="overwrite=True")
+def test_words_that_look_like_options_stay(running):
+    running("write")
+    text = "record 3: overwrite=True, `splits`"
+    assert say_for_shell(Message(text, hint=text)) == f"{text}\nhint: {text}"
 
 
-def lead(folder, problem="expected", *, hint="name the source, one of datum.sources"):
-    with pytest.raises(SourceError) as caught, told_for_shell(str(folder), "my out"):
+def test_hints_that_only_python_can_follow_are_left_out(running):
+    running("info")
+    message = Message(
+        Text("expected ", Option("schema")),
+        hint=[
+            Text(Option("on_error", "skip"), " leaves them out"),
+            "  and this line goes on with it",
+            Text("or ", Call("datum.mix()")),
+            Text("or ", Call("datum.repair('a', 'b')", shell="datum repair a b")),
+            Text(Option("follow_links", True), " reads them"),
+        ],
+    )
+    assert say_for_shell(message).hint_lines == (
+        "or datum repair a b",
+        "--follow-links reads them",
+    )
+    assert say_for_shell(message).problem == "expected `schema`"
+
+
+PYTHON = Text("name the source: ", Call("datum.sources.CsvTable(path)"))
+
+
+def lead(folder, problem="expected", *, hint=PYTHON):
+    with pytest.raises(SourceError) as caught, hinted(str(folder), "my out"):
         raise SourceError(problem, hint=hint)
     return str(caught.value)
 
 
-def test_a_folder_that_is_not_understood_leads_on(tmp_path):
+def test_a_folder_that_is_not_understood_leads_on(running, tmp_path):
+    running("write")
     assert "your-program | datum write - OUT" in lead(tmp_path)
     (tmp_path / "b.json").write_text("{}")
     assert lead(tmp_path).endswith(f"datum write {tmp_path / 'b.json'} 'my out'")
     (tmp_path / "datum.json").write_text("{}")
     assert lead(tmp_path).endswith(f"datum reshard {tmp_path} 'my out'")
     assert lead(tmp_path).count("hint:") == 1
-
-
-def test_a_hint_of_its_own_stays(tmp_path):
-    assert lead(tmp_path, "x", hint="problem='image_seg'") == "x\nhint: --problem image_seg"
     assert "JSON lines" in lead(tmp_path / "no")
 
 
-def test_what_is_wrong_with_an_option_leads_nowhere_else(tmp_path):
-    (tmp_path / "b.json").write_text("{}")
-    assert (
-        lead(tmp_path, "expected `quality` of 1, got 0", hint="")
-        == "expected --quality of 1, got 0"
-    )
+def test_a_hint_of_its_own_stays(running, tmp_path):
+    running("write")
+    hint = Text(Option("problem", "image_seg"))
+    assert lead(tmp_path, "x", hint=hint) == "x\nhint: problem='image_seg'"
 
 
-def test_a_hint_at_a_class_of_python_is_replaced(tmp_path):
+def test_what_is_wrong_with_an_option_leads_nowhere_else(running, tmp_path):
+    running("write")
     (tmp_path / "b.json").write_text("{}")
-    assert "hint: name one of its files" in lead(tmp_path, "x", hint="CsvTable(path)")
+    problem = Text("expected ", Option("quality"), " of 1, got 0")
+    assert lead(tmp_path, problem, hint="") == "expected `quality` of 1, got 0"
 
 
 def test_the_package_runs_as_a_program(monkeypatch, capsys):

@@ -121,13 +121,16 @@ def test_compression_is_kept_unless_another_is_named(run, tmp_path, given, compr
         (("--where", "y == 3"), "expected a feature, got 'y'"),
         (("--columns", "xx"), "did you mean 'x'"),
         (("--shards", "many"), "--shards: expected a number"),
-        (("--records-per-shard", 0), "expected --records-per-shard of at least 1, got 0"),
+        (("--records-per-shard", 0), "expected --records-per-shard of 1 or more, got 0"),
         (("--records-per-shard", 9, "--shards", 2), "--shards or --records-per-shard, got both"),
         (("--shard-size", "large"), "size: expected a number of bytes"),
         (("--splits", "train"), "--splits: expected name=value"),
         (("--splits", "train=0.5,val=train"), "expected fractions, or records of splits, got both"),
         (("--compression", "zip"), "did you mean 'gzip'"),
-        (("--stratify", "x"), "expected fractions"),
+        (
+            ("--stratify", "x"),
+            "expected fractions in --splits, which --stratify divides by",
+        ),
         (("--splits", "a=trian"), "did you mean 'train'"),
     ],
 )
@@ -151,7 +154,7 @@ def test_damage_names_the_command_that_saves_the_rest(run, small):
     flip(shard_of(small), 500)
     code, _, err = run("in", "out")
     assert code == 1
-    assert err.splitlines()[-1] == "hint: datum repair in OUT saves what is whole"
+    assert err.splitlines()[-1] == "hint: datum repair in repaired writes the intact records"
 
 
 def test_help_has_examples(run):

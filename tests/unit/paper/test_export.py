@@ -284,13 +284,14 @@ def test_the_options_of_the_writer_are_handed_on(labelled, export_to):
         max_side=64,
         quality=80,
         verify=True,
-        sidecars=["older"],
+        sidecars=("label_map",),
+        storage=None,
         progress=False,
     )
     written = export_to(labelled, CLF, **options)
     assert written.out == "out"
     assert written.options == options
-    with pytest.raises(TypeError, match="unexpected keyword argument 'suffle'"):
+    with pytest.raises(TypeError, match="unknown option `suffle`\nhint: did you mean `shuffle`"):
         export_to(labelled, CLF, suffle=True)
 
 

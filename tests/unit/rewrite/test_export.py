@@ -225,7 +225,7 @@ def test_the_format_must_be_known_and_fit(tmp_path):
 
 def test_a_misspelt_option_names_the_nearest(tmp_path):
     with pytest.raises(
-        TypeError, match=r"export_to\(\) has no option 'colums'\nhint: did you mean"
+        TypeError, match=r"export_to: got an unknown option `colums`\nhint: did you mean"
     ):
         datum.export_to(tmp_path, tmp_path / "out", colums=["x"])
 

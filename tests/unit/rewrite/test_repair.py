@@ -564,7 +564,7 @@ def test_a_target_that_is_there_is_replaced_only_if_asked(sound, broken, tmp_pat
 
 
 def test_a_misspelt_option_names_the_nearest(sound, tmp_path):
-    with pytest.raises(TypeError, match="did you mean 'deep'"):
+    with pytest.raises(TypeError, match="did you mean `deep`"):
         repair(sound, tmp_path / "out", depe=True)
 
 

@@ -291,7 +291,7 @@ def test_naming_all_features_copies_records_as_they_are(kinds, tmp_path):
         ({"drop": list(KINDS)}, ValueError, "expected a feature to keep, got none"),
         ({"columns": ["x"], "drop": ["name"]}, ValueError, "expected `columns` or `drop`"),
         ({"where": "x > 3"}, TypeError, "expected `where` to be a function"),
-        ({"whree": None}, TypeError, "did you mean 'where'"),
+        ({"whree": None}, TypeError, "did you mean `where`"),
         ({"compression": "gzp"}, ValueError, "did you mean 'gzip'"),
         ({"stratify": "x"}, datum.SplitError, "expected fractions"),
     ],
@@ -415,11 +415,11 @@ def test_damage_is_told_with_the_call_that_saves_the_rest(tmp_path, compression)
 
 
 def test_a_where_that_keeps_nothing_is_an_error(small, tmp_path):
-    with pytest.raises(datum.SourceError, match="where: expected a record to be kept, got none"):
+    with pytest.raises(datum.SourceError, match="`where`: expected a record to be kept, got none"):
         reshard(small, tmp_path / "out", where=lambda record: False)
     gzip = copy(small, tmp_path / "copy")
     reshard(gzip, tmp_path / "gzip", compression="gzip")
-    with pytest.raises(datum.SourceError, match="where: expected a record to be kept, got none"):
+    with pytest.raises(datum.SourceError, match="`where`: expected a record to be kept, got none"):
         reshard(tmp_path / "gzip", tmp_path / "out", where=lambda record: False)
 
 

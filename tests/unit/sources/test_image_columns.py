@@ -246,7 +246,7 @@ def test_a_named_source_reads_what_it_says(photos, tmp_path):
 
 def test_a_problem_of_images_needs_some(photos, tmp_path):
     (photos / "t.csv").write_text("x\n1\n")
-    with pytest.raises(SourceError, match="hint: ImageTable"):
+    with pytest.raises(SourceError, match="hint: datum.sources.ImageTable"):
         datum.write(photos / "t.csv", tmp_path / "out", problem="image_clf", progress=False)
     path = as_table("csv", rows_of("photos"), photos)
     report = datum.write(path, tmp_path / "out", problem="image_clf", progress=False)

@@ -116,7 +116,9 @@ def test_a_column_called_image_is_refused(tmp_path):
 def test_a_folder_of_another_layout_is_refused_with_a_hint(tmp_path):
     (tmp_path / "train").mkdir()
     (tmp_path / "labels.csv").write_text("filename\n")
-    with pytest.raises(SourceError, match=r"train\.csv and train/, got none\nhint: splits="):
+    with pytest.raises(
+        SourceError, match=r"train\.csv and train/, got none\nhint: datum.sources.LabelledImages"
+    ):
         LabelledImages(tmp_path).parts()
 
 

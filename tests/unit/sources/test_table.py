@@ -461,7 +461,7 @@ def test_an_option_of_another_kind_of_source_is_an_error(tmp_path):
 @pytest.mark.parametrize("call", [lambda *a, **k: datum.write(*a, "out", **k), CsvTable])
 def test_a_misspelt_option_names_the_nearest(call):
     with pytest.raises(
-        TypeError, match="has no option 'delimeter'\nhint: did you mean 'delimiter'"
+        TypeError, match="got an unknown option `delimeter`\nhint: did you mean `delimiter`"
     ):
         call("a.csv", delimeter=";")
 

@@ -287,7 +287,7 @@ def test_a_size_that_contradicts_the_image_is_rejected(root, size, message):
     block = read_all(VocDetection(root).parts()["train"])
     (reject,) = block.rejects
     assert message in reject.reason
-    assert reject.hint.startswith("VocDetection(path, sizes='image')")
+    assert reject.hint.startswith("datum.sources.VocDetection(path, sizes='image')")
     assert reject.where == str(root / "Annotations" / "a.xml")
     rows = read_all(VocDetection(root, sizes="image").parts()["train"]).data
     assert rows[0]["xmax"] == [0.4]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from datum import Feature, Schema
-from datum._write.options import check_options
+from datum._write.options import WriteOptions
 from datum.sources import Block
 
 
@@ -42,23 +42,5 @@ class NumbersSource:
         return {"train": self.part}
 
 
-DEFAULTS = {
-    "schema": None,
-    "floats": "float32",
-    "shuffle": True,
-    "seed": 0,
-    "shard_bytes": 2**20,
-    "shards": None,
-    "records_per_shard": None,
-    "compression": None,
-    "workers": 1,
-    "executor": "local",
-    "on_error": "raise",
-    "stratify": None,
-    "sidecars": (),
-    "keys": None,
-}
-
-
 def options(**given: Any) -> Any:
-    return check_options(**{**DEFAULTS, **given})
+    return WriteOptions(**{"workers": 1, **given})

@@ -1,15 +1,17 @@
 """Options of a write, what they warn of, and the hints of errors."""
 
+import inspect
 import json
 
+import numpy as np
 import pytest
 
 import datum
 from datum import SplitError
-from datum._write.options import check_options
+from datum._options import options_of
+from datum._write.options import PlanOptions
 from datum._write.plan import find_cautions
 from datum._write.report import PlannedSplit
-from datum.cli.shell import say_for_shell
 from datum.errors import SchemaError, SourceError
 from datum.sources import Reject
 from tests.unit.write.datasets import rows, write
@@ -23,7 +25,6 @@ from tests.unit.write.datasets import rows, write
         ({"floats": "float16"}, "floats"),
         ({"shards": 0}, "shards"),
         ({"records_per_shard": 0}, "records_per_shard"),
-        ({"records_per_shard": 2.5}, "records_per_shard"),
         ({"records_per_shard": 5, "shards": 2}, "`shards` or `records_per_shard`, got both"),
         ({"records_per_shard": 5, "shards": {"train": 2}}, "`shards` or `records_per_shard`"),
         ({"shard_bytes": 10}, "shard_bytes"),
@@ -38,23 +39,31 @@ def test_options_that_cannot_be_meant_are_refused(tmp_path, options, match):
         write(rows(1), tmp_path / "out", **options)
 
 
+@pytest.mark.parametrize("name", ["records_per_shard", "shards", "shard_bytes", "seed", "workers"])
+def test_options_of_another_type_are_refused(tmp_path, name):
+    with pytest.raises(TypeError, match=f"expected `{name}` to be a whole number, got 2.5"):
+        write(rows(1), tmp_path / "out", **{name: 2.5})
+
+
+@pytest.mark.parametrize("function", [datum.write, datum.plan, datum.reshard])
+def test_every_option_is_in_the_signature_and_the_docstring(function):
+    parameters = inspect.signature(function).parameters
+    text = inspect.getdoc(function)
+    for name, option in options_of(function).items():
+        assert parameters[name].default == option.default
+        assert parameters[name].annotation
+        assert f"\n    {name}: " in text
+        assert option.help.endswith(".")
+    assert not any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    report = write(rows(4), tmp_path / "out", shards=np.int64(2), seed=np.uint8(3))
+    assert report.splits["train"].shards == 2
+
+
 def test_shards_of_a_split_that_there_is_not_are_refused():
-    options = check_options(
-        schema=None,
-        floats="float32",
-        shuffle=True,
-        seed=0,
-        shard_bytes=1 << 20,
-        shards={"trian": 2},
-        records_per_shard=None,
-        compression=None,
-        workers=None,
-        executor="local",
-        on_error="raise",
-        stratify=None,
-        sidecars=(),
-        keys=None,
-    )
+    options = PlanOptions(shards={"trian": 2})
     options.check_split_names(["trian"])
     with pytest.raises(SplitError, match=r"got 'trian'\nhint: did you mean 'train'"):
         options.check_split_names(["train", "val"])
@@ -68,24 +77,8 @@ REJECT = Reject(7, "k", "a.csv, line 9", "expected 2 cells, got 3", "none")
 def cautions(
     splits=None, metadata=None, *, rejects=(), duplicates=(), unfitted=(), unread=(), **options
 ):
-    given = {
-        "schema": None,
-        "floats": "float32",
-        "shuffle": True,
-        "seed": 0,
-        "shard_bytes": 1 << 20,
-        "shards": None,
-        "records_per_shard": None,
-        "compression": None,
-        "workers": None,
-        "executor": "local",
-        "on_error": "raise",
-        "stratify": None,
-        "sidecars": (),
-        "keys": None,
-    }
     return find_cautions(
-        check_options(**{**given, **options}),
+        PlanOptions(**{"shard_bytes": 1 << 20, **options}),
         splits or {"train": PlannedSplit("", 10, 10, 1000, 1)},
         metadata or {},
         looked_at=10,
@@ -198,8 +191,9 @@ def test_a_text_that_names_a_float_leads_to_a_schema_that_takes_it(tmp_path):
     with pytest.raises(SchemaError) as raised:
         datum.write(rows, tmp_path / "out", progress=False)
     hint = str(raised.value).partition("hint: ")[2]
-    assert say_for_shell(hint) == "--schema x=float32 reads it as a float"
-    given = eval(hint.removeprefix("schema=").partition(" takes")[0], {"datum": datum})
+    assert hint == "schema={'x': datum.Feature('float32')} reads it as a float"
+    assert raised.value.hint.options[0].value == {"x": datum.Feature("float32")}
+    given = eval(hint.removeprefix("schema=").partition(" reads")[0], {"datum": datum})
     assert datum.write(rows, tmp_path / "out", schema=given, progress=False).records == 2
 
 
@@ -219,7 +213,9 @@ def test_values_that_a_dataset_cannot_take_lead_to_its_own_feature(tmp_path):
     with pytest.raises(SchemaError) as raised:
         datum.write(more, tmp_path / "out", append=True, progress=False)
     hint = str(raised.value).partition("hint: ")[2]
-    assert say_for_shell(hint).startswith("--schema 'x=float32[?]?' rounds it")
+    assert raised.value.hint.options[0].value == {
+        "x": datum.Feature("float32", (None,), optional=True)
+    }
     given = eval(hint.removeprefix("schema=").partition(" rounds")[0], {"datum": datum})
     datum.write(more, tmp_path / "out", append=True, schema=given, progress=False)
     assert len(datum.load(tmp_path / "out")["train"]) == 4

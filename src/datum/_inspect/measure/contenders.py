@@ -32,11 +32,15 @@ from datum._optional import require
 from datum._read.numbered import NumberedRecords
 from datum._read.split import Split
 from datum.errors import (
+    Call,
     CorruptRecordError,
     Damage,
     Message,
     MissingDependencyError,
+    Option,
     SourceError,
+    Text,
+    shell_word,
     suggest,
 )
 from datum.format import Parser, RecordFile
@@ -150,7 +154,12 @@ def _corrupt(piece: Piece, row: int, kind: str) -> CorruptRecordError:
     return CorruptRecordError(
         f"record {number} at byte {offset}: expected an intact record, got damage: {kind}",
         where=piece.path,
-        hint="`datum verify` lists all damage, `datum repair` saves the good records",
+        hint=Text(
+            Call(
+                f"datum.verify({str(piece.path)!r})", shell=f"datum verify {shell_word(piece.path)}"
+            ),
+            " lists all damage",
+        ),
         damage=Damage(str(piece.path), offset, end, number, kind),
     )
 
@@ -379,7 +388,7 @@ def _read_all(sample: Sample) -> Any:
     split = sample.split
     kinds = {run.shard.compression for run in split.runs}
     if len(kinds) > 1:
-        raise ValueError("expected files that are all compressed alike")
+        raise ValueError(Message("expected files that are all compressed alike"))
     compression = _COMPRESSION[kinds.pop()]
     paths = [str(split.shards.folder / run.shard.name) for run in split.runs]
     starts = tf.constant([run.start for run in split.runs], tf.int64)
@@ -434,7 +443,8 @@ def choose_frameworks(asked: Iterable[str] | str | None) -> list[str] | None:
         known = _ALIASES.get(name, name)
         if known not in FRAMEWORKS:
             hint = suggest(name, [*FRAMEWORKS, *_ALIASES], f"there are {', '.join(FRAMEWORKS)}")
-            raise ValueError(Message(f"expected `frameworks` to be known, got {name!r}", hint=hint))
+            problem = Text("expected ", Option("frameworks"), f" to be known, got {name!r}")
+            raise ValueError(Message(problem, hint=hint))
         chosen.append(known)
     return [name for name in FRAMEWORKS if name in chosen]
 

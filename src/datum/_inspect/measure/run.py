@@ -57,10 +57,10 @@ from datum._inspect.measure.timing import (
 from datum._load.loader import Loader
 from datum._load.options import LoadOptions, Shuffle
 from datum._load.stream import order_split
-from datum._options import check_count, thread_count
+from datum._options import check_count, thread_count, wrong_kind
 from datum._read.split import Split
 from datum.dataset import Dataset
-from datum.errors import DatumError, SplitError, inert
+from datum.errors import DatumError, Message, Option, SplitError, Text, inert
 from datum.reader import load
 
 __all__ = [
@@ -539,9 +539,11 @@ def measure(
 
 def _check_seconds(seconds: Any) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-        raise TypeError(f"expected `seconds` to be a number, got {seconds!r}")
+        raise wrong_kind("seconds", "a number", seconds)
     if not 0 < seconds < math.inf:
-        raise ValueError(f"expected `seconds` above 0, got {seconds!r}")
+        raise ValueError(
+            Message(Text("expected ", Option("seconds"), f" above 0, got {seconds!r}"))
+        )
     return float(seconds)
 
 

@@ -9,7 +9,17 @@ from typing import Any
 
 from datum._read.contents import Writer
 from datum._write.report import FloatReport
-from datum.errors import ManifestError, WriteError, count_of, format_bytes, inert
+from datum.errors import (
+    Call,
+    ManifestError,
+    Option,
+    Text,
+    WriteError,
+    count_of,
+    format_bytes,
+    inert,
+    shell_word,
+)
 from datum.format import Compression, Manifest, Statistics
 from datum.format.manifest import MANIFEST_NAME
 from datum.format.statistics import MAX_DISTINCT, Counts, FeatureStatistics, Range
@@ -565,7 +575,16 @@ def save_statistics(profile: Profile) -> Path:
         raise WriteError(
             "the dataset has no manifest to store statistics in",
             where=profile.path,
-            hint=f"datum.load({str(profile.path)!r}).save_manifest() writes one",
+            hint=[
+                Text(Call(f"datum.load({str(profile.path)!r}).save_manifest()"), " writes one"),
+                Text(
+                    Call(
+                        f"datum.reshard({str(profile.path)!r}, 'copy')",
+                        shell=f"datum reshard {shell_word(profile.path)} copy",
+                    ),
+                    " makes a copy that has one",
+                ),
+            ],
         )
     manifest = Manifest.load(path)
     for name, split in profile.splits.items():
@@ -589,7 +608,7 @@ def _check(profile: Profile, name: str, split: SplitProfile, manifest: Manifest)
         raise WriteError(
             f"expected a profile of all records and features, got {got}",
             where=profile.path,
-            hint="profile the dataset without `sample` and `columns`",
+            hint=Text("leave out ", Option("sample"), " and ", Option("columns")),
         )
 
 

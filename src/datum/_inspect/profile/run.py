@@ -25,7 +25,7 @@ from datum._options import thread_count
 from datum._read.split import Split
 from datum._write.report import FloatReport
 from datum.dataset import Dataset
-from datum.errors import SchemaError
+from datum.errors import Message, Option, SchemaError, Text
 from datum.format import Statistics
 from datum.format.manifest import VERSION
 from datum.format.statistics import Counts, FeatureStatistics, Range
@@ -242,7 +242,8 @@ def _samples(splits: Mapping[str, Split], sample: Sample) -> dict[str, int | Non
         return {name: _quick_sample(part, room) for name, part in splits.items()}
     number: Any = sample
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise ValueError(f"expected `sample` of 1 or more, 'quick' or None, got {sample!r}")
+        expected = f" of 1 or more, 'quick' or None, got {sample!r}"
+        raise ValueError(Message(Text("expected ", Option("sample"), expected)))
     return dict.fromkeys(splits, number)
 
 

@@ -27,6 +27,7 @@ from datum._inspect.profile.sketch import (
     tally_values,
 )
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
+from datum.errors import Message
 from datum.format import Records
 from datum.images import ImageError, ImageHeader, sniff_format
 from datum.images.header import parse_header
@@ -466,7 +467,7 @@ def _walk(data: bytes, *, is_cut: bool) -> Iterator[tuple[int, int, int | bytes]
         tag, at = _read_varint(data, at)
         number, wire = tag >> 3, tag & 7
         if not number or number >= 2**29 or wire not in _NAMES:
-            raise ValueError("no tag of a field")
+            raise ValueError(Message("no tag of a field"))
         if wire == _VARINT:
             value, at = _read_varint(data, at)
             yield number, wire, value
@@ -475,7 +476,7 @@ def _walk(data: bytes, *, is_cut: bool) -> Iterator[tuple[int, int, int | bytes]
         if wire == _BYTES:
             size, at = _read_varint(data, at)
         if at + size > len(data) and not is_cut:
-            raise ValueError("a field that is longer than the message")
+            raise ValueError(Message("a field that is longer than the message"))
         yield number, wire, data[at : at + size]
         at += size
 
@@ -489,7 +490,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
-    raise ValueError("a number that does not end")
+    raise ValueError(Message("a number that does not end"))
 
 
 def _describe(wire: int, value: int | bytes) -> tuple[str, str]:

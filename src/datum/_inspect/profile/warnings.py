@@ -15,7 +15,7 @@ from datum._inspect.profile.results import (
     ValueCounts,
     percent,
 )
-from datum.errors import count_of, format_bytes
+from datum.errors import Call, Text, count_of, format_bytes, shell_word
 
 __all__ = [
     "find_class_warnings",
@@ -96,7 +96,16 @@ def _find_unseen(name: str, splits: Mapping[str, FeatureProfile]) -> Iterator[Pr
                 "unseen-label",
                 f"{_listed(unseen)} occur{'s' if len(unseen) == 1 else ''} in {split}, never in"
                 " train",
-                "a model cannot learn them: divide the data by class (`stratify=`)",
+                Text(
+                    "a model cannot learn them: ",
+                    Call(
+                        "datum.reshard(path, out, splits={'train': 0.9, 'val': 0.1},"
+                        f" stratify={name!r})",
+                        shell="datum reshard PATH OUT --splits train=0.9,val=0.1 --stratify"
+                        f" {shell_word(name)}",
+                    ),
+                    " divides each class",
+                ),
                 name,
                 split,
                 figure=_listed(unseen),
@@ -116,8 +125,13 @@ def _find_order(name: str, splits: Mapping[str, FeatureProfile]) -> Iterator[Pro
             yield ProfileWarning(
                 "order",
                 f"{percent(one.repeated)} of {split} have the label of the record before them",
-                "write with shuffle=True, or `datum reshard --shuffle`: a shuffle buffer of other"
-                " readers mixes neighbours alone",
+                Text(
+                    Call(
+                        "datum.reshard(path, out, shuffle=True)",
+                        shell="datum reshard PATH OUT --shuffle",
+                    ),
+                    " mixes them: a shuffle buffer of other readers mixes neighbours alone",
+                ),
                 name,
                 split,
                 figure=percent(one.repeated),
@@ -218,7 +232,12 @@ def _find_odd_images(name: str, images: ImageProfile) -> Iterator[ProfileWarning
         yield ProfileWarning(
             "unreadable-images",
             f"{images.unreadable:,} of {total:,} images have no header that can be read",
-            "`datum verify --deep` names them; write with on_error='quarantine' to leave them out",
+            Text(
+                Call("datum.verify(path, deep=True)", shell="datum verify PATH --deep"),
+                " names them, ",
+                Call("datum.repair(path, out, deep=True)", shell="datum repair PATH OUT --deep"),
+                " leaves them out",
+            ),
             name,
             figure=f"{images.unreadable:,}",
         )

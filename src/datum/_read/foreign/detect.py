@@ -29,7 +29,16 @@ from datum._read.foreign.tfds import FEATURES_FILE, INFO_FILE, open_tfds, read_t
 from datum._read.local import cache_folder
 from datum._read.shards import ProgressCallback, Shards, checksum_file, tail_checksum
 from datum._storage.location import is_url, local_path
-from datum.errors import CorruptRecordError, ManifestError, Option, Text, WriteError, count_of
+from datum.errors import (
+    Call,
+    CorruptRecordError,
+    ManifestError,
+    Message,
+    Option,
+    Text,
+    WriteError,
+    count_of,
+)
 from datum.format import Manifest, ShardInfo, SplitInfo
 from datum.format.durable import find_unfinished
 from datum.format.manifest import MANIFEST_NAME
@@ -93,7 +102,7 @@ def open_dataset(
     if not isinstance(path_or_paths, (str, os.PathLike)):
         if not isinstance(path_or_paths, Iterable):
             raise TypeError(
-                f"expected a path, a pattern, or a list of paths, got {path_or_paths!r}"
+                Message(f"expected a path, a pattern, or a list of paths, got {path_or_paths!r}")
             )
         return _open_list(path_or_paths, options)
     if isinstance(path_or_paths, str) and is_url(path_or_paths):
@@ -170,7 +179,12 @@ def refuse_links(contents: Contents) -> None:
             raise ManifestError(
                 f"expected a file in the folder of the dataset, got a link to {target}",
                 where=f"{folder / name}",
-                hint=f"datum.load({str(folder)!r}, follow_links=True) if you trust its links",
+                hint=Text(
+                    Call(
+                        f"datum.load({str(folder)!r}, follow_links=True)", shell="--follow-links,"
+                    ),
+                    " if you trust its links",
+                ),
             )
 
 
@@ -411,7 +425,8 @@ def _nothing_in(folder: Path) -> ManifestError:
         f" {MANIFEST_NAME}, no {SHARD_FILE}, no {INFO_FILE} and no TFRecord files, nor do its"
         " folders"
     )
-    hint = "check the path, or write other files as a dataset with datum.write"
+    write = Call("datum.write", shell="datum write")
+    hint: str = Text("check the path, or write other files as a dataset with ", write)
     for staging in find_unfinished(folder):
         hint = f"a write did not finish; repeat the call to resume what is in {staging}"
     return ManifestError(found, where=folder, hint=hint)
@@ -456,14 +471,20 @@ def _check_place(path: Path, shards: list[ShardInfo]) -> None:
         raise WriteError(
             f"expected all files in the folder of the manifest, got {strays[0]!r}",
             where=path,
-            hint="move them into one folder, or write them with datum.write",
+            hint=Text(
+                "move them into one folder, or write them with ",
+                Call("datum.reshard", shell="datum reshard"),
+            ),
         )
     ways = sorted({str(shard.compression) for shard in shards if shard.bytes})
     if len(ways) > 1:
         raise WriteError(
             f"expected files of one compression, got {' and '.join(ways)}",
             where=path,
-            hint="save a manifest for those of one kind, or write them with datum.write",
+            hint=Text(
+                "save a manifest for those of one kind, or write them with ",
+                Call("datum.reshard", shell="datum reshard"),
+            ),
         )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from datum import _core
-from datum.errors import CorruptRecordError, ManifestError, SplitError
+from datum.errors import Call, CorruptRecordError, ManifestError, SplitError, Text
 from datum.format.framing import CompressedStreamError, detect_compression, inflate
 from datum.format.manifest import check_split_name, read_manifest
 from datum.format.strict_json import describe, parse_json
@@ -292,8 +292,11 @@ def no_record_file(path: Path) -> CorruptRecordError:
     return CorruptRecordError(
         "expected a TFRecord file, got other bytes, or a first record that is damaged",
         where=path,
-        hint="restore it, or load a list of the other files;"
-        " datum.write makes a dataset of other kinds of files",
+        hint=Text(
+            "restore it, or load a list of the other files; ",
+            Call("datum.write", shell="datum write"),
+            " makes a dataset of other kinds of files",
+        ),
     )
 
 

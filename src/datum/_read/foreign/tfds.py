@@ -18,13 +18,16 @@ from datum._read.foreign.record_files import check_member, expect, read_json, si
 from datum._read.foreign.tfds_features import parse_labels, read_features
 from datum._read.local import cache_folder, check_unchanged, keep, name_for, places
 from datum.errors import (
+    Call,
     CorruptRecordError,
     ManifestError,
     Message,
     SchemaError,
     SplitError,
+    Text,
     count_of,
     format_bytes,
+    shell_word,
 )
 from datum.format import Index, ShardInfo, SplitInfo
 from datum.format.framing import frame
@@ -285,7 +288,13 @@ def _listed_splits(info: Mapping[str, Any], path: Path) -> list[Any]:
         raise ManifestError(
             "expected a dataset that TFDS prepared, got one of Hugging Face",
             where=path,
-            hint="datum.write(datasets.load_from_disk(...), out) makes a dataset of it",
+            hint=Text(
+                Call(
+                    f"datum.write({str(path.parent)!r}, out)",
+                    shell=f"datum write {shell_word(path.parent)} OUT",
+                ),
+                " makes a dataset of it",
+            ),
         )
     if not expect(listed, list, f"{path}: $.splits"):
         raise ManifestError("expected splits, got none", where=path)

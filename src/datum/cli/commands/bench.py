@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from datum.cli.arguments import FollowLinks, complete_split, hint_at_links
+from datum.cli.arguments import FollowLinks, complete_split
 from datum.cli.terminal import data, print_json, show_bar, talk
 from datum.errors import Message, inert, suggest
 
@@ -71,9 +71,9 @@ def command(
     import datum
 
     if html is not None and not html.absolute().parent.is_dir():
-        raise ValueError(f"--html {html}: expected a folder to write into, got none")
+        raise ValueError(Message(f"--html {html}: expected a folder to write into, got none"))
     function = None if map_ is None else _find_function(map_)
-    with hint_at_links(), show_bar("measuring") as report:
+    with show_bar("measuring") as report:
         try:
             found = datum.measure(
                 datum.load(path, follow_links=True) if follow_links else path,
@@ -113,14 +113,16 @@ def _find_function(text: str) -> Callable[..., Any]:
     """What `module:function` names; modules in this folder are found as well."""
     module_name, _, name = text.partition(":")
     if not module_name or not name:
-        raise ValueError(f"--map: expected MODULE:FUNCTION, got {text!r}")
+        raise ValueError(Message(f"--map: expected MODULE:FUNCTION, got {text!r}"))
     here = os.getcwd()  # noqa: PTH109 - as Python has it there
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
         module = importlib.import_module(module_name)
     except ImportError as error:
-        raise ValueError(f"--map {text}: expected a module to import, got: {error}") from error
+        raise ValueError(
+            Message(f"--map {text}: expected a module to import, got: {error}")
+        ) from error
     found = getattr(module, name, None)
     if not callable(found):
         public = [n for n in vars(module) if n[:1] != "_"]

@@ -12,10 +12,10 @@ from rich.text import Text
 import datum
 from datum import Feature
 from datum.cli.arguments import FollowLinks, complete_split, complete_words, open_any
+from datum.cli.formatting import spell_feature
 from datum.cli.running import print_message
-from datum.cli.shell import find_hint, told_for_shell
+from datum.cli.shell import find_hint
 from datum.cli.terminal import data, print_json, show_bar
-from datum.cli.write_options import spell_feature
 from datum.errors import Message, shell_word
 
 __all__ = ["command"]
@@ -71,13 +71,13 @@ def command(
         $ datum export-to photos val.jsonl --split val --columns label,filename
     """
     if not out:
-        raise ValueError("expected a folder to export to, got an empty path")
+        raise ValueError(Message("expected a folder to export to, got an empty path"))
     opened = open_any(path, follow_links=follow_links)
     if opened.unknown is not None:
         raise opened.unknown
     chosen: Any = format if format is not None else _format_of(out)
     wanted = [name for text in columns or () for name in text.split(",") if name]
-    with told_for_shell(None, out), show_bar("exporting") as bar:
+    with show_bar("exporting") as bar:
         report = datum.export_to(
             opened.dataset,
             out,

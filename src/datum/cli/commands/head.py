@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from datum.cli.arguments import FollowLinks, complete_split
+from datum.errors import Message
 
 __all__ = ["command"]
 
@@ -76,7 +77,7 @@ def command(
 
     asked = Asked(count, parse_numbers(index or ()), random or seed is not None, seed)
     if asked.numbers and asked.is_random:
-        raise ValueError("expected --index or --random, got both")
+        raise ValueError(Message("expected --index or --random, got both"))
     names = None if columns is None else [name for name in columns.split(",") if name]
     source = open_source(path, split=split, asked=asked, follow_links=follow_links)
     options = Options(

@@ -17,9 +17,8 @@ from rich.text import Text
 
 import datum
 from datum import CorruptIndexError, CorruptRecordError, DatumError
-from datum.cli.arguments import FollowLinks, hint_at_links
+from datum.cli.arguments import FollowLinks
 from datum.cli.running import BAD_DATA
-from datum.cli.shell import told_for_shell
 from datum.cli.terminal import data, print_json, show_bar, talk
 from datum.errors import Message, count_of, inert
 from datum.format import Index, RecordFile
@@ -101,14 +100,13 @@ def command(
     """
     if tfds:
         if out is not None or check or force or as_json or form is not Form.datum:
-            raise ValueError("expected --tfds alone, got other options beside it")
+            raise ValueError(Message("expected --tfds alone, got other options beside it"))
         _describe_for_tfds(path)
         return
     if out == "":
-        raise ValueError("--out: expected a folder, got an empty path")
+        raise ValueError(Message("--out: expected a folder, got an empty path"))
     folder = None if out is None else Path(out)
-    with hint_at_links():
-        files = _find_files(path, follow_links=follow_links)
+    files = _find_files(path, follow_links=follow_links)
     places = [_place_of(file, form, folder) for file in files]
     _check_places(files, places)
     if folder is not None and not check:
@@ -127,8 +125,7 @@ def command(
 
 
 def _describe_for_tfds(path: str) -> None:
-    with told_for_shell(None, None):
-        notes = datum.write_sidecars(path, ["tfds"])
+    notes = datum.write_sidecars(path, ["tfds"])
     place = inert(path)
     data().print(Text(f"{place}: tfds.builder_from_directory({place!r}) reads it"), soft_wrap=True)
     for note in notes:
@@ -137,7 +134,7 @@ def _describe_for_tfds(path: str) -> None:
 
 def _find_files(path: str, *, follow_links: bool) -> list[Path]:
     if not path:
-        raise ValueError("expected the path of a dataset, got an empty one")
+        raise ValueError(Message("expected the path of a dataset, got an empty one"))
     try:
         dataset = datum.load(path, schema={}, follow_links=follow_links)
     except CorruptRecordError:  # told of the file that it is in

@@ -8,6 +8,7 @@ import typer
 
 from datum.cli.arguments import FollowLinks, Opened, complete_split, open_any
 from datum.cli.terminal import data, print_json
+from datum.errors import Message
 
 if TYPE_CHECKING:
     from datum import Profile
@@ -88,7 +89,7 @@ def command(
 
 def _sample(sample: int | None, full: bool) -> Any:
     if sample is not None and full:
-        raise ValueError("expected --sample or --full, got both")
+        raise ValueError(Message("expected --sample or --full, got both"))
     return None if full else sample or "quick"
 
 

@@ -11,8 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 import datum
-from datum.cli.arguments import FollowLinks, hint_at_links
-from datum.cli.shell import told_for_shell
+from datum.cli.arguments import FollowLinks
 from datum.cli.terminal import data, print_json, talk
 from datum.errors import count_of, format_bytes, inert, shell_word
 
@@ -51,10 +50,9 @@ def command(
         $ datum repair photos photos-repaired
         $ datum repair 'logs/*.tfrecord.gz' saved --json
     """
-    with hint_at_links(), told_for_shell(None, out):
-        report = datum.repair(
-            path, out, deep=deep, workers=workers, overwrite=overwrite, follow_links=follow_links
-        )
+    report = datum.repair(
+        path, out, deep=deep, workers=workers, overwrite=overwrite, follow_links=follow_links
+    )
     if as_json:
         print_json([report.to_json()])
     else:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from datum.cli.arguments import FollowLinks, hint_at_links
+from datum.cli.arguments import FollowLinks
 from datum.cli.running import BAD_DATA
 from datum.cli.terminal import data, print_json, show_bar, talk
 from datum.errors import count_of, format_bytes, inert, shell_word
@@ -55,12 +55,11 @@ def command(
     from datum import reader
 
     check = partial(reader.verify, path, deep=deep, threads=threads, follow_links=follow_links)
-    with hint_at_links():
-        if quiet:
-            report = check()
-        else:
-            with show_bar("verifying") as bar:
-                report = check(progress=bar)
+    if quiet:
+        report = check()
+    else:
+        with show_bar("verifying") as bar:
+            report = check(progress=bar)
     if as_json:
         print_json([report.to_json()])
     elif not quiet:
