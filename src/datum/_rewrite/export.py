@@ -56,6 +56,7 @@ __all__ = [
     "json_rows",
     "open_target",
     "safe_name",
+    "split_classes",
 ]
 
 
@@ -166,7 +167,12 @@ def open_target(
                 (made,) = folder.iterdir()
                 _put(made, out, place, overwrite=overwrite)
             else:
+                tables = [split_classes(split) for split in splits]
+                stale = [name for name in tables if not (folder / name).exists()]
                 _publish(folder, out, overwrite=overwrite)
+                for name in stale if format == "images" else ():
+                    # It would name other classes than those of the folders that replaced its own.
+                    (out / name).unlink(missing_ok=True)
     except WriteError:
         raise
     except OSError as error:
@@ -242,12 +248,23 @@ def _names_of(out: Path, split: str, format: str) -> list[Path]:
     if not out.is_dir():
         return []
     wanted = {
-        "images": (split, f"{split}.jsonl", f"{split}.parquet", f"{split}.txt"),
+        "images": (
+            split,
+            f"{split}.jsonl",
+            f"{split}.parquet",
+            f"{split}.txt",
+            split_classes(split),
+        ),
         "coco": (split, "annotations"),
         "yolo": ("images", "labels", "data.yaml"),
         "voc": ("JPEGImages", "Annotations", "ImageSets", "classes.names"),
     }.get(format, (f"{split}.{format}",))
     return [entry for entry in sorted(out.iterdir()) if entry.name in wanted]
+
+
+def split_classes(split: str) -> str:
+    """The name of the table from folders of images to the classes they stand for."""
+    return f"{split}.classes.json"
 
 
 def _publish(made: Path, out: Path, *, overwrite: bool) -> None:

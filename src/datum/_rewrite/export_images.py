@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from datum._read.split import Split
-from datum._rewrite.export import Names, ParquetSplit, create, json_rows, safe_name
+from datum._rewrite.export import (
+    Names,
+    ParquetSplit,
+    create,
+    json_rows,
+    safe_name,
+    split_classes,
+)
 from datum.columns import BytesColumn, Masked
 from datum.errors import Option, SchemaError, Text
 from datum.images import sniff_format
@@ -174,7 +181,7 @@ class ImageSplit:
         """Write which class each folder stands for, where a class could not keep its name."""
         if any(folder != given for folder, given in self._shown.items()):
             table = json.dumps(self._shown, ensure_ascii=False, indent=2, sort_keys=True)
-            self._save(f"{self._split}.classes.json", f"{table}\n".encode(errors="replace"))
+            self._save(split_classes(self._split), f"{table}\n".encode(errors="replace"))
 
     def close(self) -> None:
         """Put all lines into their files."""

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from datum import _core
-from datum.errors import CorruptRecordError, Damage, Option, SchemaError, Text
+from datum.errors import CorruptRecordError, Damage, Message, Option, SchemaError, Text
 from datum.format.file import Payloads, RecordFile, as_records
 from datum.format.framing import Records
 from datum.format.index import FRAME_BYTES
@@ -157,7 +157,7 @@ def discover(
     })
     """
     if limit is not None and limit < 1:
-        raise ValueError(f"expected `limit` of 1 or more, got {limit}")
+        raise ValueError(Message(f"expected `limit` of 1 or more, got {limit}"))
     if isinstance(source, (str, os.PathLike)):
         source = RecordFile(source)
     chunks: Iterable[Records] = (

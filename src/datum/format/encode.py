@@ -11,7 +11,7 @@ import numpy as np
 from datum import _core
 from datum._options import thread_count
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
-from datum.errors import SchemaError
+from datum.errors import Message, SchemaError
 from datum.format.column_input import FloatLog, make_guessed_sources, make_sources
 from datum.format.framing import Framed, Records
 from datum.format.layout import check_keys, lower, stand_in
@@ -443,7 +443,7 @@ class RowEncoder:
             threads: The number of threads; by default one for each core.
         """
         if schema is not None and guess is not None:
-            raise ValueError("expected `schema` or `guess`, got both")
+            raise ValueError(Message("expected `schema` or `guess`, got both"))
         self.guess = SchemaGuess() if schema is None and guess is None else guess
         self._schema = schema
         self._rule = rule

@@ -59,7 +59,7 @@ _Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 def check_recovery(recovery: Recovery) -> Recovery:
     """Raise ValueError if this is not a recovery mode."""
     if recovery not in ("strict", "tail", "skip"):
-        raise ValueError(f"expected `recovery` strict, tail or skip, got {recovery!r}")
+        raise ValueError(Message(f"expected `recovery` strict, tail or skip, got {recovery!r}"))
     return recovery
 
 
@@ -113,7 +113,7 @@ class RecordFile:
     @property
     def _buffer(self) -> Any:
         if self._content is None:
-            raise ValueError(f"{self.name}: expected an open file, got a closed one")
+            raise ValueError(Message(f"{self.name}: expected an open file, got a closed one"))
         return self._content
 
     @property
@@ -140,7 +140,7 @@ class RecordFile:
     def chunks(self, max_records: int = CHUNK_RECORDS) -> Iterator[Records]:
         """Yield runs of at most `max_records` records, in order, and fill `damage`."""
         if max_records < 1:
-            raise ValueError(f"expected `max_records` of 1 or more, got {max_records}")
+            raise ValueError(Message(f"expected `max_records` of 1 or more, got {max_records}"))
         return self.runs(lambda: max_records, max_bytes=CHUNK_BYTES)
 
     def runs(
@@ -398,7 +398,7 @@ def _checked_numbers(
     if wanted.size == 0:
         wanted = np.empty(0, np.int64)
     if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
-        raise TypeError(f"{name}: expected numbers of records, got {numbers!r}")
+        raise TypeError(Message(f"{name}: expected numbers of records, got {numbers!r}"))
     if len(wanted) and not (-count <= wanted.min() and wanted.max() < count):
         raise IndexError(f"{name}: expected numbers within {count} records, got {numbers!r}")
     wanted = wanted.astype(np.int64)
@@ -412,7 +412,9 @@ def _in_memory(source: Any) -> Any:
 
 def _open(path: str) -> _core.MappedFile:
     if "\0" in path:
-        raise ValueError(f"expected the path of a file, got one with a null character: {path!r}")
+        raise ValueError(
+            Message(f"expected the path of a file, got one with a null character: {path!r}")
+        )
     try:
         return _core.MappedFile(path)
     except OSError as error:

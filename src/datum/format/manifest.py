@@ -67,9 +67,11 @@ def shard_name(split: str, number: int, count: int, *, generation: int = 0) -> s
     """
     check_split_name(split)
     if not 0 <= number < count:
-        raise ValueError(f"expected a number below {count}, the number of shards, got {number}")
+        raise ValueError(
+            Message(f"expected a number below {count}, the number of shards, got {number}")
+        )
     if generation < 0:
-        raise ValueError(f"expected `generation` of 0 or more, got {generation}")
+        raise ValueError(Message(f"expected `generation` of 0 or more, got {generation}"))
     appended = f".{generation}" if generation else ""
     width = max(5, len(str(count)))
     return f"{split}{appended}-{number:0{width}}-of-{count:0{width}}.tfrecord"

@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 from datum import _core
 from datum._options import thread_count
 from datum.columns import BytesColumn, Masked, Ragged, Sparse
-from datum.errors import CorruptRecordError, Damage, DatumError, Option, SchemaError, Text, count_of
+from datum.errors import (
+    CorruptRecordError,
+    Damage,
+    DatumError,
+    Message,
+    Option,
+    SchemaError,
+    Text,
+    count_of,
+)
 from datum.format.file import Payloads, RecordFile, Recovery, as_records, check_recovery
 from datum.format.framing import Located, Records
 from datum.format.layout import StoredColumn, check_keys, lower, stand_in
@@ -435,7 +444,7 @@ def read_batches(
     if columns is not None:
         schema = schema.select(columns)
     if batch_size < 1:
-        raise ValueError(f"expected `batch_size` of 1 or more, got {batch_size}")
+        raise ValueError(Message(f"expected `batch_size` of 1 or more, got {batch_size}"))
     return BatchReader(
         paths=[os.fspath(path) for path in paths],
         parser=Parser(schema),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from datum.errors import Message
 from datum.format.layout import stand_in
 from datum.schema import Feature, Schema
 
@@ -169,7 +170,7 @@ def quote_files(files: str | Sequence[str]) -> tuple[list[str], bool]:
     given: Iterable[str] = [files] if isinstance(files, str) else files
     names = [str(name) for name in given]
     if not names:
-        raise ValueError("`files`: expected paths or patterns of TFRecord files, got none")
+        raise ValueError(Message("`files`: expected paths or patterns of TFRecord files, got none"))
     # An existing file is a file, whatever characters are in its name.
     are_patterns = (glob.has_magic(name) and not Path(name).exists() for name in names)
     return [quote(name) for name in names], any(are_patterns)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from datum.errors import Message
 from datum.format.layout import lower
 from datum.schema import Feature, Schema, numpy_dtype
 from datum.schema.feature import FLOATS_ON_WIRE, TIMES
@@ -664,7 +665,7 @@ def _write_dataset(
     is_single: bool,
 ) -> str:
     if compression not in _COMPRESSION:
-        raise ValueError(f"expected `compression` None, gzip or zlib, got {compression!r}")
+        raise ValueError(Message(f"expected `compression` None, gzip or zlib, got {compression!r}"))
     names, is_pattern = quote_files(files)
     listed = f"[{', '.join(names)}]"
     if is_pattern:

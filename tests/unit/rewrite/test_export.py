@@ -404,6 +404,16 @@ def test_pixels_are_as_they_were(tmp_path):
         np.testing.assert_array_equal(np.asarray(image), pixels(5, 6))
 
 
+def test_a_table_of_classes_does_not_outlive_its_folders(tmp_path):
+    from PIL import Image
+
+    for at, name in enumerate(["a/b", "plain"]):
+        row = {"image": Image.new("RGB", (2, 2)), "label": name}
+        datum.write([row], tmp_path / str(at), progress=False)
+        datum.export_to(tmp_path / str(at), tmp_path / "out", format="images", overwrite=True)
+        assert (tmp_path / "out/train.classes.json").exists() == (name == "a/b")
+
+
 def test_classes_that_look_alike_keep_folders_of_their_own(tmp_path):
     shades = {
         name: encoded(np.full((2, 2, 3), shade, np.uint8), "PNG")

@@ -112,7 +112,9 @@ def open_dataset(
         path_or_paths = local
     elif storage is not None or cache_bytes is not None:
         given = "cache_bytes" if storage is None else "storage"
-        raise ValueError(f"expected a URL with `{given}`, got {os.fspath(path_or_paths)!r}")
+        raise ValueError(
+            Message(f"expected a URL with `{given}`, got {os.fspath(path_or_paths)!r}")
+        )
     path = _expanded(path_or_paths)
     if _is_folder(path):
         return _open_folder(path, options)
