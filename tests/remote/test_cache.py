@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -22,6 +25,8 @@ class MemoryStore:
     def __init__(self) -> None:
         self.reads: list[str] = []
         self.wrong: list[bytes] = []  # given instead of what is asked for, the last first
+        self.is_open = threading.Event()  # until then readers wait
+        self.is_open.set()
 
     def content(self, name: str) -> bytes:
         return name.encode() * SIZE
@@ -31,6 +36,7 @@ class MemoryStore:
 
     def get_range(self, name: str, start: int, length: int, *, etag: str | None = None) -> bytes:
         self.reads.append(name)
+        assert self.is_open.wait(60)
         found = self.wrong.pop() if self.wrong else self.content(name)
         return found[start : start + length]
 
@@ -63,6 +69,22 @@ def test_a_piece_is_fetched_once(cache, store, wanted):
     assert store.reads == ["a"]
     assert wanted("a")[0].copy.map.path.read_bytes() == b"a" * SIZE
     assert (cache.used, cache.downloaded) == (SIZE, SIZE)
+
+
+def test_many_who_need_a_queued_piece_wait_for_one_download(cache, store, wanted):
+    store.is_open.clear()
+    with ThreadPoolExecutor(40) as pool:
+        busy = [pool.submit(cache.need, wanted(f"busy {n}")) for n in range(16)]
+        while len(store.reads) < 16:  # every thread that fetches has something to do
+            threading.Event().wait(0.01)
+        waiting = [pool.submit(cache.need, wanted("late")) for _ in range(20)]
+        copy = wanted("late")[0].copy
+        while copy.uses[0] < 20 and not any(one.done() for one in waiting):
+            threading.Event().wait(0.01)
+        store.is_open.set()
+        for one in [*busy, *waiting]:
+            one.result(60)
+    assert store.reads.count("late") == 1
 
 
 def test_what_is_needed_last_gives_way_first(cache, store, wanted):

@@ -12,7 +12,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -62,6 +62,7 @@ class Copy:
         self.crc32c: int | None = None
         self.mirror: Mirror | None = None  # None as long as no program has asked for it
         self.under_way: dict[int, Future[None]] = {}
+        self.early: set[int] = set()  # those under way that nobody waits for yet
         self.holds = 0
         self.ranks: dict[object, int] = {}  # by who announced it: how soon it will be needed
         self.uses = np.zeros(len(pieces), np.int32)  # requests that wait for a piece
@@ -198,8 +199,7 @@ class Cache:
                 ]
             try:
                 for future in running:
-                    with suppress(CancelledError):
-                        future.result()
+                    future.result()
             finally:
                 with self._changed:
                     self._use(wanted, -1)
@@ -243,10 +243,15 @@ class Cache:
     def _start(self, copy: Copy, piece: int, pool: ThreadPoolExecutor) -> Future[None]:
         """Fetch a piece, whose room is reserved; what is under way is joined."""
         running = copy.under_way.get(piece)
-        if running is not None and not (pool is self._urgent and running.cancel()):
-            return running
+        if running is not None:
+            # One that waits in the queue of pieces to come moves to that of urgent ones. An urgent
+            # one stays as it is, since others wait for it.
+            is_early = piece in copy.early and pool is self._urgent
+            if not (is_early and running.cancel()):
+                return running
         future = pool.submit(self._fetch, copy, piece)
         copy.under_way[piece] = future
+        (copy.early.add if pool is self._ahead else copy.early.discard)(piece)
         return future
 
     def _fetch(self, copy: Copy, piece: int) -> None:
@@ -270,6 +275,7 @@ class Cache:
         finally:
             with self._changed:
                 copy.under_way.pop(piece, None)
+                copy.early.discard(piece)
                 self.downloaded += length if is_there else 0
                 self.used -= 0 if is_there else length
                 self._changed.notify_all()
@@ -391,7 +397,9 @@ class Cache:
         if excess <= 0:
             return True
         now = np.uint32(now_s())
-        own = {id(one.copy): one.pieces for one in kept}
+        own: dict[int, list[NDArray[np.int64]]] = {}
+        for one in kept:
+            own.setdefault(id(one.copy), []).append(one.pieces)
         found: list[tuple[int, int, int, Copy]] = []  # the first to go are the largest
         for copy in self._copies.values():
             if copy.holds:
@@ -401,7 +409,7 @@ class Cache:
             is_idle = (copy.uses[pieces] == 0) & (copy.pinned_until[pieces] < time.monotonic())
             if for_copy is not None and not for_copy.rank < copy.rank < _NEVER:
                 is_idle &= ages >= _GRACE_S
-            is_idle &= ~np.isin(pieces, own.get(id(copy), pieces[:0]))
+            is_idle &= ~np.isin(pieces, np.concatenate(own.get(id(copy), [pieces[:0]])))
             pairs = zip(ages[is_idle].tolist(), pieces[is_idle].tolist(), strict=True)
             found += [(copy.rank, age, piece, copy) for age, piece in pairs]
         found.sort(key=lambda one: one[:3], reverse=True)

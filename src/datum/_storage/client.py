@@ -58,6 +58,7 @@ class _Client:
                 answer, payload = receive(connection)
             except OSError:  # the fetcher was killed, or has just ended
                 connection.close()
+                self._drop_idle()
                 continue
             except BaseException:  # an interrupt: the answer is still to come
                 connection.close()
@@ -96,6 +97,12 @@ class _Client:
             return self._idle.pop()
         except IndexError:
             return self.connect()
+
+    def _drop_idle(self) -> None:
+        """Close the connections that nobody uses: they are of a fetcher that has ended."""
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
 
     def connect(self) -> socket.socket:
         """A new connection; the fetcher is started if need be."""
