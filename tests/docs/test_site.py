@@ -183,3 +183,14 @@ def test_external_resources_are_found(small):
     (small / "s.css").write_text("a{b:url(x.png)} @font-face{src:url('https://e.org/f')}")
     assert read_site(small)[small / "a.html"].resources == ["https://e.org/s.js"]
     assert loaded_by_styles(small) == ["url('https://e.org/f'"]
+
+
+def test_the_reference_lists_each_option(built: tuple[Path, str]) -> None:
+    folder, _ = built
+    for page, function, option in (
+        ("writing", "write", "records_per_shard"),
+        ("remaking", "reshard", "records_per_shard"),
+        ("reading", "Dataset.to_torch", "batch_tokens"),
+    ):
+        text = (folder / "reference" / f"{page}.html").read_text("utf-8")
+        assert option in text, f"{function} lacks {option}"
