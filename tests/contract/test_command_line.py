@@ -11,7 +11,7 @@ import datum
 from datum.cli.app import PANELS, app
 
 COMMANDS = [name for names in PANELS.values() for name in names]
-READING = [name for name in COMMANDS if name not in ("write", "demo")]
+READING = [name for name in COMMANDS if name not in ("write", "demo", "cache")]
 NEEDS_OUT = ("repair", "reshard", "export-to")
 HEAVY = [
     "_frameworks",
@@ -84,6 +84,13 @@ def test_texts_of_records_are_no_markup(command, numbers):
     result = run(command, numbers)
     assert result.exit_code == 0, result.output
     assert "[bold]" in result.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_list_of_commands_has_the_summary_of_each(command):
+    (summary,) = (names[command] for names in PANELS.values() if command in names)
+    shown = " ".join(run(command, "--help").stdout.split())
+    assert summary in shown
 
 
 def test_help_loads_nothing_heavy():

@@ -153,7 +153,7 @@ def test_the_main_process_does_not_claim_to_know_how_far_workers_are(ds):
     next(given)
     with pytest.raises(datum.StateError, match=r"loader.state_dict\(batches=n\).*\n?.*Stateful"):
         loader.state_dict()
-    with pytest.raises(datum.StateError, match="only they know how far"):
+    with pytest.raises(datum.StateError, match="know how far they have read"):
         _ = loader.remaining
     state = loader.state_dict(batches=1)
     rest = ids(given)

@@ -61,7 +61,9 @@ except datum.DatumError as error:
 def test_a_compressed_shard_cannot_claim_more_than_it_can_inflate_to(tmp_path, compression):
     datum.write(ROWS, tmp_path / "a", compression=compression)
     claim(tmp_path / "a", 10**7)
-    with pytest.raises(ManifestError, match=r"records: expected at most [\d,]+, as [\d,]+ bytes"):
+    with pytest.raises(
+        ManifestError, match=r"records: expected at most [\d,]+, the capacity of [\d,]+ bytes"
+    ):
         datum.load(tmp_path / "a")
 
 

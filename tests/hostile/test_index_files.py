@@ -70,18 +70,18 @@ def test_every_byte_more_is_noticed():
         (index_file([0], 20, records=2**61 + 1), "number of records"),
         (index_file([0], 20, records=2**64 - 1), "number of records"),
         (index_file([], 0, records=2**61), "number of records"),
-        (index_file([], 1), "follow one another"),
-        (index_file([], 2**64 - 1), "follow one another"),
-        (index_file([1], 20), "follow one another"),
-        (index_file([0], 15), "follow one another"),
-        (index_file([0, 15], 40), "follow one another"),
-        (index_file([0, 0], 40), "follow one another"),
-        (index_file([0, 40, 20], 80), "follow one another"),
-        (index_file([0, 2**63 - 8, 16], 2**63), "follow one another"),
-        (index_file([0, 2**64 - 8], 2**64 - 1), "follow one another"),
-        (index_file([0, 2**64 - 16], 2**64 - 1), "follow one another"),
-        (index_file([0], 2**63), "follow one another"),
-        (index_file([0, 2**63], 2**64 - 1), "follow one another"),
+        (index_file([], 1), "consecutive records"),
+        (index_file([], 2**64 - 1), "consecutive records"),
+        (index_file([1], 20), "consecutive records"),
+        (index_file([0], 15), "consecutive records"),
+        (index_file([0, 15], 40), "consecutive records"),
+        (index_file([0, 0], 40), "consecutive records"),
+        (index_file([0, 40, 20], 80), "consecutive records"),
+        (index_file([0, 2**63 - 8, 16], 2**63), "consecutive records"),
+        (index_file([0, 2**64 - 8], 2**64 - 1), "consecutive records"),
+        (index_file([0, 2**64 - 16], 2**64 - 1), "consecutive records"),
+        (index_file([0], 2**63), "consecutive records"),
+        (index_file([0, 2**63], 2**64 - 1), "consecutive records"),
     ],
 )
 def test_what_the_index_says_is_checked(file, problem, tmp_path):
@@ -97,7 +97,7 @@ def test_what_the_index_says_is_checked(file, problem, tmp_path):
     [([5], 40), ([0, 5], 40), ([0, 16], 20), ([-16, 0], 40), ([0, 2**62], 100), ([], 5)],
 )
 def test_an_index_that_would_not_be_read_is_not_written(offsets, stream_bytes):
-    with pytest.raises(ValueError, match="follow one another"):
+    with pytest.raises(ValueError, match="consecutive records"):
         Index(np.array(offsets, np.int64), stream_bytes).to_bytes()
 
 

@@ -109,7 +109,7 @@ def test_a_count_is_a_whole_number_that_can_be(field, count):
 
 def test_counts_that_cannot_be_together_are_refused():
     assert "no bytes for no records" in refusal(with_changed(f"{FIRST_SHARD}.records", 0))
-    assert "bytes can hold" in refusal(with_changed(f"{FIRST_SHARD}.records", 30))
+    assert "the capacity of 400 bytes" in refusal(with_changed(f"{FIRST_SHARD}.records", 30))
     assert "in all" in refusal(with_changed(f"{FIRST_SHARD}.bytes", 2**53))
 
 
@@ -270,7 +270,7 @@ def test_a_link_to_itself_is_refused(tmp_path):
         load(tmp_path)
 
 
-@pytest.mark.parametrize("path", ["a\0b", "x" * 5000, "https://example.com/data"])
+@pytest.mark.parametrize("path", ["a\0b", "x" * 5000])
 def test_a_path_that_cannot_be_is_refused(path):
     with pytest.raises(ManifestError):
         load(path)

@@ -173,7 +173,7 @@ class ShardOrder:
 
     >>> order = ShardOrder([2, 2, 2], seed=1, at_once=1)
     >>> order.numbers(0, np.arange(6)).tolist()
-    [4, 5, 3, 2, 1, 0]
+    [3, 2, 1, 0, 5, 4]
     """
 
     def __init__(

@@ -245,9 +245,9 @@ class LoadOptions:
             or (["a", "b"], "label") for a dict of inputs. A third name is the weights.
         missing: What to return for a feature that a record lacks, for all features or in a dict
             by feature. "mask" adds a column `<name>_present` and returns zeros or empty values,
-            "error" raises, "drop" drops the record (every record is read once to find them), and
-            anything else is the value to fill in. By default floats are NaN and other features
-            get a mask.
+            "error" raises, and "drop" drops the record (every record is read once to find them).
+            In a dict, anything else is the value to fill in. By default floats are NaN and other
+            features get a mask.
         decode: False keeps images encoded. A dict does that by feature: False to keep the bytes,
             True to decode a feature of bytes that holds an image, or a function of the bytes.
         cast: Floating-point type of the values: for all features that are floats ("float32"), or

@@ -80,6 +80,16 @@ class HelpfulGroup(TyperGroup):
         """Print the help; the formatter is not used."""
         _print_help(self, ctx)
 
+    def summaries(self, ctx: Any) -> dict[str, tuple[str, str]]:
+        """Return the panel and the summary of each command."""
+        return {
+            name: (
+                getattr(one, "rich_help_panel", None) or "Commands",
+                " ".join(inspect.cleandoc(one.help or "").partition("\n\n")[0].split()),
+            )
+            for name, one in _commands_of(self, ctx).items()
+        }
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the called command; `help NAME` means `NAME --help`."""
         if args[0] == "help":
@@ -98,7 +108,7 @@ def _print_help(command: Any, ctx: Any) -> None:
     is_free = not console.is_terminal and "COLUMNS" not in os.environ
     width = PIPED_WIDTH if is_free else min(console.width, MAX_WIDTH)
     blocks = [_usage(command, ctx), *_prose(command.help or "", width)]
-    least = max(map(len, _commands_of(command, ctx)), default=0)  # aligns all tables
+    least = max(map(len, _summaries_of(command, ctx)), default=0)  # aligns all tables
     for title, rows in _sections(command, ctx).items():
         lines = _table(rows, width, least)
         blocks.append(Text("\n").join([Text(title, _HEADING), *lines]))
@@ -141,10 +151,8 @@ def _line(line: str) -> Text:
 def _sections(command: Any, ctx: Any) -> dict[str, list[tuple[Text, str]]]:
     """Rows of help by panel: commands, then arguments and options."""
     found: dict[str, list[tuple[Text, str]]] = {}
-    for name, one in _commands_of(command, ctx).items():
-        title = getattr(one, "rich_help_panel", None) or "Commands"
-        summary = inspect.cleandoc(one.help or "").partition("\n\n")[0]
-        found.setdefault(title, []).append((Text(name, _OPTION), " ".join(summary.split())))
+    for name, (title, summary) in _summaries_of(command, ctx).items():
+        found.setdefault(title, []).append((Text(name, _OPTION), summary))
     params = [param for param in command.get_params(ctx) if not getattr(param, "hidden", False)]
     for param in sorted(params, key=lambda param: not _is_argument(param)):
         usual = "Arguments" if _is_argument(param) else "Options"
@@ -152,6 +160,10 @@ def _sections(command: Any, ctx: Any) -> dict[str, list[tuple[Text, str]]]:
         names = _argument_name(param) if _is_argument(param) else _option_names(param, ctx)
         found.setdefault(title, []).append((_as_text(names), _about(param, ctx)))
     return found
+
+
+def _summaries_of(command: Any, ctx: Any) -> dict[str, tuple[str, str]]:
+    return command.summaries(ctx) if isinstance(command, HelpfulGroup) else {}
 
 
 def _commands_of(command: Any, ctx: Any) -> dict[str, Any]:
@@ -288,13 +300,29 @@ def _nearest(word: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(found)}?" if found else ""
 
 
-# Commands in the order of `datum --help`. Each is the function `command` of its module, which is
-# imported when needed.
+# Commands in the order of `datum --help`, with the first sentences of their help. Each is the
+# function `command` of its module, which is imported when it is called.
 PANELS = {
-    "Make a dataset": ("write", "reshard", "export-to"),
-    "Look into it": ("info", "head", "stats"),
-    "Keep it sound": ("verify", "repair", "index", "cache"),
-    "Try and measure": ("demo", "bench"),
+    "Make a dataset": {
+        "write": "Write any dataset as TFRecord shards: folders, tables, JSON lines.",
+        "reshard": "Rewrite a dataset, or a part of it, with other shards, splits or compression.",
+        "export-to": "Turn a dataset back into files: tables, class folders, or images with boxes.",
+    },
+    "Look into it": {
+        "info": "Show what a dataset holds: splits, features, distributions, classes, warnings.",
+        "head": "Show some records: numbers, texts, labels, and images as little pictures.",
+        "stats": "Count all records: distributions, quantiles, classes, duplicates, warnings.",
+    },
+    "Keep it sound": {
+        "verify": "Check every record, and name what is damaged by file, record and byte.",
+        "repair": "Save what is whole of a damaged dataset, folder or file to a new dataset.",
+        "index": "Write down where each record starts, or check the indexes that are there.",
+        "cache": "List or remove local copies of datasets in object stores.",
+    },
+    "Try and measure": {
+        "demo": "Take real handwritten digits from image files into training, and show every call.",
+        "bench": "Measure how fast this dataset loads here, and name the bottleneck.",
+    },
 }
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
@@ -304,6 +332,9 @@ class _Commands(HelpfulGroup):
 
     def list_commands(self, _ctx: Any) -> list[str]:
         return list(_PANEL_OF)
+
+    def summaries(self, _ctx: Any) -> dict[str, tuple[str, str]]:
+        return {name: (panel, PANELS[panel][name]) for name, panel in _PANEL_OF.items()}
 
     def get_command(self, _ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in _PANEL_OF:

@@ -120,7 +120,7 @@ def test_a_function_that_fails_is_told_as_such(folder):
         (["--split", "trian"], 1, "hint: did you mean 'train'?"),
         (["--columns", "z"], 2, "expected `columns` to name features, got 'z'"),
         (["--frameworks", "tourch"], 2, "did you mean 'torch'?"),
-        (["--seconds", "0"], 2, "expected `seconds` above 0"),
+        (["--seconds", "0"], 2, "expected --seconds above 0"),
         (["--threads", "100000"], 2, "invalid value for '--threads'"),
         (["--workers", "100000"], 2, "invalid value for '--workers'"),
     ],

@@ -371,7 +371,7 @@ def test_a_feature_of_two_kinds_has_no_schema():
     assert found.features["x"].kinds == ("bytes", "int64")
     message = (
         "feature 'x': expected one kind in all records, got bytes and int64\n"
-        "hint: read it with a schema of your own, or leave it out with `columns`"
+        "hint: give its type in `schema`"
     )
     with pytest.raises(SchemaError, match=f"^{re.escape(message)}$"):
         found.schema()

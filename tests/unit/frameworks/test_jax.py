@@ -358,13 +358,15 @@ def test_a_sharding_for_each_name_leaves_the_others_where_jax_puts_them():
 
 def test_what_is_ragged_cannot_be_cut():
     ragged = Ragged(np.zeros(3), np.array([0, 2, 3]))
-    with pytest.raises(ValueError, match="column r: expected an array.* got a Ragged\nhint: `pad`"):
+    with pytest.raises(
+        ValueError, match="column r: expected an array.* got a Ragged\nhint: use `pad`"
+    ):
         Placer({"r": PLACED_ROWS})({"r": ragged})
 
 
 def test_a_sharding_that_does_not_suit_a_shape_is_told_with_the_column():
     pixels = NamedSharding(PLACED_ROWS.mesh, PartitionSpec("data", None, None))
-    with pytest.raises(ValueError, match="column label: .*can cut, got \\(2,\\)"):
+    with pytest.raises(ValueError, match="column label: .*can divide, got \\(2,\\)"):
         Placer(pixels)({"image": np.zeros((2, 3, 3)), "label": np.zeros(2)})
 
 

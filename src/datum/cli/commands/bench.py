@@ -58,7 +58,7 @@ def command(
     follow_links: FollowLinks = False,
     json: Annotated[bool, typer.Option("--json", help="All figures, for programs.")] = False,
 ) -> None:
-    """Measure how fast this dataset is read here, name the bottleneck, say what to change.
+    """Measure how fast this dataset loads here, and name the bottleneck.
 
     One thread goes through stage after stage: read, CRC, parse, decode, callback, batch. Then
     each framework that is installed takes batches as a program does. All go through the same

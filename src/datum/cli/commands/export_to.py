@@ -60,7 +60,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Turn a dataset back into files: tables, images in class folders, or images with boxes.
+    """Turn a dataset back into files: tables, class folders, or images with boxes.
 
     Nothing appears at OUT before it is whole. Images keep their stored bytes; in JSON lines, images
     and byte strings are base64. What comes out can be read by datum write again.

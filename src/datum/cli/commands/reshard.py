@@ -92,7 +92,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     **flags: Any,
 ) -> None:
-    """Lay a dataset out anew: other shards, splits, order, compression, or only a part of it.
+    """Rewrite a dataset, or a part of it, with other shards, splits or compression.
 
     Records are copied byte for byte, images are never decoded. PATH may be of others: TFDS, or
     plain TFRecord files, which become a dataset of Datum. It is not changed.

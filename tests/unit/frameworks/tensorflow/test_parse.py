@@ -268,7 +268,9 @@ def test_columns_stand_in_the_order_of_the_schema_each_with_what_tells_of_it() -
 
 def test_a_feature_named_like_a_column_of_presence_is_refused() -> None:
     schema = Schema({"x": Feature("int64", optional=True), "x_present": Feature("bool")})
-    with pytest.raises(SchemaError, match="'x_present' says which records.*\nhint: give 'x'"):
+    with pytest.raises(
+        SchemaError, match="'x_present' marks the records.*\nhint: set a default for 'x'"
+    ):
         GraphParser(schema)
 
 
@@ -336,14 +338,14 @@ def test_nested_lists_are_cut_by_their_row_lengths() -> None:
 @pytest.mark.parametrize("lengths", [[2], [4], [-1, 4], [2**62, 2**62, 2**62, 2**62, 3], []])
 def test_row_lengths_that_do_not_sum_to_the_values_are_refused(lengths: list[int]) -> None:
     context = {"x": ("int64", [7, 8, 9]), "x_lengths_1": ("int64", lengths)}
-    with pytest.raises(REFUSED, match="feature `x`: expected row lengths that sum"):
+    with pytest.raises(REFUSED, match="feature `x`: expected row lengths that add up"):
         _parse(NESTED, context)
 
 
 def test_row_lengths_that_only_sum_to_the_values_of_all_records_are_refused() -> None:
     first = {"x": ("int64", [7, 8]), "x_lengths_1": ("int64", [1])}
     second = {"x": ("int64", [9]), "x_lengths_1": ("int64", [2])}
-    with pytest.raises(REFUSED, match="feature `x`: expected row lengths that sum"):
+    with pytest.raises(REFUSED, match="feature `x`: expected row lengths that add up"):
         _parse(NESTED, first, second)
 
 
