@@ -40,6 +40,7 @@ PLANNED_POSITIONS = 1 << 16  # looked at in an epoch to find when shards are nee
 AHEAD_BYTES = 128 * 2**20  # of objects, fetched before they are read
 AHEAD_SHARE = 4  # and at most this part of the cache
 REMOTE_OPENS = 16  # at once: each waits for an answer or two
+OPEN_TRIES = 5  # of a copy that readers which start at the same time each make
 
 # A batch of the core: stored columns, the buffer of strings, rows if not all, damaged rows.
 _Batch = tuple[list[Stored], NDArray[np.uint8], NDArray[np.int64] | None, list[tuple[int, str]]]
@@ -409,28 +410,37 @@ class NumberedRecords:
 
     def _open_run(self, place: int) -> None:
         shards, run = self._parts[place]
-        local = find_local(shards, run.shard, skips_damage=self._skips, checks_header=False)
-        if shards.remote is not None and local.path == shards.folder / run.shard.name:
-            local = self._open_copy(place, local)
+        for tries_left in range(OPEN_TRIES - 1, -1, -1):
+            local = find_local(shards, run.shard, skips_damage=self._skips, checks_header=False)
+            is_own = local.path == shards.folder / run.shard.name
+            if shards.remote is not None and is_own:
+                local = self._open_copy(place, local)
+            try:
+                self._open_files(place, local)
+                break
+            except _core.Fault as fault:
+                shards.check_current(run.shard)
+                if not is_own and tries_left:
+                    continue  # another reader has just put its own copy in the place of this one
+                if local.index is not None and fault.args[0].startswith("index"):
+                    check_header(local.index, local.path, run.shard, local.bytes)  # in more detail
+                raise _open_error(local, *fault.args) from None
+            except FileNotFoundError:
+                shards.open(run.shard, accepts_damage=self._skips).close()  # names the missing file
+                raise
+        shards.check_current(run.shard)  # afterwards, since a dataset is replaced in one step
+        self._locals[place] = local
+
+    def _open_files(self, place: int, local: LocalShard) -> None:
+        _, run = self._parts[place]
         # As text: the core would call Python for a Path, and mistake an interrupt for a TypeError.
         path = str(local.path)
         crc = run.shard.crc32c if run.shard.compression is None else None  # not of a copy
-        try:
-            if local.offsets is not None:
-                self._shards.open_at(place, path, local.version, local.offsets, run.start)
-            elif local.index is not None:
-                index, records = str(local.index), run.shard.records
-                self._shards.open(place, path, local.version, index, run.start, records, crc)
-        except _core.Fault as fault:
-            shards.check_current(run.shard)
-            if local.index is not None and fault.args[0].startswith("index"):
-                check_header(local.index, local.path, run.shard, local.bytes)  # has more details
-            raise _open_error(local, *fault.args) from None
-        except FileNotFoundError:
-            shards.open(run.shard, accepts_damage=self._skips).close()  # names the missing file
-            raise
-        shards.check_current(run.shard)  # afterwards, since a dataset is replaced in one step
-        self._locals[place] = local
+        if local.offsets is not None:
+            self._shards.open_at(place, path, local.version, local.offsets, run.start)
+        elif local.index is not None:
+            index, records = str(local.index), run.shard.records
+            self._shards.open(place, path, local.version, index, run.start, records, crc)
 
     def _open_copy(self, place: int, local: LocalShard) -> LocalShard:
         """Read the copy of an object, whatever is fetched of it or gives way."""
