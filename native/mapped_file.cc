@@ -270,7 +270,8 @@ FileState MappedFile::state(uint64_t& bytes_now) const {
     if (now.device == version_.device && now.inode == version_.inode) {
       bytes_now = now.bytes;
       if (now.bytes < version_.bytes) return FileState::kCut;
-      if (version_.is_filling()) return has_lost_bytes() ? FileState::kUnreadable : FileState::kSame;
+      if (version_.is_filling())
+        return has_lost_bytes() ? FileState::kUnreadable : FileState::kSame;
       const bool is_modified = now.modified_ns != version_.modified_ns;
       if (now.bytes == version_.bytes && is_modified) return FileState::kRewritten;
       if (now.bytes > version_.bytes && !has_lost_bytes()) return FileState::kGrown;
